@@ -1,0 +1,53 @@
+//! Asking a person. End of input is a no, and without a person nothing is asked.
+
+use std::io::{self, BufRead, Write};
+
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use sessile::confirm::{Consent, consent, is_yes};
+use sessile::{Error, State};
+
+/// Fails unless `what` is confirmed: by `--yes`, or by a person who says so.
+pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
+    match consent(state, what)? {
+        Consent::Given => Ok(()),
+        Consent::Ask => {
+            let answer = line(&format!("{} [y/N] ", sessile::text::shown_lines(what)));
+            if answer.is_some_and(|answer| is_yes(&answer)) {
+                Ok(())
+            } else {
+                Err(Error::Declined(first_line(what)))
+            }
+        }
+    }
+}
+
+/// Asks for a line that must not be seen while it is typed. `None` at the end of input.
+pub(crate) fn secret(prompt: &str) -> Option<String> {
+    let stdin = io::stdin();
+    let Ok(before) = tcgetattr(&stdin) else { return line(prompt) };
+    let mut hidden = before.clone();
+    hidden.local_modes &= !LocalModes::ECHO;
+    hidden.local_modes |= LocalModes::ECHONL;
+    let _ = tcsetattr(&stdin, OptionalActions::Flush, &hidden);
+    let answer = line(prompt);
+    let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
+    answer
+}
+
+fn line(prompt: &str) -> Option<String> {
+    let mut err = io::stderr().lock();
+    let _ = err.write_all(prompt.as_bytes());
+    let _ = err.flush();
+    let mut answer = String::new();
+    match io::stdin().lock().read_line(&mut answer) {
+        Ok(0) | Err(_) => {
+            let _ = err.write_all(b"\n");
+            None
+        }
+        Ok(_) => Some(answer.trim_end_matches(['\r', '\n']).to_owned()),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim_end_matches(['?', ':']).to_owned()
+}

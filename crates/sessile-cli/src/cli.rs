@@ -1,0 +1,239 @@
+//! The command tree, and the way of a call through it: parse, open the state, run, print.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use serde_json::{Value, json};
+use sessile::args::{Color, Format};
+use sessile::{Error, State, StateArgs, World};
+
+use crate::commands::{completions, config, context, demo, doctor, man, manifest, status, trust};
+use crate::error::{Failure, Outcome};
+use crate::help::{PRECEDENCE, examples};
+use crate::output::Output;
+use crate::settings::app;
+
+/// State that stays put: contexts and settings that parallel agents cannot switch under each other.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sessile",
+    version,
+    max_term_width = 110,
+    disable_help_subcommand = true,
+    after_help = examples!(
+        "sessile demo                                see the problem, and the cure"
+        "sessile context create staging              make a context"
+        "sessile context use staging                 select it, in this terminal only"
+        "sessile status --output json                where am I, and why"
+    ),
+    after_long_help = PRECEDENCE
+)]
+pub struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub state: StateArgs,
+
+    /// The command.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+#[command(subcommand_help_heading = "Commands")]
+pub enum Command {
+    /// Make, select, guard and move contexts: named targets such as "staging"
+    #[command(subcommand)]
+    Context(context::Command),
+    /// Read and change settings, each with its origin
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Let a project's files take effect
+    Trust(trust::Args),
+    /// Show the current context, account and session, and where each comes from
+    Status(status::Args),
+    /// Look for what is wrong, and say how to mend it
+    Doctor(doctor::Args),
+    /// Show what parallel processes do to shared state, without Sessile and with it
+    Demo(demo::Args),
+    /// Describe every command, flag, effect and error code, for programs
+    Manifest(manifest::Args),
+    /// Print the script that completes commands and names in your shell
+    Completions(completions::Args),
+    /// Print the manual page, or write all of them to a directory
+    Man(man::Args),
+}
+
+/// What a command is handed.
+pub struct Cx {
+    /// The state.
+    pub state: State,
+    /// The output.
+    pub out: Output,
+}
+
+impl Cx {
+    /// Prints what a change did, with the context and the session it was done in.
+    pub(crate) fn changed(&self, mut json: Value, text: impl FnOnce() -> String) -> Outcome {
+        // The change may have been one of the selection itself: look again.
+        let fresh = State::open(self.state.app(), self.state.world().clone(), self.flags());
+        let selected = fresh.as_ref().ok().and_then(|state| state.selected().ok().flatten());
+        let session = self.state.inside_session();
+        json["context"] = json!(selected.map(|selected| &selected.name));
+        json["context_origin"] = json!(selected.map(|selected| &selected.origin));
+        json["session"] = json!(session);
+        self.out.result(&json, text)?;
+        if self.out.is_text() {
+            let context = selected.map_or_else(
+                || "no context".to_owned(),
+                |selected| format!("context {} ({})", selected.name, selected.origin),
+            );
+            let session = session.map_or_else(|| "no session".to_owned(), |id| format!("session {id}"));
+            self.out.note(&format!("in {context}, {session}"));
+        }
+        Ok(())
+    }
+
+    /// The flags of this call without what its variables say, which the world still has.
+    fn flags(&self) -> StateArgs {
+        StateArgs { session: None, ..self.state.args().clone() }
+    }
+}
+
+impl Command {
+    /// Whether it must work when the settings cannot be read: it is what one mends them with.
+    fn tolerates_broken_settings(&self) -> bool {
+        matches!(
+            self,
+            Command::Doctor(_)
+                | Command::Manifest(_)
+                | Command::Completions(_)
+                | Command::Man(_)
+                | Command::Config(
+                    config::Command::Edit(_)
+                        | config::Command::Path(_)
+                        | config::Command::Validate(_)
+                        | config::Command::Schema(_)
+                )
+        )
+    }
+
+    fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Context(command) => command.run(cx),
+            Command::Config(command) => command.run(cx),
+            Command::Trust(args) => trust::run(args, cx),
+            Command::Status(args) => status::run(args, cx),
+            Command::Doctor(args) => doctor::run(args, cx),
+            Command::Demo(args) => demo::run(args, cx),
+            Command::Manifest(args) => manifest::run(args, cx),
+            Command::Completions(args) => completions::run(args, cx),
+            Command::Man(args) => man::run(args, cx),
+        }
+    }
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    let world = World::from_process();
+    if world.variable(crate::completion::VARIABLE).is_some() {
+        crate::completion::answer();
+    }
+    ExitCode::from(run(world, std::env::args_os()))
+}
+
+/// One call: parses the arguments, runs the command, prints, and returns the exit status.
+pub fn run(world: World, args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    // Until the settings are read, only flags and variables can say how to print.
+    let early = early_output(&world, &args);
+    let outcome = match Cli::try_parse_from(&args) {
+        Err(error) => Err(Failure::Arguments(Box::new(error))),
+        Ok(Cli { command: None, .. }) => print_help(&early),
+        Ok(Cli { state, command: Some(command) }) => return call(world, &early, state, &command),
+    };
+    finish(&early, outcome)
+}
+
+fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 {
+    let waiting = early.clone();
+    let state = match State::open(&app(), world, args) {
+        Ok(state) => state.on_wait(move |wait| waiting.note(&describe_wait(wait))),
+        Err(error) => return finish(early, Err(error.into())),
+    };
+    let out = match output(&state) {
+        Ok(out) => out,
+        Err(_) if command.tolerates_broken_settings() => early.clone(),
+        Err(error) => return finish(early, Err(error.into())),
+    };
+    let cx = Cx { state, out };
+    let outcome = command.run(&cx);
+    cx.out.warnings(&cx.state.take_warnings());
+    finish(&cx.out, outcome)
+}
+
+fn finish(out: &Output, outcome: Outcome) -> u8 {
+    match outcome {
+        Ok(()) => sessile::exit::DONE,
+        Err(Failure::Arguments(error)) if !error.use_stderr() => {
+            // Help and version are results: they go to standard output.
+            finish(out, out.print(&error.render().to_string()))
+        }
+        Err(failure) => {
+            out.failure(&app(), &failure);
+            failure.exit()
+        }
+    }
+}
+
+fn print_help(out: &Output) -> Outcome {
+    out.print(&Cli::command().render_help().to_string())
+}
+
+/// How results are printed, as the settings say.
+fn output(state: &State) -> Result<Output, Error> {
+    let settings = state.settings()?;
+    let word = |key| -> Result<Option<String>, Error> {
+        Ok(settings.get(key)?.and_then(|found| found.value.as_str().map(str::to_owned)))
+    };
+    let format = word("output")?.and_then(|word| format_named(&word)).unwrap_or_default();
+    let color = match word("color")?.as_deref() {
+        Some("always") => Color::Always,
+        Some("never") => Color::Never,
+        _ => Color::Auto,
+    };
+    Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
+}
+
+/// How to print what goes wrong before the arguments and settings are understood.
+fn early_output(world: &World, args: &[OsString]) -> Output {
+    let words: Vec<&str> =
+        args.iter().skip(1).map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+    let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
+        "--output" | "-o" => words.get(at + 1).copied(),
+        word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
+    });
+    let variable = world.variable("SESSILE_OUTPUT").and_then(|value| value.to_str());
+    let format = flag.or(variable).and_then(format_named).unwrap_or_default();
+    let quiet = words.contains(&"--quiet") || words.contains(&"-q");
+    Output::new(world, format, Color::Auto, quiet, false)
+}
+
+fn format_named(word: &str) -> Option<Format> {
+    match word {
+        "text" => Some(Format::Text),
+        "json" => Some(Format::Json),
+        "jsonl" => Some(Format::Jsonl),
+        _ => None,
+    }
+}
+
+fn describe_wait(wait: &sessile::files::Waiting<'_>) -> String {
+    let holder = wait.holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
+    format!(
+        "waiting for {}, held by {holder}; giving up in {}",
+        wait.path.display(),
+        sessile::duration::short(wait.remaining)
+    )
+}

@@ -1,0 +1,39 @@
+//! `sessile completions`: the script that a shell loads.
+
+use clap::ValueEnum;
+
+use crate::cli::Cx;
+use crate::completion::VARIABLE;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Print the script that completes commands and names in your shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile completions bash >> ~/.bashrc"
+    "sessile completions fish > ~/.config/fish/completions/sessile.fish"
+))]
+pub struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
+    let completer: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Zsh => &Zsh,
+        Shell::Fish => &Fish,
+    };
+    let mut script = Vec::new();
+    completer.write_registration(VARIABLE, "sessile", "sessile", "sessile", &mut script)?;
+    cx.out.print(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,47 @@
+//! `sessile config edit`.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::settings::Document;
+use sessile::settings::write::{change_text, target};
+use sessile::text::shown;
+
+use super::ScopeArgs;
+use crate::cli::Cx;
+use crate::editor::Edited;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Edit a settings file in your editor
+///
+/// The file is copied, edited, checked and then replaced as a whole. Uses VISUAL, then EDITOR, then vi.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile config edit --global" "sessile config edit --dir"))]
+pub struct Args {
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (layer, path) = target(&cx.state, args.scope.scope())?;
+    let old = sessile::files::read(&path)?.unwrap_or_default();
+    let suffix = if path.extension().is_some_and(|ending| ending == "json") { ".json" } else { ".toml" };
+    let edited = Edited::open(&cx.state, &old, suffix, "use `sessile config set KEY VALUE`")?;
+    let changed = edited.until(&cx.state, &cx.out, |text| {
+        Document::parse(&path, text.to_owned())?;
+        if text == old {
+            return Ok(false);
+        }
+        change_text(&cx.state, &path, |now| {
+            if now != old {
+                return Err(Error::ConcurrentChange { path: path.clone(), kept: None });
+            }
+            Ok(Some(text.to_owned()))
+        })?;
+        Ok(true)
+    })?;
+    cx.changed(json!({ "path": path, "layer": layer, "changed": changed }), || {
+        let what = if changed { "changed" } else { "left as it was" };
+        format!("{what}: {}\n", shown(path.display()))
+    })
+}

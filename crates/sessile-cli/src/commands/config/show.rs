@@ -1,0 +1,116 @@
+//! `sessile config show`.
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::settings::{Candidate, Ignored, Layer, SettingKey};
+use sessile::text::shown;
+
+use crate::cli::Cx;
+use crate::commands::page::Page;
+use crate::error::{Failure, Outcome};
+use crate::help::examples_and_precedence;
+use crate::output::{Table, Tone};
+
+/// Show the values that are set, where they come from and what they shadow
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "sessile config show"
+    "sessile config show --effective --source"
+    "sessile config show lock-timeout --source --output json"
+))]
+pub struct Args {
+    /// Only these settings
+    #[arg(value_name = "KEY")]
+    keys: Vec<String>,
+
+    /// Also show the built-in values that are in effect
+    #[arg(long)]
+    effective: bool,
+
+    /// Show where each value comes from, and the values it shadows
+    #[arg(long)]
+    source: bool,
+
+    #[command(flatten)]
+    page: Page,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let settings = cx.state.settings()?;
+    let keys = if args.keys.is_empty() {
+        let mut keys = settings.keys(args.effective);
+        let context = SettingKey::new(["context"]);
+        if cx.state.selected()?.is_some() && !keys.contains(&context) {
+            keys.push(context);
+            keys.sort();
+        }
+        keys
+    } else {
+        args.keys.iter().map(|key| key.parse()).collect::<Result<_, Error>>()?
+    };
+    let mut items = Vec::new();
+    let mut table = Table::new(if args.source { &["KEY", "VALUE", "ORIGIN"] } else { &["KEY", "VALUE"] });
+    for key in args.page.of(keys, ToString::to_string) {
+        let mut candidates = candidates(cx, &key)?.into_iter();
+        let Some(counts) = candidates.next() else { continue };
+        let rest: Vec<Candidate> = candidates.collect();
+        row(&mut table, args.source, &key.to_string(), &counts, None);
+        if args.source {
+            for shadowed in &rest {
+                row(&mut table, true, "", shadowed, Some(Tone::Faint));
+            }
+        }
+        items.push(json!({
+            "key": key,
+            "value": counts.value,
+            "origin": counts.origin,
+            "ignored": counts.ignored,
+            "shadows": rest,
+        }));
+    }
+    cx.out.list(&items, || table.render(&cx.out))
+}
+
+/// Every value of a key: the one that counts first, then what it shadows, then what is ignored.
+fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
+    let mut candidates = cx.state.settings()?.explain(key)?;
+    if is_context(key)
+        && let Some(selected) =
+            cx.state.selected()?.filter(|selected| selected.origin.layer == Layer::Terminal)
+    {
+        let value = sessile::settings::Value::Text(selected.name.to_string());
+        candidates.insert(0, Candidate { value, origin: selected.origin.clone(), ignored: None });
+    }
+    candidates.sort_by_key(|candidate| candidate.ignored.is_some());
+    Ok(candidates)
+}
+
+fn row(table: &mut Table, source: bool, key: &str, candidate: &Candidate, tone: Option<Tone>) {
+    let mut value = shown(candidate.value.to_string());
+    let note = match candidate.ignored {
+        Some(Ignored::Untrusted) => " (ignored: not trusted)",
+        Some(Ignored::NotHere) => " (ignored: cannot be said here)",
+        None if key.is_empty() => " (shadowed)",
+        None => "",
+    };
+    let tone = tone.or(candidate.ignored.map(|_| Tone::Faint));
+    if source {
+        table.row(&[key.to_owned(), value, format!("{}{note}", candidate.origin)], tone);
+    } else {
+        value.push_str(note);
+        table.row(&[key.to_owned(), value], tone);
+    }
+}
+
+/// Whether a key is the one whose value also comes from the terminal.
+pub(super) fn is_context(key: &SettingKey) -> bool {
+    matches!(key.segments(), [only] if only == "context")
+}
+
+/// A value that is not text, as a person would write it.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}

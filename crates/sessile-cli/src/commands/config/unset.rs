@@ -1,0 +1,40 @@
+//! `sessile config unset`.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::settings::SettingKey;
+use sessile::settings::write::{change_file, target};
+use sessile::text::shown;
+
+use super::ScopeArgs;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+
+/// Remove a setting
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "sessile config unset lock-timeout --global"
+    "sessile config unset context --dir"
+))]
+pub struct Args {
+    /// The setting
+    #[arg(value_name = "KEY")]
+    key: String,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let key: SettingKey = args.key.parse()?;
+    let (layer, path) = target(&cx.state, args.scope.scope())?;
+    let changed = change_file(&cx.state, &path, &key, None)?;
+    let Some(old) = &changed.old else {
+        return Err(Error::SettingNotSet(format!("{key} in {}", path.display())).into());
+    };
+    cx.changed(
+        json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path }),
+        || shown(format!("removed {key} from {} (it was {old})", changed.path.display())) + "\n",
+    )
+}

@@ -1,0 +1,134 @@
+//! `sessile context approve`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::args::parse_duration;
+use sessile::context::approval::{self, Approval};
+use sessile::context::set_pin;
+use sessile::names::ContextName;
+use sessile::text::quoted;
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+
+/// Open a guarded context for a while; list or revoke approvals
+///
+/// An approval is given by a person, on a terminal, outside any session, for at most 24 hours, and is recorded.
+/// With a PIN set it is asked for, so that a program that holds a terminal cannot give one. It guards against
+/// accidents, not against a hostile program of the same user.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile context approve production --for 30m"
+    "sessile context approve --list"
+    "sessile context approve production --revoke"
+    "sessile context approve --set-pin"
+))]
+pub struct Args {
+    /// The context
+    #[arg(value_name = "CONTEXT", required_unless_present_any = ["list", "set_pin", "remove_pin"])]
+    name: Option<String>,
+
+    /// How long it stays open
+    #[arg(long = "for", value_name = "DURATION", default_value = "30m", value_parser = parse_duration)]
+    time: Duration,
+
+    /// Take the approvals of the context back
+    #[arg(long, conflicts_with_all = ["list", "set_pin", "remove_pin"])]
+    revoke: bool,
+
+    /// List the approvals in force
+    #[arg(long, conflicts_with_all = ["set_pin", "remove_pin"])]
+    list: bool,
+
+    /// With --list: also those that ended
+    #[arg(long, requires = "list")]
+    all: bool,
+
+    /// Set a PIN that every approval needs
+    #[arg(long, conflicts_with_all = ["name", "remove_pin"])]
+    set_pin: bool,
+
+    /// Remove the PIN
+    #[arg(long, conflicts_with = "name")]
+    remove_pin: bool,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.list {
+        return list(args.all, cx);
+    }
+    if args.set_pin || args.remove_pin {
+        return change_pin(args.set_pin, cx);
+    }
+    let name: ContextName = args.name.as_deref().unwrap_or_default().parse()?;
+    if args.revoke {
+        let count = approval::revoke(&cx.state, &name)?;
+        return cx.changed(json!({ "name": name, "revoked": count }), || {
+            format!("context {} is shut again\n", quoted(name.as_str()))
+        });
+    }
+    grant(args, cx, &name)
+}
+
+fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
+    approval::check_place(&cx.state)?;
+    cx.state.contexts().get(name)?;
+    let pin = ask_pin(cx, "PIN: ")?;
+    if pin.is_none() {
+        let time = sessile::duration::short(args.time);
+        ask::confirm(&cx.state, &format!("Open context {} for {time}?", quoted(name.as_str())))?;
+    }
+    let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
+    let mut json = json!(approval);
+    json["name"] = json!(name);
+    cx.changed(json, || format!("context {} is open until {}\n", quoted(name.as_str()), approval.expires_at))
+}
+
+fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
+    let is_set = cx.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
+    Ok(if is_set { ask::secret(prompt) } else { None })
+}
+
+fn change_pin(set: bool, cx: &Cx) -> Outcome {
+    approval::check_place(&cx.state)?;
+    let old = ask_pin(cx, "Old PIN: ")?;
+    let new = if set {
+        let new = ask::secret("New PIN: ").ok_or_else(|| Error::Declined("setting a PIN".into()))?;
+        if ask::secret("Again: ").as_ref() != Some(&new) {
+            return Err(Error::WrongPin("the two PINs differ".into()).into());
+        }
+        Some(new)
+    } else {
+        None
+    };
+    set_pin(&cx.state, old.as_deref(), new.as_deref())?;
+    cx.changed(json!({ "pin": set }), || {
+        let what = if set { "approvals need the PIN from now on" } else { "approvals need no PIN any more" };
+        format!("{what}\n")
+    })
+}
+
+fn list(all: bool, cx: &Cx) -> Outcome {
+    let approvals = if all { approval::all(&cx.state)? } else { approval::in_force(&cx.state, None)? };
+    let items: Vec<Value> = approvals.iter().map(|approval| json!(approval)).collect();
+    cx.out.list(&items, || {
+        if approvals.is_empty() {
+            return "no approval is in force\n".to_owned();
+        }
+        let mut table = Table::new(&["CONTEXT", "UNTIL", "GIVEN", "BY", "TERMINAL", "PIN"]);
+        for Approval {
+            context, granted_at, expires_at, granted_by, terminal, with_pin, revoked_at, ..
+        } in &approvals
+        {
+            let until = revoked_at.as_ref().map_or_else(|| expires_at.clone(), |at| format!("revoked {at}"));
+            let pin = if *with_pin { "yes" } else { "no" };
+            table.row(&[context, &until, granted_at, granted_by, terminal, pin], None);
+        }
+        table.render(&cx.out)
+    })
+}

@@ -1,0 +1,94 @@
+//! The flags that say what a context holds, for `create` and `edit`.
+
+use sessile::Error;
+use sessile::context::{Change, Guard};
+use sessile::settings::{SettingKey, Value};
+
+/// What to put into a context.
+#[derive(Debug, clap::Args)]
+pub(super) struct ChangeArgs {
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+
+    /// What it demands before it is used: none, explicit or approval
+    #[arg(long, value_name = "GUARD", value_parser = clap::builder::PossibleValuesParser::new(Guard::NAMES))]
+    guard: Option<String>,
+
+    /// A setting that holds in it
+    #[arg(long, value_name = "KEY=VALUE")]
+    setting: Vec<String>,
+
+    /// A variable for commands that run in it
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+
+    /// What a tool is bound to in it, for instance kubectl.namespace=web
+    #[arg(long, value_name = "TOOL.KEY=VALUE")]
+    tool: Vec<String>,
+}
+
+impl ChangeArgs {
+    /// The changes that the flags ask for.
+    pub(super) fn changes(&self) -> Result<Vec<Change>, Error> {
+        let mut changes = Vec::new();
+        let text = |key: &str, value: &Option<String>| {
+            value.as_ref().map(|value| change(SettingKey::new([key]), Value::Text(value.clone())))
+        };
+        changes.extend(text("description", &self.description));
+        changes.extend(text("guard", &self.guard));
+        for pair in &self.setting {
+            let (key, value) = split(pair, "--setting", "KEY=VALUE")?;
+            let key: SettingKey = key.parse()?;
+            let app = crate::settings::app();
+            let definition = app
+                .setting(key.segments())
+                .ok_or_else(|| Error::UnknownSetting { key: key.to_string(), near: None })?;
+            let value = definition.parse(value, format!("--setting {key}"))?;
+            changes.push(change(below("settings", &key), value));
+        }
+        for pair in &self.env {
+            let (name, value) = split(pair, "--env", "NAME=VALUE")?;
+            changes.push(change(SettingKey::new(["env", name]), Value::Text(value.to_owned())));
+        }
+        for pair in &self.tool {
+            let (key, value) = split(pair, "--tool", "TOOL.KEY=VALUE")?;
+            let key: SettingKey = key.parse()?;
+            if key.segments().len() != 2 {
+                return Err(wrong("--tool", pair, "TOOL.KEY=VALUE"));
+            }
+            let value = match value {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                text => Value::Text(text.to_owned()),
+            };
+            changes.push(change(below("tools", &key), value));
+        }
+        Ok(changes)
+    }
+
+    /// Whether no flag was given.
+    pub(super) fn is_empty(&self) -> bool {
+        self.description.is_none()
+            && self.guard.is_none()
+            && self.setting.is_empty()
+            && self.env.is_empty()
+            && self.tool.is_empty()
+    }
+}
+
+fn change(key: SettingKey, value: Value) -> Change {
+    Change { key, value: Some(value) }
+}
+
+fn below(table: &str, key: &SettingKey) -> SettingKey {
+    SettingKey::new([table.to_owned()].into_iter().chain(key.segments().iter().cloned()))
+}
+
+fn split<'a>(pair: &'a str, flag: &str, expected: &str) -> Result<(&'a str, &'a str), Error> {
+    pair.split_once('=').ok_or_else(|| wrong(flag, pair, expected))
+}
+
+fn wrong(flag: &str, value: &str, expected: &str) -> Error {
+    Error::InvalidValue { place: flag.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
+}

@@ -1,0 +1,37 @@
+//! `sessile context current`.
+
+use serde_json::json;
+use sessile::Error;
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+
+/// Print the current context
+///
+/// The exit status is 5 if there is none. With --check it is 7 unless the context's guard is satisfied, so that
+/// a script can ask before it acts.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "sessile context current"
+    "sessile context current --output json"
+    "sessile context current --check --context production"
+))]
+pub struct Args {
+    /// Fail unless the context exists, is trusted and its guard is satisfied
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let selected = cx.state.selected()?.ok_or(Error::NoContext)?;
+    if args.check {
+        cx.state.contexts().require()?;
+    } else if cx.state.context()?.is_none() {
+        cx.state
+            .warn(format!("context {} does not exist; {} names it", selected.name, selected.origin), None);
+    }
+    cx.out.result(&json!({ "context": selected.name, "context_origin": selected.origin }), || {
+        format!("{}\n", selected.name)
+    })
+}

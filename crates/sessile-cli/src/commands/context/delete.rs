@@ -1,0 +1,47 @@
+//! `sessile context delete`.
+
+use serde_json::json;
+use sessile::names::ContextName;
+use sessile::text::{quoted, shown};
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Delete a context
+///
+/// It asks first. If something has the context selected, it says what, and the selection goes too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile context delete old-test" "sessile context delete old-test --yes"))]
+pub struct Args {
+    /// The context
+    #[arg(value_name = "CONTEXT")]
+    name: String,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name: ContextName = args.name.parse()?;
+    let contexts = cx.state.contexts();
+    contexts.get(&name)?;
+    let pointing = contexts.pointing_to(&name)?;
+    let mut question = format!("Delete context {}?", quoted(name.as_str()));
+    if !pointing.is_empty() {
+        let places: Vec<String> = pointing.iter().map(ToString::to_string).collect();
+        question =
+            format!("Delete context {}? It is selected by {}.", quoted(name.as_str()), places.join(" and "));
+    }
+    ask::confirm(&cx.state, &question)?;
+    let removed = contexts.delete(&name)?;
+    cx.changed(
+        json!({ "name": name, "path": removed.path, "was_selected_by": removed.pointed_to_by }),
+        || {
+            let mut text =
+                format!("deleted context {} ({})\n", quoted(name.as_str()), shown(removed.path.display()));
+            for origin in &removed.pointed_to_by {
+                text.push_str(&format!("it was selected by {origin}\n"));
+            }
+            text
+        },
+    )
+}

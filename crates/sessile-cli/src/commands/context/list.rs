@@ -1,0 +1,85 @@
+//! `sessile context list`.
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::context::Context;
+use sessile::names::ContextName;
+
+use crate::cli::Cx;
+use crate::commands::page::Page;
+use crate::error::{Failure, Outcome};
+use crate::help::examples_and_precedence;
+use crate::output::{Table, Tone};
+
+/// List the contexts; the current one is marked
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "sessile context list"
+    "sessile context list --output json"
+))]
+pub struct Args {
+    #[command(flatten)]
+    page: Page,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let selected = cx.state.selected()?;
+    let contexts = args.page.of(cx.state.contexts().list()?, |(name, _)| name.to_string());
+    let mut items = Vec::new();
+    let mut table = Table::new(&["", "NAME", "GUARD", "HOME", "DESCRIPTION"]);
+    for (name, context) in &contexts {
+        let origin = selected.filter(|selected| selected.name == *name).map(|selected| &selected.origin);
+        let mut item = describe(name, context);
+        item["current"] = json!(origin.is_some());
+        item["origin"] = json!(origin);
+        items.push(item);
+        let mark = if origin.is_some() { "*" } else { "" };
+        let (guard, home, description) = cells(context)?;
+        let description =
+            origin.map_or(description.clone(), |origin| format!("{description} (current: {origin})"));
+        let cells = [mark, name.as_str(), &guard, &home, description.trim_start()];
+        table.row(&cells, origin.map(|_| Tone::Strong));
+    }
+    if let Some(missing) =
+        selected.filter(|selected| !contexts.iter().any(|(name, _)| *name == selected.name))
+        && cx.state.context()?.is_none()
+    {
+        cx.state.warn(
+            format!("context {} is selected ({}) and does not exist", missing.name, missing.origin),
+            None,
+        );
+    }
+    cx.out.list(&items, || {
+        if items.is_empty() {
+            "there are no contexts; make one with `sessile context create NAME`\n".to_owned()
+        } else {
+            table.render(&cx.out)
+        }
+    })
+}
+
+fn describe(name: &ContextName, context: &Result<Context, Error>) -> Value {
+    match context {
+        Ok(context) => json!({
+            "name": name,
+            "description": context.description,
+            "guard": context.guard,
+            "home": context.home,
+            "trusted": context.trusted,
+            "path": context.path(),
+            "error": null,
+        }),
+        Err(error) => json!({ "name": name, "error": error.to_string() }),
+    }
+}
+
+fn cells(context: &Result<Context, Error>) -> Result<(String, String, String), Failure> {
+    Ok(match context {
+        Ok(context) => {
+            let home = json!(context.home).as_str().unwrap_or_default().to_owned();
+            let home = if context.trusted { home } else { format!("{home}, not trusted") };
+            (context.guard.as_str().to_owned(), home, context.description.clone().unwrap_or_default())
+        }
+        Err(error) => ("?".to_owned(), "?".to_owned(), format!("error: {error}")),
+    })
+}

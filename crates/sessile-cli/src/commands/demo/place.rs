@@ -1,0 +1,81 @@
+//! A throwaway home, and running commands in it.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sessile::{Error, World};
+
+/// How long one command may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A home that is removed in the end.
+pub(super) struct Place {
+    dir: tempfile::TempDir,
+    path: OsString,
+}
+
+impl Place {
+    pub(super) fn new(world: &World) -> Result<Self, Error> {
+        let dir = tempfile::Builder::new().prefix("sessile-demo-").tempdir().map_err(|source| Error::Io {
+            action: "write",
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        Ok(Place { dir, path: world.variable("PATH").map(OsString::from).unwrap_or_default() })
+    }
+
+    /// The home itself.
+    pub(super) fn home(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Whether a program is found.
+    pub(super) fn has_program(&self, name: &str) -> bool {
+        std::env::split_paths(&self.path).any(|dir| is_program(&dir.join(name)))
+    }
+
+    /// Runs a command with nothing of the user's but the search path. Returns what it printed, if it succeeded.
+    pub(super) fn run(&self, words: &[String], variables: &[(&str, String)]) -> Option<String> {
+        let (program, arguments) = words.split_first()?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .env("PATH", &self.path)
+            .env("HOME", self.home())
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.home())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        // The output is read beside the wait: a tool may print more than a pipe holds.
+        let mut stdout = child.stdout.take()?;
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            stdout.read_to_string(&mut text).map(|_| text)
+        });
+        let begun = Instant::now();
+        let status = loop {
+            match child.try_wait().ok()? {
+                Some(status) => break status,
+                None if begun.elapsed() > PATIENCE => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return None;
+                }
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        let text = reader.join().ok()?.ok()?;
+        status.success().then_some(text)
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,47 @@
+//! `sessile doctor`: what is wrong, and how to mend it.
+
+use serde_json::json;
+use sessile::doctor::{Health, examine};
+use sessile::exit;
+use sessile::text::shown_lines;
+
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::output::Tone;
+
+/// Look for what is wrong, and say how to mend it
+///
+/// Checks directories, permissions, file systems, settings, contexts, the store, the clock and what killed
+/// processes left behind. It changes nothing. The exit status is 1 if anything is wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile doctor" "sessile doctor --output json"))]
+pub struct Args {}
+
+pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
+    let checks = examine(&cx.state);
+    // What the checks say is not said twice.
+    cx.state.take_warnings();
+    let worst = checks.iter().map(|check| check.health).max().unwrap_or(Health::Ok);
+    cx.out.result(&json!({ "healthy": worst < Health::Error, "checks": checks }), || {
+        let mut text = String::new();
+        for check in &checks {
+            let (mark, tone) = match check.health {
+                Health::Ok => ("ok     ", Tone::Good),
+                Health::Warning => ("warning", Tone::Warning),
+                Health::Error => ("error  ", Tone::Bad),
+            };
+            text.push_str(&format!(
+                "{} {}: {}\n",
+                cx.out.toned(mark, tone),
+                check.name,
+                shown_lines(&check.message)
+            ));
+            if let Some(fix) = &check.fix {
+                text.push_str(&format!("        fix: {}\n", shown_lines(fix)));
+            }
+        }
+        text
+    })?;
+    if worst == Health::Error { Err(Failure::Told(exit::FAILED)) } else { Ok(()) }
+}

@@ -1,0 +1,55 @@
+//! `sessile man`: manual pages, made from the same tree as the parser.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::CommandFactory;
+use serde_json::json;
+use sessile::files::{LockedDir, Locker};
+use sessile::text::shown;
+
+use crate::cli::{Cli, Cx};
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Print the manual page, or write all of them to a directory
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile man | man -l -" "sessile man --dir ~/.local/share/man/man1"))]
+pub struct Args {
+    /// Write a page for each command into this directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let mut command = Cli::command();
+    command.build();
+    let Some(dir) = &args.dir else {
+        return cx.out.print(&page(&command)?);
+    };
+    let mut pages = Vec::new();
+    collect(&command, &mut pages)?;
+    let dir = LockedDir::lock(&Locker::new(Duration::from_secs(5)), &cx.state.absolute(dir), 0o755)?;
+    for (name, text) in &pages {
+        dir.replace(Path::new(name), text, 0o644)?;
+    }
+    let names: Vec<&String> = pages.iter().map(|(name, _)| name).collect();
+    cx.changed(json!({ "directory": dir.path(), "pages": names }), || {
+        format!("{} pages in {}\n", pages.len(), shown(dir.path().display()))
+    })
+}
+
+fn page(command: &clap::Command) -> std::io::Result<String> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn collect(command: &clap::Command, pages: &mut Vec<(String, String)>) -> std::io::Result<()> {
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    pages.push((format!("{name}.1"), page(command)?));
+    command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .try_for_each(|command| collect(command, pages))
+}

@@ -1,0 +1,133 @@
+//! `sessile manifest`: the whole command tree, from the same source as the parser.
+
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use serde_json::{Value, json};
+use sessile::{Code, exit};
+
+use crate::cli::{Cli, Cx};
+use crate::effects::{self, COMMON};
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+use crate::settings::app;
+
+/// Describe every command, flag, effect and error code, for programs
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile manifest --output json"))]
+pub struct Args {}
+
+pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
+    let manifest = manifest();
+    cx.out.result(&manifest, || {
+        let mut table = Table::new(&["COMMAND", "EFFECT", "ABOUT"]);
+        for command in manifest["commands"].as_array().into_iter().flatten() {
+            let cell = |key: &str| command[key].as_str().unwrap_or_default().to_owned();
+            table.row(&[cell("path"), cell("effect"), cell("about")], None);
+        }
+        table.render(&cx.out)
+    })
+}
+
+/// The manifest as JSON.
+pub fn manifest() -> Value {
+    let mut root = Cli::command();
+    root.build();
+    let mut commands = Vec::new();
+    collect(&root, "", &mut commands);
+    let settings = app();
+    json!({
+        "name": root.get_name(),
+        "version": root.get_version(),
+        "about": root.get_about().map(ToString::to_string),
+        "precedence": ["flag", "environment", "session", "terminal", "directory", "context", "user", "system", "default"],
+        "global_flags": root.get_arguments().filter(|arg| arg.is_global_set()).map(flag).collect::<Vec<_>>(),
+        "commands": commands,
+        "settings": settings.settings().map(|setting| json!({
+            "key": setting.key,
+            "kind": setting.kind.as_str(),
+            "default": setting.default,
+            "variable": setting.variable().map(|name| settings.variable(&name)),
+            "needs_trust": setting.needs_trust,
+            "about": setting.about,
+        })).collect::<Vec<_>>(),
+        "error_codes": Code::ALL.iter().map(|code| json!({
+            "code": code.as_str(),
+            "exit_code": code.exit(),
+            "retryable": code.retryable(),
+            "about": code.about(),
+        })).collect::<Vec<_>>(),
+        "exit_codes": exit::ALL.iter().map(|(status, about)| json!({ "exit_code": status, "about": about })).collect::<Vec<_>>(),
+    })
+}
+
+fn collect(command: &Command, path: &str, commands: &mut Vec<Value>) {
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
+        let path = format!("{path} {}", child.get_name());
+        if child.has_subcommands() {
+            collect(child, &path, commands);
+        } else {
+            commands.push(describe(child, path.trim_start()));
+        }
+    }
+}
+
+fn describe(command: &Command, path: &str) -> Value {
+    let entry = effects::entry(path);
+    let own = entry.map(|entry| entry.codes).unwrap_or_default();
+    let mut codes: Vec<Code> = COMMON.iter().chain(own).copied().collect();
+    codes.sort_unstable();
+    let own_arguments =
+        || command.get_arguments().filter(|arg| !arg.is_global_set() && arg.get_id() != "help");
+    json!({
+        "path": path,
+        "about": command.get_about().map(ToString::to_string),
+        "effect": entry.map(|entry| entry.effect.as_str()),
+        "write_scope": entry.and_then(|entry| entry.scope),
+        "arguments": own_arguments().filter(|arg| arg.is_positional()).map(argument).collect::<Vec<_>>(),
+        "flags": own_arguments().filter(|arg| !arg.is_positional()).map(flag).collect::<Vec<_>>(),
+        "error_codes": codes.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
+    })
+}
+
+fn argument(arg: &Arg) -> Value {
+    json!({
+        "name": arg.get_id().as_str(),
+        "about": arg.get_help().map(ToString::to_string),
+        "required": arg.is_required_set(),
+        "repeatable": arg.get_num_args().is_some_and(|range| range.max_values() > 1),
+        "type": kind(arg),
+    })
+}
+
+fn flag(arg: &Arg) -> Value {
+    let values: Vec<String> =
+        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let takes_value = arg.get_action().takes_values();
+    // Every global flag but --yes can be said by a variable too.
+    let twin = arg.get_long().filter(|long| arg.is_global_set() && *long != "yes" && *long != "help");
+    json!({
+        "name": arg.get_long().map(|long| format!("--{long}")),
+        "short": arg.get_short().map(|short| format!("-{short}")),
+        "about": arg.get_help().map(ToString::to_string),
+        "type": kind(arg),
+        "values": if takes_value { values } else { Vec::new() },
+        "default": arg.get_default_values().first().map(|value| value.to_string_lossy()),
+        "required": arg.is_required_set(),
+        "repeatable": matches!(arg.get_action(), ArgAction::Append | ArgAction::Count),
+        "variable": twin.map(|long| app().variable(&long.to_uppercase().replace('-', "_"))),
+    })
+}
+
+fn kind(arg: &Arg) -> &'static str {
+    let name =
+        arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
+    match name {
+        _ if !arg.get_action().takes_values() => "bool",
+        "DURATION" => "duration",
+        "FILE" | "DIR" => "path",
+        "N" => "integer",
+        "CONTEXT" => "context",
+        _ if !arg.get_possible_values().is_empty() => "choice",
+        _ => "text",
+    }
+}

@@ -1,0 +1,12 @@
+//! One file per command, one folder per group. The doc comment on the arguments is the help.
+
+pub mod completions;
+pub mod config;
+pub mod context;
+pub mod demo;
+pub mod doctor;
+pub mod man;
+pub mod manifest;
+mod page;
+pub mod status;
+pub mod trust;

@@ -1,0 +1,110 @@
+//! `sessile trust`: let a project's files take effect.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use sessile::settings::project::Project;
+use sessile::settings::trust;
+use sessile::text::shown;
+use sessile::{Error, State};
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+
+/// Let a project's files take effect
+///
+/// A project's .sessile/ directory comes with its repository. What in it could run a command, set a variable,
+/// name an endpoint, select a context or choose a credential is ignored until its content is trusted, and again
+/// when the content changes. Refused inside a session.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile trust                  show what this project asks for, and trust it"
+    "sessile trust ../other --yes"
+    "sessile trust --list"
+    "sessile trust --revoke"
+))]
+pub struct Args {
+    /// The project's directory; the working directory's project if none is given
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// Show every trusted file
+    #[arg(long, conflicts_with_all = ["revoke", "dir"])]
+    list: bool,
+
+    /// Take the trust back
+    #[arg(long)]
+    revoke: bool,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    // What is being asked about is shown here; a warning about it would be one too many.
+    let _ = cx.state.take_warnings();
+    if args.list {
+        return list(cx);
+    }
+    cx.state
+        .refuse_in_session("trusting a project", "a person trusts it on a terminal outside the session")?;
+    let project = project(&cx.state, args.dir.as_deref())?;
+    let files = trust::files(&project)?;
+    if args.revoke { revoke(cx, &project, &files) } else { grant(cx, &project, &files) }
+}
+
+fn project(state: &State, dir: Option<&Path>) -> Result<Project, Error> {
+    let start = dir.map(|dir| state.absolute(dir)).or_else(|| state.world().cwd().map(Path::to_owned));
+    let start = start.ok_or_else(|| Error::Usage("the working directory does not exist".into()))?;
+    let start = start.canonicalize().map_err(|source| Error::Io { action: "open", path: start, source })?;
+    Project::find(state.app(), &start).ok_or(Error::ProjectNotFound(start))
+}
+
+fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
+    let root = shown(project.root().display());
+    let mut contents = Vec::new();
+    for path in files {
+        let text = sessile::files::read(path)?.unwrap_or_default();
+        // A file that cannot be parsed cannot be understood by the person who trusts it either.
+        sessile::settings::Document::parse(path, text.clone())?;
+        contents.push((path, text));
+    }
+    if cx.out.is_text() && !cx.out.is_quiet() {
+        for (path, text) in &contents {
+            cx.out.note(&format!("--- {}\n{}", path.display(), text.trim_end()));
+        }
+    }
+    ask::confirm(&cx.state, &format!("Trust the {} file(s) of {root}?", files.len()))?;
+    // What was shown is what is trusted, not what the files say by now.
+    let rows: Vec<(String, String)> =
+        contents.iter().map(|(path, text)| (trust::key(path), trust::fingerprint(text))).collect();
+    cx.state.store_for_writing()?.trust(&rows, cx.state.world().now().as_millisecond())?;
+    cx.changed(json!({ "project": project.root(), "trusted": files }), || {
+        format!("trusted {root} ({} file(s))\n", files.len())
+    })
+}
+
+fn revoke(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
+    let keys: Vec<String> = files.iter().map(|path| trust::key(path)).collect();
+    let count = cx.state.store_for_writing()?.distrust(&keys)?;
+    cx.changed(json!({ "project": project.root(), "revoked": count }), || {
+        format!("{} is no longer trusted ({count} file(s))\n", shown(project.root().display()))
+    })
+}
+
+fn list(cx: &Cx) -> Outcome {
+    let trusted = cx.state.store()?.map(|store| store.trusted()).transpose()?.unwrap_or_default();
+    let mut table = Table::new(&["STATE", "FILE"]);
+    let mut items = Vec::new();
+    for (path, fingerprint, _) in &trusted {
+        let current = sessile::files::read(Path::new(path)).ok().flatten();
+        let state = match current {
+            None => "missing",
+            Some(text) if trust::fingerprint(&text) == *fingerprint => "trusted",
+            Some(_) => "changed",
+        };
+        table.row(&[state, path], None);
+        items.push(json!({ "path": path, "state": state }));
+    }
+    cx.out.list(&items, || table.render(&cx.out))
+}

@@ -1,0 +1,65 @@
+//! Completion in the shell, of commands, flags and the names that exist now.
+
+use std::ffi::OsStr;
+
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use sessile::{State, StateArgs, World};
+
+use crate::cli::Cli;
+use crate::settings::app;
+
+/// The variable by which a shell's script asks for completions.
+pub(crate) const VARIABLE: &str = "SESSILE_COMPLETE";
+
+/// Answers the shell and ends the process.
+pub(crate) fn answer() {
+    CompleteEnv::with_factory(|| with_completers(Cli::command())).var(VARIABLE).complete();
+}
+
+/// The tree with completers for the values that have names. Ordinary calls are spared the cost.
+fn with_completers(mut command: Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    for name in names {
+        command = command.mut_subcommand(name, with_completers);
+    }
+    command.mut_args(complete_arg)
+}
+
+fn complete_arg(arg: Arg) -> Arg {
+    let names: Vec<String> =
+        arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
+    let is_context_flag = arg.get_long() == Some("context");
+    match names.first().map(String::as_str) {
+        Some("CONTEXT") => arg.add(ArgValueCompleter::new(contexts)),
+        Some("NAME") if is_context_flag => arg.add(ArgValueCompleter::new(contexts)),
+        Some("KEY" | "KEY=VALUE") => arg.add(ArgValueCompleter::new(settings)),
+        _ => arg,
+    }
+}
+
+fn contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Ok(state) = State::open(&app(), World::from_process(), StateArgs::default()) else {
+        return Vec::new();
+    };
+    let contexts = state.contexts().list().unwrap_or_default();
+    let typed = typed.to_string_lossy();
+    contexts
+        .into_iter()
+        .filter(|(name, _)| name.as_str().starts_with(&*typed))
+        .map(|(name, context)| {
+            let help = context.ok().and_then(|context| context.description).map(Into::into);
+            CompletionCandidate::new(name.as_str()).help(help)
+        })
+        .collect()
+}
+
+fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    app()
+        .settings()
+        .filter(|setting| !setting.is_pattern() && setting.key.starts_with(&*typed))
+        .map(|setting| CompletionCandidate::new(setting.key).help(Some(setting.about.into())))
+        .collect()
+}

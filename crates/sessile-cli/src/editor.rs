@@ -1,0 +1,95 @@
+//! Letting a person edit a text in their own editor.
+
+use std::io::Write;
+use std::process::Command;
+
+use sessile::{Error, State};
+
+use crate::ask;
+use crate::error::Failure;
+use crate::output::Output;
+
+/// A copy of a text that a person edits.
+pub(crate) struct Edited {
+    file: tempfile::NamedTempFile,
+}
+
+impl Edited {
+    /// Starts the editor on a copy of `text`; `suffix` tells the editor what kind of file it is.
+    pub(crate) fn open(state: &State, text: &str, suffix: &str, instead: &str) -> Result<Self, Error> {
+        let streams = state.world().streams();
+        if !streams.stdin || !streams.stdout || state.args().no_input {
+            return Err(Error::TerminalRequired { what: "editing".into(), instead: instead.to_owned() });
+        }
+        let mut file = tempfile::Builder::new()
+            .prefix("sessile-edit-")
+            .suffix(suffix)
+            .tempfile()
+            .map_err(|source| Error::Io { action: "write", path: std::env::temp_dir(), source })?;
+        file.write_all(text.as_bytes()).map_err(|source| Error::Io {
+            action: "write",
+            path: file.path().to_owned(),
+            source,
+        })?;
+        let edited = Edited { file };
+        edited.again(state)?;
+        Ok(edited)
+    }
+
+    /// Starts the editor once more on what was saved.
+    fn again(&self, state: &State) -> Result<(), Error> {
+        let variable = |name| state.world().variable(name).map(|value| value.to_string_lossy().into_owned());
+        let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        let mut words = editor.split_whitespace();
+        let failed = |reason: String| Error::EditorFailed { editor: editor.clone(), reason, kept: None };
+        let program = words.next().ok_or_else(|| failed("is not set".into()))?;
+        let status = Command::new(program).args(words).arg(self.file.path()).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(failed(format!("failed ({status})"))),
+            Err(error) => Err(failed(format!("cannot be started: {error}"))),
+        }
+    }
+
+    /// What was saved.
+    fn text(&self) -> Result<String, Error> {
+        // Editors replace files; the path counts, not the handle.
+        sessile::files::read(self.file.path())?
+            .ok_or_else(|| Error::FileNotFound(self.file.path().to_owned()))
+    }
+
+    /// Applies what was saved; while it is wrong, tells why and offers the editor again. What was typed and could
+    /// not be applied is kept in a file, and the error names it.
+    pub(crate) fn until<T>(
+        self,
+        state: &State,
+        out: &Output,
+        mut apply: impl FnMut(&str) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        loop {
+            let error = match self.text().and_then(|text| apply(&text)) {
+                Ok(result) => return Ok(result),
+                Err(error) => error,
+            };
+            if error.place().is_some() {
+                out.failure(state.app(), &Failure::Library(error));
+                if ask::confirm(state, "Edit it again?").is_ok() {
+                    self.again(state)?;
+                    continue;
+                }
+                let editor = "your editor".to_owned();
+                let reason = "left a file that is not valid; nothing was changed".to_owned();
+                return Err(Error::EditorFailed { editor, reason, kept: self.keep() });
+            }
+            return Err(match error {
+                Error::ConcurrentChange { path, .. } => Error::ConcurrentChange { path, kept: self.keep() },
+                other => other,
+            });
+        }
+    }
+
+    /// Leaves the copy where it is and returns its path, so that nothing typed is lost.
+    fn keep(self) -> Option<std::path::PathBuf> {
+        self.file.into_temp_path().keep().ok()
+    }
+}

@@ -1,0 +1,170 @@
+//! One reviewed table: what each command does to state, where, and how it can fail.
+//!
+//! It drives `manifest` and whatever describes the commands to programs. A test holds it against the parser.
+
+use sessile::Code;
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It changes nothing.
+    Read,
+    /// It changes state in a way that can be changed back.
+    Write,
+    /// It removes something.
+    Destructive,
+}
+
+impl Effect {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Read => "read",
+            Effect::Write => "write",
+            Effect::Destructive => "destructive",
+        }
+    }
+}
+
+/// A command's entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The words that name it.
+    pub path: &'static str,
+    /// What it does.
+    pub effect: Effect,
+    /// Where a change goes, and what decides that.
+    pub scope: Option<&'static str>,
+    /// The codes it can fail with, beside [`COMMON`].
+    pub codes: &'static [Code],
+}
+
+/// What any command can fail with: it parses arguments and variables, reads files and may read the store.
+pub const COMMON: &[Code] = &[
+    Code::Usage,
+    Code::InvalidName,
+    Code::InvalidValue,
+    Code::UnknownSetting,
+    Code::SecretRefused,
+    Code::SessionNotFound,
+    Code::FileNotFound,
+    Code::FileSyntax,
+    Code::FileValue,
+    Code::FileTooLarge,
+    Code::FileNotUtf8,
+    Code::NotAFile,
+    Code::Io,
+    Code::StoreCorrupt,
+    Code::Store,
+    Code::StoreTooNew,
+];
+
+/// What writing a file or the store can fail with.
+macro_rules! writing {
+    ($($code:ident),* $(,)?) => {
+        &[
+            Code::LockHeld, Code::DiskFull, Code::NetworkFileSystem, Code::NoHome,
+            $(Code::$code),*
+        ]
+    };
+}
+
+const fn read(path: &'static str, codes: &'static [Code]) -> Entry {
+    Entry { path, effect: Effect::Read, scope: None, codes }
+}
+
+const fn write(path: &'static str, scope: &'static str, codes: &'static [Code]) -> Entry {
+    Entry { path, effect: Effect::Write, scope: Some(scope), codes }
+}
+
+const fn destructive(path: &'static str, scope: &'static str, codes: &'static [Code]) -> Entry {
+    Entry { path, effect: Effect::Destructive, scope: Some(scope), codes }
+}
+
+const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
+const CONTEXT_FILE: &str = "the context's file";
+
+/// Every command.
+pub const TABLE: &[Entry] = &[
+    read("completions", &[]),
+    write(
+        "config edit",
+        SETTINGS_FILE,
+        writing![ScopeRequired, TerminalRequired, EditorFailed, ConcurrentChange],
+    ),
+    read("config get", &[Code::SettingNotSet]),
+    read("config list", &[]),
+    read("config path", &[Code::NoHome]),
+    read("config schema", &[]),
+    write("config set", SETTINGS_FILE, writing![ScopeRequired]),
+    read("config show", &[]),
+    destructive("config unset", SETTINGS_FILE, writing![ScopeRequired, SettingNotSet]),
+    read("config validate", &[]),
+    write(
+        "context approve",
+        "the store, for the time given",
+        writing![
+            ContextNotFound,
+            TerminalRequired,
+            InSession,
+            WrongPin,
+            Declined,
+            ApprovalNotFound,
+            UntrustedProject
+        ],
+    ),
+    write(
+        "context create",
+        "a new file among the user's contexts; with --project among the project's",
+        writing![ContextExists, InSession],
+    ),
+    read(
+        "context current",
+        &[
+            Code::NoContext,
+            Code::ContextNotFound,
+            Code::UntrustedProject,
+            Code::GuardExplicit,
+            Code::GuardApproval,
+        ],
+    ),
+    destructive(
+        "context delete",
+        "the context's file, and every selection of it",
+        writing![ContextNotFound, ConfirmationRequired, Declined, InSession],
+    ),
+    write(
+        "context edit",
+        CONTEXT_FILE,
+        writing![ContextNotFound, TerminalRequired, EditorFailed, ConcurrentChange, InSession],
+    ),
+    write(
+        "context export",
+        "the file given with --file; nothing without it",
+        writing![ContextNotFound, ConfirmationRequired, Declined],
+    ),
+    write(
+        "context import",
+        "files among the user's contexts; with --project among the project's",
+        writing![ContextExists, TerminalRequired, InSession],
+    ),
+    read("context list", &[]),
+    write("context rename", CONTEXT_FILE, writing![ContextNotFound, ContextExists, InSession]),
+    read("context show", &[Code::NoContext, Code::ContextNotFound]),
+    write(
+        "context use",
+        "this terminal; with --dir or --global the settings file they name",
+        writing![ContextNotFound, NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
+    ),
+    read("demo", &[Code::DiskFull]),
+    read("doctor", &[]),
+    write("man", "the directory given with --dir; nothing without it", writing![]),
+    read("manifest", &[]),
+    read("status", &[]),
+    write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession]),
+];
+
+/// The entry of a command.
+pub fn entry(path: &str) -> Option<&'static Entry> {
+    TABLE.iter().find(|entry| entry.path == path)
+}

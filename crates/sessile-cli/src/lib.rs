@@ -1,0 +1,17 @@
+//! The command line of Sessile: parsing, dispatch, output. What commands *do* is the library's.
+//!
+//! Reading order: [`cli`] (the tree and the way of a call through it), one file in [`commands`], [`output`].
+
+mod ask;
+pub mod cli;
+pub mod commands;
+mod completion;
+mod editor;
+pub mod effects;
+mod error;
+mod help;
+pub mod output;
+mod settings;
+
+pub use cli::main;
+pub use settings::app;

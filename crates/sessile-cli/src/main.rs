@@ -1,0 +1,7 @@
+//! The `sessile` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sessile_cli::main()
+}

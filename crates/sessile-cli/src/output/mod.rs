@@ -1,0 +1,185 @@
+//! The output contract: text for people and pipes, one JSON document with `--output json`, nothing else on
+//! standard output; warnings, notes and errors on standard error.
+
+mod table;
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sessile::args::{Color, Format};
+use sessile::state::Warning;
+use sessile::text::shown_lines;
+use sessile::{App, World};
+
+use crate::error::Failure;
+
+pub use table::Table;
+
+/// What a piece of text means; how that looks is decided here alone.
+#[derive(Clone, Copy, Debug)]
+pub enum Tone {
+    /// The thing that is current or that counts.
+    Strong,
+    /// Worth less attention.
+    Faint,
+    /// All is well.
+    Good,
+    /// Attention.
+    Warning,
+    /// Wrong.
+    Bad,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        match self {
+            Tone::Strong => Style::new().bold(),
+            Tone::Faint => Style::new().dimmed(),
+            Tone::Good => AnsiColor::Green.on_default(),
+            Tone::Warning => AnsiColor::Yellow.on_default().bold(),
+            Tone::Bad => AnsiColor::Red.on_default().bold(),
+        }
+    }
+}
+
+/// Where and how a call prints.
+#[derive(Clone, Debug)]
+pub struct Output {
+    format: Format,
+    color_out: bool,
+    color_err: bool,
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Output {
+    /// Output in a world, in the given manner.
+    pub fn new(world: &World, format: Format, color: Color, quiet: bool, verbose: bool) -> Self {
+        let plain =
+            world.variable("NO_COLOR").is_some() || world.variable("TERM").is_some_and(|term| term == "dumb");
+        let coloured = |terminal: bool| match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && !plain && !world.is_ci(),
+        };
+        let streams = world.streams();
+        Output {
+            format,
+            color_out: coloured(streams.stdout) && format == Format::Text,
+            color_err: coloured(streams.stderr),
+            quiet,
+            verbose,
+        }
+    }
+
+    /// Whether results are text.
+    pub fn is_text(&self) -> bool {
+        self.format == Format::Text
+    }
+
+    /// Whether only the result is wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Text in a tone, for standard output.
+    pub fn toned(&self, text: &str, tone: Tone) -> String {
+        toned(text, tone, self.color_out)
+    }
+
+    /// Prints one result: as JSON, or the text that `text` makes.
+    pub fn result(&self, json: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        match self.format {
+            Format::Text => self.print(&text()),
+            Format::Json => self.print(&format!("{:#}\n", to_value(json))),
+            Format::Jsonl => self.print(&format!("{}\n", to_value(json))),
+        }
+    }
+
+    /// Prints a list: one JSON array, one line of JSON for each, or a table.
+    pub fn list(&self, items: &[Value], text: impl FnOnce() -> String) -> Result<(), Failure> {
+        match self.format {
+            Format::Text => self.print(&text()),
+            Format::Json => self.print(&format!("{:#}\n", Value::from(items))),
+            Format::Jsonl => self.print(&items.iter().map(|item| format!("{item}\n")).collect::<String>()),
+        }
+    }
+
+    /// Prints text as it is; the caller has made it safe for terminals.
+    pub fn print(&self, text: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Says something beside the result, for people.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            self.say(&format!("{}\n", shown_lines(text)));
+        }
+    }
+
+    /// Says something that only `--verbose` wants to know.
+    pub fn detail(&self, text: &str) {
+        if self.verbose {
+            self.say(&format!("{}\n", shown_lines(text)));
+        }
+    }
+
+    /// Prints warnings.
+    pub fn warnings(&self, warnings: &[Warning]) {
+        if self.quiet {
+            return;
+        }
+        for warning in warnings {
+            if self.is_text() {
+                let mut text = format!(
+                    "{} {}\n",
+                    toned("warning:", Tone::Warning, self.color_err),
+                    shown_lines(&warning.message)
+                );
+                if let Some(hint) = &warning.hint {
+                    text.push_str(&format!("{} {}\n", self.hint_label(), shown_lines(hint)));
+                }
+                self.say(&text);
+            } else {
+                self.say(&format!("{}\n", json!({ "warning": warning })));
+            }
+        }
+    }
+
+    /// Prints why a call failed.
+    pub fn failure(&self, app: &App, failure: &Failure) {
+        let Some(told) = failure.told(app) else { return };
+        if self.is_text() {
+            self.say(&told.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
+        } else {
+            self.say(&format!("{}\n", told.to_json()));
+        }
+    }
+
+    fn hint_label(&self) -> String {
+        toned("hint:", Tone::Good, self.color_err)
+    }
+
+    fn say(&self, text: &str) {
+        // If standard error is gone, there is nobody to tell.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+fn toned(text: &str, tone: Tone, colored: bool) -> String {
+    if colored {
+        let style = tone.style();
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn to_value(json: &impl Serialize) -> Value {
+    serde_json::to_value(json).unwrap_or_default()
+}

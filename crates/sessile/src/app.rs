@@ -1,0 +1,60 @@
+//! Which application this is: its name, its variables, its settings.
+
+use crate::settings::{BASE, Definition};
+
+/// An application that keeps its state with this library.
+///
+/// The name gives it directories (`~/.config/NAME`, `DIR/.NAME`, ...) and variables (`NAME_CONTEXT`, ...) of
+/// its own.
+#[derive(Clone, Debug)]
+pub struct App {
+    name: &'static str,
+    prefix: String,
+    settings: &'static [Definition],
+}
+
+impl App {
+    /// An application. The name is a command's name: lower-case letters, digits and dashes.
+    pub fn new(name: &'static str) -> Self {
+        App { name, prefix: name.to_ascii_uppercase().replace('-', "_"), settings: &[] }
+    }
+
+    /// The same with settings of its own, beside those every application has.
+    #[must_use]
+    pub fn with_settings(mut self, settings: &'static [Definition]) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The same with another prefix for its variables.
+    #[must_use]
+    pub fn with_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The prefix of its variables, without the underscore.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// One of its variables: `variable("CONTEXT")` is `MYTOOL_CONTEXT`.
+    pub fn variable(&self, name: &str) -> String {
+        format!("{}_{name}", self.prefix)
+    }
+
+    /// Every setting it has.
+    pub fn settings(&self) -> impl Iterator<Item = &'static Definition> + use<> {
+        BASE.iter().chain(self.settings)
+    }
+
+    /// The setting of a key.
+    pub fn setting(&self, segments: &[impl AsRef<str>]) -> Option<&'static Definition> {
+        self.settings().find(|definition| definition.matches(segments))
+    }
+}

@@ -1,0 +1,88 @@
+//! The arguments that every command of an application takes, ready to be flattened into its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, and for `$(...)`.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+    /// One JSON document per line.
+    Jsonl,
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On terminals, unless the environment says no.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The global flags. Each but `--yes` has a variable: `--lock-timeout` is `NAME_LOCK_TIMEOUT`.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Global options")]
+pub struct StateArgs {
+    /// Use this context
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Work in this session
+    #[arg(long, global = true, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Use this file (.toml or .json) instead of all settings, contexts and state
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "no_config")]
+    pub config: Option<PathBuf>,
+
+    /// Ignore every settings and context file
+    #[arg(long, global = true)]
+    pub no_config: bool,
+
+    /// Set a setting for this call
+    #[arg(long, global = true, value_name = "KEY=VALUE", action = ArgAction::Append)]
+    pub set: Vec<String>,
+
+    /// Print results as text, json or jsonl
+    #[arg(long, short = 'o', global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
+    pub output: Option<Format>,
+
+    /// Answer yes to what would be asked
+    #[arg(long, short = 'y', global = true)]
+    pub yes: bool,
+
+    /// Never ask, even on a terminal
+    #[arg(long, global = true)]
+    pub no_input: bool,
+
+    /// Wait this long for a lock (0: do not wait)
+    #[arg(long, global = true, value_name = "DURATION", value_parser = parse_duration)]
+    pub lock_timeout: Option<Duration>,
+
+    /// Print no more than the result
+    #[arg(long, short = 'q', global = true)]
+    pub quiet: bool,
+
+    /// Print more about what is done
+    #[arg(long, short = 'v', global = true)]
+    pub verbose: bool,
+
+    /// Colour the output: auto, always or never
+    #[arg(long, global = true, value_enum, value_name = "WHEN", hide_possible_values = true)]
+    pub color: Option<Color>,
+}
+
+/// A duration argument.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    crate::duration::parse(text).ok_or_else(|| format!("expected {}", crate::duration::EXPECTED))
+}

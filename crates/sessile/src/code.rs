@@ -1,0 +1,113 @@
+//! The one list of error codes, shared by every surface (command line, and whatever speaks for it).
+
+use crate::exit;
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal, $exit:expr;)+) => {
+        /// A stable error code. Codes are only ever added.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $($(#[doc = $doc])+ $name),+ }
+
+        impl Code {
+            /// Every code, in the order of the reference.
+            pub const ALL: &[Code] = &[$(Code::$name),+];
+
+            /// The code as it stands in JSON and in the documents.
+            pub const fn as_str(self) -> &'static str { match self { $(Code::$name => $text),+ } }
+
+            /// The exit status that goes with it.
+            pub const fn exit(self) -> u8 { match self { $(Code::$name => $exit),+ } }
+
+            /// What it means, in one sentence.
+            pub fn about(self) -> &'static str {
+                match self { $(Code::$name => concat!($($doc),+).trim()),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The arguments do not fit the command.
+    Usage = "USAGE", exit::USAGE;
+    /// A name has characters or a form that names may not have.
+    InvalidName = "INVALID_NAME", exit::USAGE;
+    /// A value does not fit its setting, flag or variable.
+    InvalidValue = "INVALID_VALUE", exit::USAGE;
+    /// No setting has this key.
+    UnknownSetting = "UNKNOWN_SETTING", exit::USAGE;
+    /// It must be said where the change is to go.
+    ScopeRequired = "SCOPE_REQUIRED", exit::USAGE;
+    /// The change needs a yes, and nobody is there to give it.
+    ConfirmationRequired = "CONFIRMATION_REQUIRED", exit::USAGE;
+    /// The command needs a person at a terminal.
+    TerminalRequired = "TERMINAL_REQUIRED", exit::USAGE;
+    /// A secret was about to be kept outside the vault.
+    SecretRefused = "SECRET_REFUSED", exit::USAGE;
+    /// The answer was no; nothing was changed.
+    Declined = "DECLINED", exit::FAILED;
+    /// A file is not valid TOML or JSON.
+    FileSyntax = "FILE_SYNTAX", exit::FAILED;
+    /// A file holds a value of the wrong type, or one that is not allowed there.
+    FileValue = "FILE_VALUE", exit::FAILED;
+    /// A file is larger than any file of its kind can sensibly be.
+    FileTooLarge = "FILE_TOO_LARGE", exit::FAILED;
+    /// A file is not valid UTF-8.
+    FileNotUtf8 = "FILE_NOT_UTF8", exit::FAILED;
+    /// Something that is not a regular file stands where a file should be.
+    NotAFile = "NOT_A_FILE", exit::FAILED;
+    /// The system refused to read or write a file.
+    Io = "IO", exit::FAILED;
+    /// There is no space left for a file; the old version is untouched.
+    DiskFull = "DISK_FULL", exit::FAILED;
+    /// The editor could not be started, or failed.
+    EditorFailed = "EDITOR_FAILED", exit::FAILED;
+    /// The state database is damaged.
+    StoreCorrupt = "STORE_CORRUPT", exit::FAILED;
+    /// The state database failed.
+    Store = "STORE", exit::FAILED;
+    /// The state database was written by a newer version.
+    StoreTooNew = "STORE_TOO_NEW", exit::PRECONDITION;
+    /// The state directory is on a network file system, where locks cannot be relied on.
+    NetworkFileSystem = "NETWORK_FILE_SYSTEM", exit::PRECONDITION;
+    /// No home directory is known, so there is no place for the file.
+    NoHome = "NO_HOME", exit::PRECONDITION;
+    /// The project has not been trusted, so what it asks for was not done.
+    UntrustedProject = "UNTRUSTED_PROJECT", exit::PRECONDITION;
+    /// There is no context of this name.
+    ContextNotFound = "CONTEXT_NOT_FOUND", exit::NOT_FOUND;
+    /// No context is selected.
+    NoContext = "NO_CONTEXT", exit::NOT_FOUND;
+    /// The setting has no value anywhere.
+    SettingNotSet = "SETTING_NOT_SET", exit::NOT_FOUND;
+    /// There is no session of this name or id.
+    SessionNotFound = "SESSION_NOT_FOUND", exit::NOT_FOUND;
+    /// There is no such project directory or trusted file.
+    ProjectNotFound = "PROJECT_NOT_FOUND", exit::NOT_FOUND;
+    /// There is no approval to revoke.
+    ApprovalNotFound = "APPROVAL_NOT_FOUND", exit::NOT_FOUND;
+    /// There is no such file.
+    FileNotFound = "FILE_NOT_FOUND", exit::NOT_FOUND;
+    /// A context of this name exists already.
+    ContextExists = "CONTEXT_EXISTS", exit::CONFLICT;
+    /// A file of this name exists already.
+    FileExists = "FILE_EXISTS", exit::CONFLICT;
+    /// Another process holds the lock.
+    LockHeld = "LOCK_HELD", exit::CONFLICT;
+    /// The file was changed by someone else in the meantime.
+    ConcurrentChange = "CONCURRENT_CHANGE", exit::CONFLICT;
+    /// The context is guarded and was not named explicitly.
+    GuardExplicit = "GUARD_EXPLICIT", exit::NOT_ALLOWED;
+    /// The context is guarded and no approval is in force.
+    GuardApproval = "GUARD_APPROVAL", exit::NOT_ALLOWED;
+    /// This cannot be done from inside a session.
+    InSession = "IN_SESSION", exit::NOT_ALLOWED;
+    /// The PIN is wrong, or was wrong too often.
+    WrongPin = "WRONG_PIN", exit::NOT_ALLOWED;
+}
+
+impl Code {
+    /// Whether the same call may succeed later without anything being changed by its caller.
+    pub const fn retryable(self) -> bool {
+        matches!(self, Code::LockHeld | Code::ConcurrentChange)
+    }
+}

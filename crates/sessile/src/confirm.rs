@@ -1,0 +1,29 @@
+//! When a yes is needed, who may give it. Nobody there means no.
+
+use crate::error::{Error, Result};
+use crate::state::State;
+
+/// What to do about a change that needs a yes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// It was given on the command line.
+    Given,
+    /// A person is there to be asked. End of input is a no.
+    Ask,
+}
+
+/// Whether a yes was given or can be asked for; an error, with `what`, if neither. There is no variable for it.
+pub fn consent(state: &State, what: impl Into<String>) -> Result<Consent> {
+    if state.args().yes {
+        Ok(Consent::Given)
+    } else if state.world().can_ask() && !state.args().no_input {
+        Ok(Consent::Ask)
+    } else {
+        Err(Error::ConfirmationRequired { what: what.into() })
+    }
+}
+
+/// Whether what a person typed is a yes.
+pub fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}

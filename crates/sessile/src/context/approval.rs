@@ -1,0 +1,165 @@
+//! A person's approval of a guarded context: for a bounded time, recorded, revocable.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::context::pin::verify_pin;
+use crate::error::{Error, Result};
+use crate::names::ContextName;
+use crate::process::boot_id;
+use crate::state::State;
+use crate::store::{ApprovalRow, NewApproval};
+
+/// The longest time one approval can cover.
+pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// An approval.
+#[derive(Clone, Debug, Serialize)]
+pub struct Approval {
+    /// Its number.
+    pub id: i64,
+    /// The context it opens.
+    pub context: String,
+    /// When it was given.
+    pub granted_at: String,
+    /// When it ends.
+    pub expires_at: String,
+    /// When it was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<String>,
+    /// Who gave it.
+    pub granted_by: String,
+    /// On which terminal.
+    pub terminal: String,
+    /// Whether with a PIN.
+    pub with_pin: bool,
+}
+
+/// The approvals in force, of one context or of all.
+pub fn in_force(state: &State, context: Option<&str>) -> Result<Vec<Approval>> {
+    let Some(store) = state.store()? else { return Ok(Vec::new()) };
+    let now = state.now_ms();
+    let since_boot = i64::try_from(state.world().since_boot().as_millis()).unwrap_or(i64::MAX);
+    let boot = boot_id();
+    let rows = store.approvals(context, now)?;
+    Ok(rows
+        .into_iter()
+        .filter(|row| holds(&row.approval, now, &boot, since_boot))
+        .map(Approval::from)
+        .collect())
+}
+
+/// Whether an approval holds. A clock that was set back neither extends it nor brings it back: within one start
+/// of the machine the clock since that start decides too, and an approval from the future is none.
+fn holds(approval: &NewApproval, now_ms: i64, boot: &str, since_boot_ms: i64) -> bool {
+    const SKEW_MS: i64 = 60_000;
+    let by_wall = now_ms < approval.expires_ms && now_ms > approval.granted_ms - SKEW_MS;
+    by_wall && (approval.boot != boot || since_boot_ms < approval.expires_boot_ms)
+}
+
+/// Every approval that was ever given, the newest first.
+pub fn all(state: &State) -> Result<Vec<Approval>> {
+    let rows = state.store()?.map(|store| store.all_approvals()).transpose()?.unwrap_or_default();
+    Ok(rows.into_iter().map(Approval::from).collect())
+}
+
+/// Fails unless a person can give an approval here: on a terminal, outside any session.
+pub fn check_place(state: &State) -> Result<()> {
+    state
+        .refuse_in_session("approving a context", "a person approves it on a terminal outside the session")?;
+    if state.world().can_ask() && !state.args().no_input && state.world().terminal().is_some() {
+        return Ok(());
+    }
+    Err(Error::TerminalRequired {
+        what: "approving a context".into(),
+        instead: "ask a person to run it on a terminal of theirs".into(),
+    })
+}
+
+/// Gives an approval. With a PIN set, the right one must be given too.
+pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
+    check_place(state)?;
+    state.contexts().get(name)?.require_trust(state)?;
+    if time.is_zero() || time > LONGEST {
+        return Err(Error::InvalidValue {
+            place: "--for".into(),
+            value: crate::duration::short(time),
+            expected: "between a second and 24 hours".into(),
+        });
+    }
+    let with_pin = verify_pin(state, pin)?;
+    let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let now = state.now_ms();
+    let new = NewApproval {
+        context: name.to_string(),
+        granted_ms: now,
+        expires_ms: now + millis(time),
+        boot: boot_id(),
+        expires_boot_ms: millis(state.world().since_boot() + time),
+        granted_by: state.world().user_name(),
+        terminal: state
+            .world()
+            .terminal()
+            .map_or_else(String::new, |terminal| terminal.device.display().to_string()),
+        with_pin,
+    };
+    let id = state.store_for_writing()?.add_approval(&new)?;
+    Ok(ApprovalRow { id, approval: new, revoked_ms: None }.into())
+}
+
+/// Takes the approvals of a context back; the narrowing of what is open needs no person.
+pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
+    if in_force(state, Some(name.as_str()))?.is_empty() {
+        return Err(Error::ApprovalNotFound(name.to_string()));
+    }
+    state.store_for_writing()?.revoke_approvals(name.as_str(), state.now_ms())
+}
+
+impl From<ApprovalRow> for Approval {
+    fn from(row: ApprovalRow) -> Self {
+        Approval {
+            id: row.id,
+            context: row.approval.context,
+            granted_at: time(row.approval.granted_ms),
+            expires_at: time(row.approval.expires_ms),
+            revoked_at: row.revoked_ms.map(time),
+            granted_by: row.approval.granted_by,
+            terminal: row.approval.terminal,
+            with_pin: row.approval.with_pin,
+        }
+    }
+}
+
+/// A time in the store as JSON has it: RFC 3339, UTC, whole seconds.
+pub(crate) fn time(millis: i64) -> String {
+    Timestamp::from_second(millis.div_euclid(1000)).map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval() -> NewApproval {
+        NewApproval {
+            context: "prod".into(),
+            granted_ms: 1_000_000,
+            expires_ms: 2_000_000,
+            boot: "b1".into(),
+            expires_boot_ms: 500_000,
+            granted_by: "alice".into(),
+            terminal: "/dev/pts/1".into(),
+            with_pin: false,
+        }
+    }
+
+    #[test]
+    fn setting_the_clock_back_extends_nothing() {
+        assert!(holds(&approval(), 1_500_000, "b1", 100_000));
+        assert!(!holds(&approval(), 2_000_000, "b1", 100_000), "over by the wall clock");
+        assert!(!holds(&approval(), 1_500_000, "b1", 500_000), "over by the boot clock");
+        assert!(holds(&approval(), 1_500_000, "b2", 900_000), "another boot has another clock");
+        assert!(!holds(&approval(), 500_000, "b2", 0), "from the future");
+    }
+}

@@ -1,0 +1,199 @@
+//! The contexts there are: the user's, the project's, or those in the `--config` file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::names::{ContextName, nearest};
+use crate::settings::{Document, Origin};
+use crate::state::{ConfigSource, State};
+use crate::text::{quoted, shown};
+
+/// Whose a context is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Home {
+    /// The user's.
+    User,
+    /// The project's.
+    Project,
+    /// In the file given with `--config`.
+    File,
+}
+
+/// The contexts of a state.
+pub struct Contexts<'a> {
+    pub(super) state: &'a State,
+}
+
+impl<'a> Contexts<'a> {
+    pub(crate) fn new(state: &'a State) -> Self {
+        Contexts { state }
+    }
+
+    /// Every name, in order.
+    pub fn names(&self) -> Result<Vec<ContextName>> {
+        let mut names = BTreeSet::new();
+        if let Some(document) = self.state.isolated_document()? {
+            let inline = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();
+            for (name, _) in inline {
+                names.insert(name.parse()?);
+            }
+        }
+        for dir in [self.user_dir(), self.project_dir()].into_iter().flatten() {
+            for path in toml_files(&dir)? {
+                match path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) {
+                    Some(Ok(name)) => drop(names.insert(name)),
+                    _ => self.state.warn(
+                        format!("{} cannot be a context: its name is not valid", shown(path.display())),
+                        None,
+                    ),
+                }
+            }
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// Every context, in the order of their names. A file that cannot be read is an error of its own.
+    pub fn list(&self) -> Result<Vec<(ContextName, Result<Context>)>> {
+        let names = self.names()?;
+        Ok(names.into_iter().map(|name| (name.clone(), self.get(&name))).collect())
+    }
+
+    /// A context, or the error that it is not there.
+    pub fn get(&self, name: &ContextName) -> Result<Context> {
+        self.find(name)?.ok_or_else(|| self.not_found(name, None))
+    }
+
+    /// The context a call is about, ready for use: it exists, it is trusted, its guard is satisfied.
+    pub fn require(&self) -> Result<&'a Context> {
+        let selected = self.state.selected()?.ok_or(Error::NoContext)?;
+        let context =
+            self.state.context()?.ok_or_else(|| self.not_found(&selected.name, Some(&selected.origin)))?;
+        context.require_trust(self.state)?;
+        context.check_guard(self.state, &selected.origin)?;
+        Ok(context)
+    }
+
+    /// A context, if there is one of this name. The user's own wins over the project's.
+    pub fn find(&self, name: &ContextName) -> Result<Option<Context>> {
+        if let ConfigSource::File(_) = self.state.source() {
+            return self.find_inline(name);
+        }
+        let project = self.project_dir().map(|dir| file_in(&dir, name));
+        if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
+            && let Some(document) = Document::load(&path)?
+        {
+            if let Some(shadowed) = project.filter(|path| path.exists()) {
+                self.state.warn(
+                    format!(
+                        "context {} is yours; the project's of that name is ignored ({})",
+                        quoted(name.as_str()),
+                        shown(shadowed.display())
+                    ),
+                    None,
+                );
+            }
+            return self.read(name, Home::User, true, document, Vec::new()).map(Some);
+        }
+        let Some(document) = project.map(|path| Document::load(&path)).transpose()?.flatten() else {
+            return Ok(None);
+        };
+        let trusted = self.state.is_trusted(&document)?;
+        self.read(name, Home::Project, trusted, document, Vec::new()).map(Some)
+    }
+
+    fn find_inline(&self, name: &ContextName) -> Result<Option<Context>> {
+        let Some(document) = self.state.isolated_document()? else { return Ok(None) };
+        let within = vec!["contexts".to_owned(), name.to_string()];
+        let all = document.root().get("contexts");
+        match all.and_then(|all| all.get(name.as_str())) {
+            Some(_) => {
+                let document = Rc::clone(&document);
+                Context::read(self.state.app(), name.clone(), Home::File, true, document, within).map(Some)
+            }
+            // A file that defines no contexts may still name one: `{"context": "production"}`.
+            None if all.is_none()
+                && document.root().get("context").and_then(|node| node.as_str()) == Some(name.as_str()) =>
+            {
+                let empty = Document::parse(document.path(), empty_text(document.path()))?;
+                self.read(name, Home::File, true, empty, Vec::new()).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn read(
+        &self,
+        name: &ContextName,
+        home: Home,
+        trusted: bool,
+        document: Document,
+        within: Vec<String>,
+    ) -> Result<Context> {
+        let context =
+            Context::read(self.state.app(), name.clone(), home, trusted, Rc::new(document), within)?;
+        for unknown in &context.unknown {
+            self.state.warn(
+                format!("{}: {} means nothing in a context", unknown.place, quoted(unknown.key.to_string())),
+                unknown.near.as_ref().map(|near| format!("did you mean {}?", quoted(near))),
+            );
+        }
+        Ok(context)
+    }
+
+    /// The error that a context is not there, with the nearest one that is.
+    pub(crate) fn not_found(&self, name: &ContextName, named_by: Option<&Origin>) -> Error {
+        let names = self.names().unwrap_or_default();
+        Error::ContextNotFound {
+            name: name.to_string(),
+            near: nearest(name.as_str(), names.iter().map(ContextName::as_str)),
+            named_by: named_by.map(ToString::to_string),
+        }
+    }
+
+    pub(crate) fn user_dir(&self) -> Option<PathBuf> {
+        match self.state.source() {
+            ConfigSource::Usual => self.state.dirs().config().ok().map(|dir| dir.join("contexts")),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn project_dir(&self) -> Option<PathBuf> {
+        self.state.project().map(|project| project.contexts())
+    }
+}
+
+/// An empty file of the same format.
+pub(super) fn empty_text(path: &Path) -> String {
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
+        "{}".into()
+    } else {
+        String::new()
+    }
+}
+
+pub(super) fn file_in(dir: &Path, name: &ContextName) -> PathBuf {
+    dir.join(format!("{name}.toml"))
+}
+
+/// The `.toml` files in a directory; none if there is no such directory.
+pub(crate) fn toml_files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("read", dir, error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| Error::io("read", dir, error))?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}

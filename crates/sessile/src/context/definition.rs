@@ -1,0 +1,260 @@
+//! One context, as its file says it.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::context::{Guard, Home};
+use crate::error::{Error, Result};
+use crate::names::{ContextName, nearest};
+use crate::settings::{Data, Document, Layer, Node, SettingKey, Source, Stack, Unknown, Value};
+
+/// A variable's value: written out, or a reference to a credential.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Variable {
+    /// The value itself.
+    Plain(String),
+    /// The credential whose secret it gets when a command is run.
+    Credential {
+        /// The credential's name.
+        credential: String,
+    },
+}
+
+/// What one tool is bound to: its context, namespace, profile and so on.
+pub type Bindings = Vec<(String, serde_json::Value)>;
+
+/// A context.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Its name.
+    pub name: ContextName,
+    /// Whose it is.
+    pub home: Home,
+    /// Whether it may be used: a project's must be trusted first.
+    pub trusted: bool,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it demands.
+    pub guard: Guard,
+    /// Variables for commands that run in it.
+    pub env: Vec<(String, Variable)>,
+    /// What each tool is bound to.
+    pub tools: Vec<(String, Bindings)>,
+    /// Which credential each agent gets, by URL.
+    pub agents: Vec<(String, String)>,
+    /// Keys that mean nothing in a context.
+    pub unknown: Vec<Unknown>,
+    document: Rc<Document>,
+    within: Vec<String>,
+}
+
+/// The keys a context file has at its top.
+const KEYS: &[&str] = &["description", "guard", "settings", "env", "tools", "agents"];
+
+impl Context {
+    /// Reads a context out of its file, or out of a table of a file with many.
+    pub(crate) fn read(
+        app: &App,
+        name: ContextName,
+        home: Home,
+        trusted: bool,
+        document: Rc<Document>,
+        within: Vec<String>,
+    ) -> Result<Self> {
+        let file = Rc::clone(&document);
+        let root = within.iter().try_fold(file.root(), |node, name| node.get(name)).unwrap_or(file.root());
+        let mut context = Context {
+            name,
+            home,
+            trusted,
+            description: None,
+            guard: Guard::None,
+            env: Vec::new(),
+            tools: Vec::new(),
+            agents: Vec::new(),
+            unknown: Vec::new(),
+            document,
+            within,
+        };
+        let reader = Reader { file: &file };
+        for (key, node) in root.members() {
+            match key.as_str() {
+                "description" => context.description = Some(reader.text(key, node)?.to_owned()),
+                "guard" => {
+                    let text = reader.text(key, node)?;
+                    context.guard = Guard::parse(text).ok_or_else(|| {
+                        reader.wrong(key, node, format!("one of {}", Guard::NAMES.join(", ")))
+                    })?;
+                }
+                "settings" => drop(reader.table(key, node)?),
+                "env" => context.env = reader.variables(key, node)?,
+                "tools" => context.tools = reader.tools(key, node)?,
+                "agents" => context.agents = reader.agents(key, node)?,
+                _ => context.unknown.push(Unknown {
+                    key: SettingKey::new([key.as_str()]),
+                    place: file.place(node.offset),
+                    near: nearest(key, KEYS.iter().copied()),
+                }),
+            }
+        }
+        let settings = Stack::new(app, vec![context.settings()]);
+        settings.check()?;
+        context.unknown.extend(settings.unknown());
+        Ok(context)
+    }
+
+    /// Its settings, as a layer.
+    pub fn settings(&self) -> Source {
+        let mut within = self.within.clone();
+        within.push("settings".to_owned());
+        Source::File {
+            layer: Layer::Context,
+            name: Some(self.name.to_string()),
+            document: Rc::clone(&self.document),
+            within,
+            trusted: true,
+        }
+    }
+
+    /// The settings it says, by key.
+    pub fn setting_values(&self, app: &App) -> Result<Vec<(SettingKey, Value)>> {
+        let stack = Stack::new(app, vec![self.settings()]);
+        let mut values = Vec::new();
+        for key in stack.keys(false) {
+            let said = stack.explain(&key)?.into_iter().find(|found| found.origin.layer == Layer::Context);
+            values.extend(said.map(|found| (key, found.value)));
+        }
+        Ok(values)
+    }
+
+    /// What its file says, as JSON.
+    pub fn to_json(&self, app: &App) -> Result<serde_json::Value> {
+        let map =
+            |pairs: Vec<(String, serde_json::Value)>| serde_json::Value::Object(pairs.into_iter().collect());
+        let settings = self.setting_values(app)?;
+        Ok(serde_json::json!({
+            "description": self.description,
+            "guard": self.guard,
+            "settings": map(settings.iter().map(|(key, value)| (key.to_string(), serde_json::json!(value))).collect()),
+            "env": map(self.env.iter().map(|(name, value)| (name.clone(), serde_json::json!(value))).collect()),
+            "tools": map(self.tools.iter().map(|(tool, bindings)| (tool.clone(), map(bindings.clone()))).collect()),
+            "agents": map(self.agents.iter().map(|(url, credential)| {
+                (url.clone(), serde_json::json!({ "credential": credential }))
+            }).collect()),
+        }))
+    }
+
+    /// The file it stands in.
+    pub fn path(&self) -> &Path {
+        self.document.path()
+    }
+
+    /// The file's content.
+    pub(crate) fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// Fails unless it may be used.
+    pub fn require_trust(&self, state: &crate::State) -> Result<()> {
+        match state.project() {
+            Some(project) if !self.trusted => Err(Error::UntrustedProject {
+                path: self.path().to_owned(),
+                project: project.root().to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads typed parts, and says where one is wrong.
+struct Reader<'a> {
+    file: &'a Document,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, key: &str, node: &Node, expected: impl Into<String>) -> Error {
+        Error::FileValue {
+            place: self.file.place(node.offset).into(),
+            key: key.to_owned(),
+            expected: expected.into(),
+            found: node.described(),
+        }
+    }
+
+    fn text<'n>(&self, key: &str, node: &'n Node) -> Result<&'n str> {
+        node.as_str().ok_or_else(|| self.wrong(key, node, "text"))
+    }
+
+    fn table<'n>(&self, key: &str, node: &'n Node) -> Result<&'n [(String, Node)]> {
+        match &node.data {
+            Data::Table(members) => Ok(members),
+            _ => Err(self.wrong(key, node, "a table")),
+        }
+    }
+
+    fn variables(&self, key: &str, node: &Node) -> Result<Vec<(String, Variable)>> {
+        let mut variables = Vec::new();
+        for (name, node) in self.table(key, node)? {
+            let key = format!("{key}.{name}");
+            if !is_variable_name(name) {
+                return Err(self.wrong(&key, node, "named like a variable (letters, digits and _)"));
+            }
+            let value = match (&node.data, node.get("credential")) {
+                (Data::Text(text), _) if !text.contains('\0') => Variable::Plain(text.clone()),
+                (Data::Table(members), Some(credential)) if members.len() == 1 => {
+                    Variable::Credential { credential: self.text(&key, credential)?.to_owned() }
+                }
+                _ => return Err(self.wrong(&key, node, "text or { credential = \"NAME\" }")),
+            };
+            variables.push((name.clone(), value));
+        }
+        Ok(variables)
+    }
+
+    fn tools(&self, key: &str, node: &Node) -> Result<Vec<(String, Bindings)>> {
+        let mut tools = Vec::new();
+        for (tool, node) in self.table(key, node)? {
+            let key = format!("{key}.{tool}");
+            let mut bindings = Vec::new();
+            for (name, node) in self.table(&key, node)? {
+                let value = match &node.data {
+                    Data::Text(text) => text.as_str().into(),
+                    Data::Bool(value) => (*value).into(),
+                    Data::Integer(value) => (*value).into(),
+                    _ => {
+                        return Err(self.wrong(
+                            &format!("{key}.{name}"),
+                            node,
+                            "text, a whole number, true or false",
+                        ));
+                    }
+                };
+                bindings.push((name.clone(), value));
+            }
+            tools.push((tool.clone(), bindings));
+        }
+        Ok(tools)
+    }
+
+    fn agents(&self, key: &str, node: &Node) -> Result<Vec<(String, String)>> {
+        let mut agents = Vec::new();
+        for (url, node) in self.table(key, node)? {
+            let key = format!("{key}.{url:?}");
+            let credential =
+                node.get("credential").ok_or_else(|| self.wrong(&key, node, "a table with credential"))?;
+            agents.push((url.clone(), self.text(&format!("{key}.credential"), credential)?.to_owned()));
+        }
+        Ok(agents)
+    }
+}
+
+/// Whether a variable can have this name.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

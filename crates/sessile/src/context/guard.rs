@@ -1,0 +1,82 @@
+//! What a context demands before it is used.
+
+use serde::Serialize;
+
+use crate::context::{Context, approval};
+use crate::error::{Error, Result};
+use crate::settings::Origin;
+use crate::state::State;
+
+/// A guard. It is a rail against accidents, not a wall against a hostile program of the same user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    None,
+    /// To be named by a flag, a variable or the session.
+    Explicit,
+    /// The same, and a person's approval in force.
+    Approval,
+}
+
+impl Guard {
+    /// Every guard, as it is written.
+    pub const NAMES: &'static [&'static str] = &["none", "explicit", "approval"];
+
+    /// A guard by its name.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "none" => Some(Guard::None),
+            "explicit" => Some(Guard::Explicit),
+            "approval" => Some(Guard::Approval),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// A guard and whether it lets this call through.
+#[derive(Clone, Debug, Serialize)]
+pub struct GuardState {
+    /// The guard.
+    pub guard: Guard,
+    /// Whether it is satisfied.
+    pub satisfied: bool,
+    /// Until when an approval is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_until: Option<String>,
+}
+
+impl Context {
+    /// Fails unless the guard is satisfied for a call that was led here by `origin`.
+    pub fn check_guard(&self, state: &State, origin: &Origin) -> Result<()> {
+        if self.guard >= Guard::Explicit && !origin.layer.is_explicit() {
+            return Err(Error::GuardExplicit { name: self.name.to_string(), origin: origin.to_string() });
+        }
+        if self.guard == Guard::Approval && approval::in_force(state, Some(self.name.as_str()))?.is_empty() {
+            return Err(Error::GuardApproval(self.name.to_string()));
+        }
+        Ok(())
+    }
+
+    /// The guard as `status` shows it.
+    pub fn guard_state(&self, state: &State, origin: &Origin) -> Result<GuardState> {
+        let approved_until = match self.guard {
+            Guard::Approval => {
+                let approvals = approval::in_force(state, Some(self.name.as_str()))?;
+                approvals.into_iter().map(|approval| approval.expires_at).max()
+            }
+            _ => None,
+        };
+        Ok(GuardState {
+            guard: self.guard,
+            satisfied: self.check_guard(state, origin).is_ok(),
+            approved_until,
+        })
+    }
+}

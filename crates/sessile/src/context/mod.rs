@@ -1,0 +1,25 @@
+//! Contexts: named targets, one TOML file each, with the guard that stands before them.
+//!
+//! [`Contexts`] finds and changes them, [`Selected`] says which one a call is about and why, [`Guard`] what it
+//! demands before it is used, [`approval`] how a person gives that, [`transfer`] how they travel.
+//!
+//! Not for: carrying a context out (that is a tool's or a session's work).
+
+pub mod approval;
+mod catalog;
+mod change;
+mod definition;
+mod guard;
+mod pin;
+mod selection;
+pub mod transfer;
+
+pub use catalog::{Contexts, Home};
+pub use change::{Change, Removed};
+pub use definition::{Bindings, Context, Variable};
+pub use guard::{Guard, GuardState};
+pub use pin::{set_pin, verify_pin};
+pub use selection::{Selected, SwitchScope, Switched, switch};
+
+pub(crate) use catalog::toml_files;
+pub(crate) use selection::select;

@@ -1,0 +1,102 @@
+//! A PIN for approvals, so that a program that holds a pseudo-terminal cannot give one.
+
+use std::io::Read;
+use std::time::Duration;
+
+use argon2::Argon2;
+
+use crate::context::approval;
+use crate::error::{Error, Result};
+use crate::state::State;
+
+/// Wrong tries before the PIN is shut for a while.
+const TRIES: u32 = 5;
+/// How long it is shut then.
+const SHUT: Duration = Duration::from_secs(300);
+/// The shortest PIN.
+const SHORTEST: usize = 4;
+
+/// Sets a PIN, or removes it with `None`. The old one, if there is one, must be given.
+pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()> {
+    approval::check_place(state)?;
+    verify_pin(state, old)?;
+    if new.is_some_and(|pin| pin.chars().count() < SHORTEST) {
+        return Err(Error::WrongPin(format!("a PIN has at least {SHORTEST} characters")));
+    }
+    let hash = new.map(hash).transpose()?;
+    state.store_for_writing()?.set_pin(hash.as_deref())
+}
+
+/// Whether a PIN is set and this is it; an error if one is set and it is not.
+pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
+    let Some(row) = state.store()?.map(|store| store.pin()).transpose()?.flatten() else { return Ok(false) };
+    let now = state.now_ms();
+    let shut_until = row.failed_ms + i64::try_from(SHUT.as_millis()).unwrap_or(i64::MAX);
+    if row.failures >= TRIES && now < shut_until {
+        let left = Duration::from_millis((shut_until - now).unsigned_abs());
+        return Err(Error::WrongPin(format!(
+            "the PIN was wrong {} times; try again in {}",
+            row.failures,
+            crate::duration::short(left)
+        )));
+    }
+    let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
+    let mut store = state.store_for_writing()?;
+    store.count_pin_try(now)?;
+    if !matches(pin, &row.hash) {
+        return Err(Error::WrongPin("the PIN is wrong".into()));
+    }
+    store.forget_pin_tries()?;
+    Ok(true)
+}
+
+fn hash(pin: &str) -> Result<String> {
+    let mut salt = [0u8; 16];
+    let source = std::path::Path::new("/dev/urandom");
+    std::fs::File::open(source)
+        .and_then(|mut file| file.read_exact(&mut salt))
+        .map_err(|error| Error::io("read", source, error))?;
+    Ok(format!("argon2id$19$19456$2$1${}${}", hex(&salt), hex(&derive(pin, &salt))))
+}
+
+fn matches(pin: &str, stored: &str) -> bool {
+    let parts: Vec<&str> = stored.split('$').collect();
+    let ["argon2id", "19", "19456", "2", "1", salt, expected] = parts[..] else { return false };
+    let Some(salt) = unhex(salt) else { return false };
+    let found = hex(&derive(pin, &salt));
+    // The same time whatever the first difference.
+    found.len() == expected.len()
+        && found.bytes().zip(expected.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+/// Argon2id, version 19, 19 MiB, 2 passes, 1 lane: the crate's defaults, written into the stored text.
+fn derive(pin: &str, salt: &[u8]) -> [u8; 32] {
+    let mut key = [0u8; 32];
+    // It fails only for a salt or an output of an impossible size.
+    let derived = Argon2::default().hash_password_into(pin.as_bytes(), salt, &mut key);
+    debug_assert!(derived.is_ok());
+    key
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_matches_its_own_hash_only() {
+        let stored = hash("4711").unwrap();
+        assert!(matches("4711", &stored));
+        assert!(!matches("4712", &stored));
+        assert!(!stored.contains("4711"));
+        assert!(!matches("4711", "argon2id$19$1$1$1$00$00"));
+    }
+}

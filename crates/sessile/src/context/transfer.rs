@@ -1,0 +1,171 @@
+//! Contexts on the move: one file with `[contexts.NAME]` tables and no secret in it.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::app::App;
+use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
+use crate::error::{Error, Result};
+use crate::names::ContextName;
+use crate::settings::{Document, SettingKey, Value};
+
+/// An exported file.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// Its text.
+    pub text: String,
+    /// What was left out because it looks like a secret: context and variable.
+    pub left_out: Vec<(ContextName, String)>,
+}
+
+/// Writes contexts into one text. A value whose name says that it is a secret stays behind.
+pub fn export(app: &App, contexts: &[Context]) -> Result<Exported> {
+    let mut exported = Exported { text: String::new(), left_out: Vec::new() };
+    for context in contexts {
+        let prefix = ["contexts".to_owned(), context.name.to_string()];
+        let (secret, plain): (Vec<Change>, Vec<Change>) =
+            changes(app, context)?.into_iter().partition(is_secret);
+        exported.text = change::apply(Path::new("export.toml"), &exported.text, &prefix, &plain)?;
+        exported.left_out.extend(secret.iter().map(|change| (context.name.clone(), change.key.to_string())));
+    }
+    Ok(exported)
+}
+
+/// Reads the contexts in an exported text; the name decides the format.
+pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
+    let document = Rc::new(Document::parse(path, text)?);
+    let Some(all) = document.root().get("contexts") else {
+        return Err(Error::FileValue {
+            place: document.place(0).into(),
+            key: "contexts".into(),
+            expected: "a table with a table for each context".into(),
+            found: "missing".into(),
+        });
+    };
+    let mut contexts = Vec::new();
+    for (name, _) in all.members() {
+        let within = vec!["contexts".to_owned(), name.clone()];
+        contexts.push(Context::read(app, name.parse()?, Home::File, true, Rc::clone(&document), within)?);
+    }
+    Ok(contexts)
+}
+
+impl Contexts<'_> {
+    /// Takes contexts in. Everything is looked at before anything is written.
+    pub fn import(&self, contexts: &[Context], in_project: bool, replace: bool) -> Result<Vec<Context>> {
+        for context in contexts {
+            match self.find(&context.name)? {
+                Some(existing) if !replace => {
+                    let path = existing.path().to_owned();
+                    return Err(Error::ContextExists { name: context.name.to_string(), path });
+                }
+                _ => {}
+            }
+        }
+        contexts
+            .iter()
+            .map(|context| {
+                self.create(&context.name, &changes(self.state.app(), context)?, in_project, replace)
+            })
+            .collect()
+    }
+}
+
+/// The changes that make a context out of nothing.
+fn changes(app: &App, context: &Context) -> Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    let mut add = |segments: &[&str], value: Value| {
+        changes.push(Change { key: SettingKey::new(segments.iter().copied()), value: Some(value) });
+    };
+    if let Some(description) = &context.description {
+        add(&["description"], Value::Text(description.clone()));
+    }
+    // Always said, so that an empty context is seen too.
+    add(&["guard"], Value::Text(context.guard.as_str().to_owned()));
+    debug_assert!(Guard::parse(context.guard.as_str()).is_some());
+    for (key, value) in context.setting_values(app)? {
+        let mut segments = vec!["settings"];
+        segments.extend(key.segments().iter().map(String::as_str));
+        add(&segments, value);
+    }
+    for (name, variable) in &context.env {
+        match variable {
+            Variable::Plain(text) => add(&["env", name], Value::Text(text.clone())),
+            Variable::Credential { credential } => {
+                add(&["env", name, "credential"], Value::Text(credential.clone()));
+            }
+        }
+    }
+    for (tool, bindings) in &context.tools {
+        for (name, value) in bindings {
+            let value = match value {
+                serde_json::Value::Bool(value) => Value::Bool(*value),
+                serde_json::Value::Number(value) => Value::Integer(value.as_i64().unwrap_or_default()),
+                other => Value::Text(other.as_str().unwrap_or_default().to_owned()),
+            };
+            add(&["tools", tool, name], value);
+        }
+    }
+    for (url, credential) in &context.agents {
+        add(&["agents", url, "credential"], Value::Text(credential.clone()));
+    }
+    Ok(changes)
+}
+
+fn is_secret(change: &Change) -> bool {
+    match change.key.segments() {
+        [place, name] if place == "env" => looks_secret(name),
+        [place, .., name] if place == "tools" || place == "settings" => looks_secret(name),
+        _ => false,
+    }
+}
+
+/// Whether a name says that its value is a secret.
+pub fn looks_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "APIKEY",
+        "API_KEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+    ];
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_exported_reads_back_the_same_without_the_secrets() {
+        let app = App::new("demo");
+        let text = r#"
+            [contexts.staging]
+            description = "the \"test\" place"
+            guard = "explicit"
+            settings.lock-timeout = "9s"
+            env = { PLAIN = "a b", GH_TOKEN = "t0psecret", BOT = { credential = "bot" } }
+            tools.cluster = { name = "c1", strict = true, depth = 3 }
+            agents."https://a.example/x" = { credential = "a" }
+            [contexts.empty]
+        "#;
+        let contexts = read(&app, Path::new("in.toml"), text.into()).unwrap();
+        let exported = export(&app, &contexts).unwrap();
+        assert!(!exported.text.contains("t0psecret"));
+        assert_eq!(exported.left_out[0].1, "env.GH_TOKEN");
+        let back = read(&app, Path::new("back.toml"), exported.text.clone()).unwrap();
+        assert_eq!(back.len(), 2);
+        let again = export(&app, &back).unwrap();
+        assert_eq!(again.text, exported.text);
+        assert!(again.left_out.is_empty());
+        assert_eq!(back[0].guard, Guard::Explicit);
+        assert_eq!(back[0].tools, contexts[0].tools);
+        assert_eq!(back[0].agents, contexts[0].agents);
+        assert_eq!(back[0].env[1], contexts[0].env[2]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Where state lives: the XDG directories, each of which a variable of the application overrides.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::world::World;
+
+/// The directories of one application for one user.
+#[derive(Clone, Debug)]
+pub struct Dirs {
+    /// What people edit: `config.toml`, `contexts/`, `tools/`.
+    config: Option<PathBuf>,
+    /// What the application owns: the store, rooms, the vault.
+    state: Option<PathBuf>,
+    /// What can be thrown away.
+    cache: Option<PathBuf>,
+    /// Sockets and ephemeral rooms.
+    runtime: Option<PathBuf>,
+    /// The administrator's.
+    system: PathBuf,
+}
+
+impl Dirs {
+    /// The directories, from the application's own variables, then XDG's, then the home directory.
+    pub fn resolve(app: &App, world: &World) -> Self {
+        let place = |own: &str, xdg: &str, below_home: &str| {
+            world.path_variable(&app.variable(own)).map(Path::to_owned).or_else(|| {
+                world
+                    .path_variable(xdg)
+                    .map(Path::to_owned)
+                    .or_else(|| {
+                        world.home().filter(|_| !below_home.is_empty()).map(|home| home.join(below_home))
+                    })
+                    .map(|base| base.join(app.name()))
+            })
+        };
+        Dirs {
+            config: place("CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
+            state: place("STATE_DIR", "XDG_STATE_HOME", ".local/state"),
+            cache: place("CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+            runtime: place("RUNTIME_DIR", "XDG_RUNTIME_DIR", ""),
+            system: world
+                .path_variable(&app.variable("SYSTEM_DIR"))
+                .map_or_else(|| Path::new("/etc").join(app.name()), Path::to_owned),
+        }
+    }
+
+    /// The directories beside an isolated configuration file: state in `FILE.state/`, nothing else.
+    pub fn beside(file: &Path) -> Self {
+        let mut state = file.as_os_str().to_owned();
+        state.push(".state");
+        Dirs {
+            config: None,
+            state: Some(PathBuf::from(state)),
+            cache: None,
+            runtime: None,
+            system: PathBuf::new(),
+        }
+    }
+
+    /// People's configuration directory.
+    pub fn config(&self) -> Result<&Path> {
+        self.config.as_deref().ok_or(Error::NoHome("the configuration"))
+    }
+
+    /// The state directory.
+    pub fn state(&self) -> Result<&Path> {
+        self.state.as_deref().ok_or(Error::NoHome("the state"))
+    }
+
+    /// The cache directory, if there is a place for one.
+    pub fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    /// The runtime directory, if the system gives one.
+    pub fn runtime(&self) -> Option<&Path> {
+        self.runtime.as_deref()
+    }
+
+    /// The administrator's directory.
+    pub fn system(&self) -> &Path {
+        &self.system
+    }
+
+    /// The user's settings file, if there is a place for one.
+    pub fn user_settings(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|dir| dir.join("config.toml"))
+    }
+
+    /// The administrator's settings file.
+    pub fn system_settings(&self) -> PathBuf {
+        self.system.join("config.toml")
+    }
+
+    /// The store.
+    pub fn store(&self) -> Result<PathBuf> {
+        Ok(self.state()?.join("state.db"))
+    }
+}

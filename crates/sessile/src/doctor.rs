@@ -1,0 +1,287 @@
+//! What is wrong on this machine, and how to mend each.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::context::transfer::looks_secret;
+use crate::context::{Context, Variable};
+use crate::error::{Error, Result};
+use crate::files::{TEMPORARY, network_file_system};
+use crate::settings::{Layer, validate};
+use crate::state::{ConfigSource, State};
+use crate::store::Scope;
+use crate::terminal::Terminal;
+use crate::text::{quoted, shell_quoted, shown};
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// Nothing is wrong.
+    Ok,
+    /// It works, and could be better.
+    Warning,
+    /// It does not work, or is not safe.
+    Error,
+}
+
+/// One check and its outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it ended.
+    pub health: Health,
+    /// What was found.
+    pub message: String,
+    /// How to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+/// Runs every check. It changes nothing and needs nothing to be right.
+pub fn examine(state: &State) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (name, check) in [
+        ("directories", directories as fn(&State) -> Result<Vec<Finding>>),
+        ("permissions", permissions),
+        ("file system", file_system),
+        ("settings", settings),
+        ("contexts", contexts),
+        ("store", store),
+        ("pointers", pointers),
+        ("clock", clock),
+        ("leftovers", leftovers),
+    ] {
+        let findings = check(state).unwrap_or_else(|error| vec![Finding::of_error(state, &error)]);
+        if findings.is_empty() {
+            checks.push(Check { name, health: Health::Ok, message: "nothing wrong".into(), fix: None });
+        }
+        checks.extend(findings.into_iter().map(|Finding { health, message, fix }| Check {
+            name,
+            health,
+            message,
+            fix,
+        }));
+    }
+    checks
+}
+
+struct Finding {
+    health: Health,
+    message: String,
+    fix: Option<String>,
+}
+
+impl Finding {
+    fn error(message: impl Into<String>, fix: impl Into<Option<String>>) -> Self {
+        Finding { health: Health::Error, message: message.into(), fix: fix.into() }
+    }
+
+    fn warning(message: impl Into<String>, fix: impl Into<Option<String>>) -> Self {
+        Finding { health: Health::Warning, message: message.into(), fix: fix.into() }
+    }
+
+    fn of_error(state: &State, error: &Error) -> Self {
+        let fix = error.fix_command(state.app()).or_else(|| error.hint(state.app()));
+        Finding::error(error.to_string(), fix.or_else(|| error.place().map(|place| format!("edit {place}"))))
+    }
+}
+
+fn word(path: &Path) -> String {
+    shell_quoted(&path.to_string_lossy())
+}
+
+fn directories(state: &State) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    if *state.source() == ConfigSource::Usual {
+        state.dirs().config()?;
+    }
+    state.dirs().state()?;
+    if let Some(runtime) = state.world().path_variable("XDG_RUNTIME_DIR")
+        && !runtime.is_dir()
+    {
+        findings.push(Finding::warning(
+            format!("XDG_RUNTIME_DIR is {}, which does not exist", shown(runtime.display())),
+            "log in anew, or unset XDG_RUNTIME_DIR".to_owned(),
+        ));
+    }
+    Ok(findings)
+}
+
+/// Nobody else may write what people edit, or read what the application owns.
+fn permissions(state: &State) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let uid = state.world().uid();
+    let mut check = |path: &Path, forbidden: u32, mode: &str| {
+        let Ok(found) = path.metadata() else { return };
+        if found.mode() & forbidden != 0 {
+            findings.push(Finding::error(
+                format!("{} has mode {:04o}", shown(path.display()), found.mode() & 0o7777),
+                format!("chmod {mode} {}", word(path)),
+            ));
+        }
+        if found.uid() != uid && found.uid() != 0 {
+            findings.push(Finding::warning(
+                format!("{} belongs to user {}", shown(path.display()), found.uid()),
+                format!("chown {uid} {}", word(path)),
+            ));
+        }
+    };
+    if let Ok(config) = state.dirs().config() {
+        check(config, 0o022, "go-w");
+        check(&config.join("config.toml"), 0o022, "go-w");
+        check(&config.join("contexts"), 0o022, "go-w");
+        for file in crate::context::toml_files(&config.join("contexts")).unwrap_or_default() {
+            check(&file, 0o022, "go-w");
+        }
+    }
+    check(state.dirs().state()?, 0o077, "0700");
+    let store = state.dirs().store()?;
+    for ending in ["", "-wal", "-shm"] {
+        check(&PathBuf::from(format!("{}{ending}", store.display())), 0o077, "0600");
+    }
+    Ok(findings)
+}
+
+fn file_system(state: &State) -> Result<Vec<Finding>> {
+    let dir = state.dirs().state()?;
+    Ok(network_file_system(dir)
+        .map(|kind| Finding::of_error(state, &Error::NetworkFileSystem { path: dir.to_owned(), kind }))
+        .into_iter()
+        .collect())
+}
+
+/// Every settings and context file, each problem by itself.
+fn settings(state: &State) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let layer = if let ConfigSource::File(_) = state.source() { Layer::File } else { Layer::User };
+    for path in validate::files(state)? {
+        for problem in validate::file(state.app(), &path, layer) {
+            let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
+            let message = format!("{}{place}: {}", shown(path.display()), problem.message);
+            let fix = problem.hint.unwrap_or_else(|| format!("edit {}", word(&path)));
+            let health = if problem.is_error { Health::Error } else { Health::Warning };
+            findings.push(Finding { health, message, fix: Some(fix) });
+        }
+    }
+    Ok(findings)
+}
+
+/// What is readable but not as it should be: untrusted files, secrets in plain text, a selection of nothing.
+fn contexts(state: &State) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for (_, context) in state.contexts().list()? {
+        // A broken file is told under settings.
+        findings.extend(context.iter().flat_map(secrets_in));
+    }
+    let Ok(base) = state.base() else { return Ok(findings) };
+    if let (Some(project), false) = (state.project(), base.untrusted().is_empty()) {
+        findings.push(Finding::warning(
+            format!("project {} is not trusted", shown(project.root().display())),
+            format!("{} trust {}", state.app().name(), word(project.root())),
+        ));
+    }
+    if let Ok(Some(selected)) = state.selected()
+        && let Ok(None) = state.contexts().find(&selected.name)
+    {
+        let missing = state.contexts().not_found(&selected.name, Some(&selected.origin));
+        findings.push(Finding::of_error(state, &missing));
+    }
+    Ok(findings)
+}
+
+fn secrets_in(context: &Context) -> Vec<Finding> {
+    let plain = context.env.iter().filter(|(name, value)| {
+        looks_secret(name) && matches!(value, Variable::Plain(text) if !text.is_empty())
+    });
+    plain
+        .map(|(name, _)| {
+            Finding::warning(
+                format!("{} keeps {} in plain text", shown(context.path().display()), shown(name)),
+                format!("refer to a credential: {name} = {{ credential = \"NAME\" }}"),
+            )
+        })
+        .collect()
+}
+
+fn store(state: &State) -> Result<Vec<Finding>> {
+    let Some(store) = state.store()? else { return Ok(Vec::new()) };
+    let problems = store.integrity_problems()?;
+    Ok(problems
+        .into_iter()
+        .map(|detail| {
+            Finding::of_error(state, &Error::StoreCorrupt { path: store.path().to_owned(), detail })
+        })
+        .collect())
+}
+
+fn pointers(state: &State) -> Result<Vec<Finding>> {
+    let Some(store) = state.store()? else { return Ok(Vec::new()) };
+    let mut findings = Vec::new();
+    for pointer in store.pointers()? {
+        let alive = pointer.key.scope == Scope::Terminal && Terminal::key_is_alive(&pointer.key.place);
+        let Some(name) = pointer.value.filter(|_| alive) else { continue };
+        if state.contexts().find(&name.parse()?)?.is_none() {
+            findings.push(Finding::warning(
+                format!(
+                    "terminal {} points to context {}, which does not exist",
+                    shown(Terminal::key_device(&pointer.key.place)),
+                    quoted(name)
+                ),
+                format!("{} context use NAME, in that terminal", state.app().name()),
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// A clock behind the newest thing it wrote has been set back.
+fn clock(state: &State) -> Result<Vec<Finding>> {
+    const TOLERANCE_S: i64 = 120;
+    let now = state.world().now().as_second();
+    let newest = state.dirs().store()?.metadata().map(|found| found.mtime()).unwrap_or(0);
+    let behind = newest - now;
+    Ok((behind > TOLERANCE_S)
+        .then(|| {
+            Finding::error(
+                format!("the clock is {behind} s behind the state database: it was set back"),
+                "set the clock (timedatectl set-ntp true); approvals may be shorter or longer until then"
+                    .to_owned(),
+            )
+        })
+        .into_iter()
+        .collect())
+}
+
+/// What a killed writer left behind. The next write in the directory would take it over.
+fn leftovers(state: &State) -> Result<Vec<Finding>> {
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    if let Ok(config) = state.dirs().config() {
+        dirs.extend([config.to_owned(), config.join("contexts")]);
+        // A linked settings file is written where it really is.
+        let real = crate::files::resolve_links(&config.join("config.toml"))?;
+        dirs.extend(real.parent().map(Path::to_owned));
+    }
+    dirs.extend(
+        state.project().into_iter().flat_map(|project| [project.dir().to_owned(), project.contexts()]),
+    );
+    if let ConfigSource::File(file) = state.source() {
+        dirs.extend(file.parent().map(Path::to_owned));
+    }
+    dirs.sort();
+    dirs.dedup();
+    Ok(dirs
+        .into_iter()
+        .map(|dir| dir.join(TEMPORARY))
+        .filter(|path| path.symlink_metadata().is_ok())
+        .map(|path| {
+            Finding::warning(
+                format!("{} was left by a writer that was killed", shown(path.display())),
+                format!("rm {}", word(&path)),
+            )
+        })
+        .collect())
+}

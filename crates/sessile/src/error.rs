@@ -1,0 +1,465 @@
+//! Everything that can go wrong, as data: what, where, and the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::app::App;
+use crate::code::Code;
+use crate::files::Holder;
+use crate::text::{quoted, shell_quoted, shown};
+
+/// The library's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A place in a file that a person edits, with the line itself to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The text of the line, shortened when it is very long.
+    pub text: String,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", shown(self.path.display()), self.line, self.column)
+    }
+}
+
+/// An error of the library. Its text names the thing and the place; [`Error::hint`] the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The arguments contradict each other.
+    #[error("{0}")]
+    Usage(String),
+    /// A name that may not be one.
+    #[error("{} is not a valid {what} name: {reason}", quoted(name))]
+    InvalidName {
+        /// What the name is for.
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// Why it was refused.
+        reason: &'static str,
+    },
+    /// A value that does not fit.
+    #[error("{place}: {} is not {expected}", quoted(value))]
+    InvalidValue {
+        /// The flag, variable or setting.
+        place: String,
+        /// The value given.
+        value: String,
+        /// What would fit.
+        expected: String,
+    },
+    /// No setting has this key.
+    #[error("there is no setting {}", quoted(key))]
+    UnknownSetting {
+        /// The key given.
+        key: String,
+        /// The known key nearest to it.
+        near: Option<String>,
+    },
+    /// It must be said where a change is to go.
+    #[error("{what}: say where it is to go")]
+    ScopeRequired {
+        /// What was asked.
+        what: String,
+        /// The flags that would say it.
+        flags: &'static str,
+    },
+    /// A yes is needed and nobody is there.
+    #[error("{what}: this needs a confirmation, and there is no terminal to ask on")]
+    ConfirmationRequired {
+        /// What would be done, with what it affects.
+        what: String,
+    },
+    /// A person is needed.
+    #[error("{what} needs a person at a terminal")]
+    TerminalRequired {
+        /// What was asked.
+        what: String,
+        /// What to do instead.
+        instead: String,
+    },
+    /// A secret outside the vault.
+    #[error("{place}: a secret does not belong here")]
+    SecretRefused {
+        /// Where it was found.
+        place: String,
+        /// What to do instead.
+        instead: &'static str,
+    },
+    /// A person said no.
+    #[error("{0}: not confirmed, nothing was changed")]
+    Declined(String),
+    /// A syntax error.
+    #[error("{place}: {message}")]
+    FileSyntax {
+        /// Where.
+        place: Box<Place>,
+        /// What the parser says.
+        message: String,
+    },
+    /// A value of the wrong type.
+    #[error("{place}: {} must be {expected}, not {found}", quoted(key))]
+    FileValue {
+        /// Where.
+        place: Box<Place>,
+        /// The key.
+        key: String,
+        /// What would fit.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A file over the limit.
+    #[error("{} is {size} bytes; the limit for such a file is {limit}", shown(path.display()))]
+    FileTooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A file that is not text.
+    #[error("{} is not valid UTF-8 (first bad byte at offset {offset})", shown(path.display()))]
+    FileNotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Where the first bad byte is.
+        offset: usize,
+    },
+    /// Something else where a file should be.
+    #[error("{} is {found}, not a file", shown(path.display()))]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+    /// A file that a person named and that is not there.
+    #[error("{} does not exist", shown(.0.display()))]
+    FileNotFound(PathBuf),
+    /// A file that is there already.
+    #[error("{} exists already", shown(.0.display()))]
+    FileExists(PathBuf),
+    /// The system refused.
+    #[error("cannot {action} {}: {}", shown(path.display()), reason(source))]
+    Io {
+        /// What was attempted: "read", "write".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The editor failed.
+    #[error("the editor {} {reason}", quoted(editor))]
+    EditorFailed {
+        /// The program.
+        editor: String,
+        /// What happened.
+        reason: String,
+        /// What the person had typed, if anything.
+        kept: Option<PathBuf>,
+    },
+    /// The database is damaged.
+    #[error("the state database {} is damaged: {detail}", shown(path.display()))]
+    StoreCorrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
+    /// The database failed.
+    #[error("the state database {} failed: {detail}", shown(path.display()))]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
+    /// The database is from the future.
+    #[error(
+        "the state database {} has version {found}, and this program knows versions up to {known}",
+        shown(path.display())
+    )]
+    StoreTooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// State on a network file system.
+    #[error("the state directory {} is on a network file system ({kind})", shown(path.display()))]
+    NetworkFileSystem {
+        /// The directory.
+        path: PathBuf,
+        /// The kind of file system.
+        kind: &'static str,
+    },
+    /// No home.
+    #[error("no home directory is known, so there is no place for {0}")]
+    NoHome(&'static str),
+    /// A project file that was not trusted.
+    #[error("{} is not trusted", shown(path.display()))]
+    UntrustedProject {
+        /// The file.
+        path: PathBuf,
+        /// The project's directory.
+        project: PathBuf,
+    },
+    /// No such context.
+    #[error("context {} not found", quoted(name))]
+    ContextNotFound {
+        /// The name given.
+        name: String,
+        /// The nearest name.
+        near: Option<String>,
+        /// Where the name came from, if not from the arguments.
+        named_by: Option<String>,
+    },
+    /// None selected.
+    #[error("no context is selected")]
+    NoContext,
+    /// No value anywhere.
+    #[error("{} is not set", .0)]
+    SettingNotSet(String),
+    /// No such session.
+    #[error("session {} not found", quoted(.0))]
+    SessionNotFound(String),
+    /// No project here.
+    #[error("{} has no project state directory in it or above it", shown(.0.display()))]
+    ProjectNotFound(PathBuf),
+    /// No approval.
+    #[error("no approval of context {} is in force", quoted(.0))]
+    ApprovalNotFound(String),
+    /// The name is taken.
+    #[error("context {} exists already ({})", quoted(name), shown(path.display()))]
+    ContextExists {
+        /// The name.
+        name: String,
+        /// Where it is defined.
+        path: PathBuf,
+    },
+    /// The lock is held by another.
+    #[error(
+        "{} is being changed by {}; waited {}",
+        shown(path.display()),
+        holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string),
+        crate::duration::short(*waited)
+    )]
+    LockHeld {
+        /// What is locked.
+        path: PathBuf,
+        /// By whom, if known.
+        holder: Option<Holder>,
+        /// How long this process waited.
+        waited: Duration,
+    },
+    /// Someone else was quicker.
+    #[error("{} was changed by someone else in the meantime", shown(path.display()))]
+    ConcurrentChange {
+        /// The file.
+        path: PathBuf,
+        /// Where this side's version is kept.
+        kept: Option<PathBuf>,
+    },
+    /// Guard `explicit`.
+    #[error("context {} must be named explicitly, and it came from {origin}", quoted(name))]
+    GuardExplicit {
+        /// The context.
+        name: String,
+        /// Where its selection came from.
+        origin: String,
+    },
+    /// Guard `approval`.
+    #[error("context {} needs a person's approval", quoted(.0))]
+    GuardApproval(String),
+    /// Refused in a session.
+    #[error("{what} is refused inside a session")]
+    InSession {
+        /// What was asked.
+        what: String,
+        /// Why, and what to do instead.
+        instead: &'static str,
+    },
+    /// Wrong PIN.
+    #[error("{0}")]
+    WrongPin(String),
+}
+
+fn reason(error: &io::Error) -> String {
+    // The operating system's text without Rust's "(os error 13)".
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+impl Error {
+    /// An io error with its path, sorted into the codes that callers can act on.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Error::Io { action, path: path.into(), source }
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            Error::Usage(_) => Code::Usage,
+            Error::InvalidName { .. } => Code::InvalidName,
+            Error::InvalidValue { .. } => Code::InvalidValue,
+            Error::UnknownSetting { .. } => Code::UnknownSetting,
+            Error::ScopeRequired { .. } => Code::ScopeRequired,
+            Error::ConfirmationRequired { .. } => Code::ConfirmationRequired,
+            Error::TerminalRequired { .. } => Code::TerminalRequired,
+            Error::SecretRefused { .. } => Code::SecretRefused,
+            Error::Declined(_) => Code::Declined,
+            Error::FileSyntax { .. } => Code::FileSyntax,
+            Error::FileValue { .. } => Code::FileValue,
+            Error::FileTooLarge { .. } => Code::FileTooLarge,
+            Error::FileNotUtf8 { .. } => Code::FileNotUtf8,
+            Error::NotAFile { .. } => Code::NotAFile,
+            Error::FileNotFound(_) => Code::FileNotFound,
+            Error::FileExists(_) => Code::FileExists,
+            Error::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+                _ => Code::Io,
+            },
+            Error::EditorFailed { .. } => Code::EditorFailed,
+            Error::StoreCorrupt { .. } => Code::StoreCorrupt,
+            Error::Store { .. } => Code::Store,
+            Error::StoreTooNew { .. } => Code::StoreTooNew,
+            Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
+            Error::NoHome(_) => Code::NoHome,
+            Error::UntrustedProject { .. } => Code::UntrustedProject,
+            Error::ContextNotFound { .. } => Code::ContextNotFound,
+            Error::NoContext => Code::NoContext,
+            Error::SettingNotSet(_) => Code::SettingNotSet,
+            Error::SessionNotFound(_) => Code::SessionNotFound,
+            Error::ProjectNotFound(_) => Code::ProjectNotFound,
+            Error::ApprovalNotFound(_) => Code::ApprovalNotFound,
+            Error::ContextExists { .. } => Code::ContextExists,
+            Error::LockHeld { .. } => Code::LockHeld,
+            Error::ConcurrentChange { .. } => Code::ConcurrentChange,
+            Error::GuardExplicit { .. } => Code::GuardExplicit,
+            Error::GuardApproval(_) => Code::GuardApproval,
+            Error::InSession { .. } => Code::InSession,
+            Error::WrongPin(_) => Code::WrongPin,
+        }
+    }
+
+    /// How long to wait before the same call is worth another try.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Error::LockHeld { .. } => Some(Duration::from_millis(500)),
+            Error::ConcurrentChange { .. } => Some(Duration::ZERO),
+            _ => None,
+        }
+    }
+
+    /// The place in a file it speaks of, with the line to show.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::FileSyntax { place, .. } | Error::FileValue { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
+    /// A command that can be pasted to mend it, where there is one that is right.
+    pub fn fix_command(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Error::UntrustedProject { project, .. } => {
+                format!("{name} trust {}", shell_quoted(&project.to_string_lossy()))
+            }
+            Error::GuardApproval(context) => {
+                format!("{name} context approve {} --for 30m", shell_quoted(context))
+            }
+            Error::NoContext => format!("{name} context list"),
+            _ => return None,
+        })
+    }
+
+    /// The next step, in words.
+    pub fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        let prefix = app.prefix();
+        Some(match self {
+            Error::UnknownSetting { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::UnknownSetting { near: None, .. } => format!("`{name} config list` shows every setting"),
+            Error::ScopeRequired { flags, .. } => format!("add {flags}"),
+            Error::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
+            Error::TerminalRequired { instead, .. } => instead.clone(),
+            Error::SecretRefused { instead, .. } => (*instead).to_owned(),
+            Error::FileTooLarge { .. } => "is this the right file?".to_owned(),
+            Error::EditorFailed { kept: Some(kept), .. } => {
+                format!("what you typed is kept in {}", shown(kept.display()))
+            }
+            Error::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
+            Error::StoreCorrupt { path, .. } => format!(
+                "move {} aside: contexts and settings are in files of their own and stay; \
+                 pointers, approvals and trust are given again",
+                shown(path.display())
+            ),
+            Error::StoreTooNew { .. } => {
+                format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
+            }
+            Error::NetworkFileSystem { .. } => {
+                format!("set {prefix}_STATE_DIR to a directory on a local disk")
+            }
+            Error::NoHome(_) => format!("set HOME, or {prefix}_CONFIG_DIR and {prefix}_STATE_DIR"),
+            Error::UntrustedProject { project, .. } => {
+                format!("read it, then trust it: {name} trust {}", shell_quoted(&project.to_string_lossy()))
+            }
+            Error::ContextNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::ContextNotFound { named_by: Some(origin), .. } => format!("it was named by {origin}"),
+            Error::ContextNotFound { .. } => format!("`{name} context list` shows the contexts there are"),
+            Error::NoContext => {
+                format!("name one with --context, or select one with `{name} context use NAME`")
+            }
+            Error::SettingNotSet(key) => format!("set it with `{name} config set {key} VALUE`"),
+            Error::SessionNotFound(_) => format!("check --session and {prefix}_SESSION"),
+            Error::ProjectNotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
+            Error::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
+            Error::ContextExists { .. } => "choose another name, or add --yes to replace it".to_owned(),
+            Error::FileExists(_) => "add --yes to replace it".to_owned(),
+            Error::LockHeld { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
+            Error::ConcurrentChange { kept: Some(kept), .. } => {
+                format!("your version is kept in {}", shown(kept.display()))
+            }
+            Error::ConcurrentChange { .. } => "try again".to_owned(),
+            Error::GuardExplicit { name: context, .. } => {
+                format!("say it: --context {0}, or {prefix}_CONTEXT={0}", shell_quoted(context))
+            }
+            Error::GuardApproval(context) => format!(
+                "a person gives it on a terminal, outside any session: \
+                 {name} context approve {} --for 30m",
+                shell_quoted(context)
+            ),
+            Error::InSession { instead, .. } => (*instead).to_owned(),
+            Error::Io { source, path, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "free some space; the file still has its old content".to_owned()
+                }
+                io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+                io::ErrorKind::PermissionDenied => {
+                    format!("check the owner and mode of {}", shown(parent(path).display()))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}

@@ -1,0 +1,197 @@
+//! Waiting for a lock: tried first, then told to the user, then waited for, then given up with the holder's name.
+//!
+//! The wait itself is the kernel's queue, entered by a thread of its own: first come first served, with no
+//! polling, so that no writer starves and the next one starts at once.
+
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::duration;
+use crate::error::{Error, Result};
+
+/// How long a lock is waited for in silence.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// Who holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its pid.
+    pub pid: i32,
+    /// What it runs: the program and the words before its first value.
+    pub command: Option<String>,
+    /// How long it has been running.
+    pub running: Option<Duration>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {}", self.pid)?;
+        if let Some(command) = &self.command {
+            write!(f, ", `{command}`")?;
+        }
+        if let Some(running) = self.running {
+            write!(f, ", {}", duration::short(running))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is told to the user while a lock is waited for.
+#[derive(Clone, Debug)]
+pub struct Waiting<'a> {
+    /// What is locked.
+    pub path: &'a Path,
+    /// By whom, if the system tells.
+    pub holder: Option<Holder>,
+    /// How much longer this process will wait.
+    pub remaining: Duration,
+}
+
+/// How locks are taken: how long to wait, and whom to tell.
+#[derive(Clone)]
+pub struct Locker {
+    timeout: Duration,
+    on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+}
+
+impl Locker {
+    /// Waits this long and tells nobody.
+    pub fn new(timeout: Duration) -> Self {
+        Locker { timeout, on_wait: Rc::new(|_| ()) }
+    }
+
+    /// Tells this function when a wait is no longer short.
+    #[must_use]
+    pub fn on_wait(mut self, tell: Rc<dyn Fn(&Waiting<'_>)>) -> Self {
+        self.on_wait = tell;
+        self
+    }
+
+    /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
+    #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
+    pub(super) fn lock(&self, file: File, path: &Path) -> Result<File> {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
+        }
+        let begun = Instant::now();
+        let inode = file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        let holder = || inode.and_then(|(dev, ino)| find_holder(dev, ino));
+        let held = || Error::LockHeld { path: path.to_owned(), holder: holder(), waited: begun.elapsed() };
+        if self.timeout.is_zero() {
+            return Err(held());
+        }
+
+        // If this side gives up, the send fails, the file is dropped there, and the lock with it.
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || sender.send(file.lock().map(|()| file)));
+        let first = receiver.recv_timeout(SILENCE.min(self.timeout));
+        let outcome = first.or_else(|_| {
+            let remaining = self.timeout.saturating_sub(begun.elapsed());
+            (self.on_wait)(&Waiting { path, holder: holder(), remaining });
+            receiver.recv_timeout(remaining)
+        });
+        match outcome {
+            Ok(locked) => locked.map_err(|error| Error::io("lock", path, error)),
+            Err(_) => Err(held()),
+        }
+    }
+}
+
+/// The process that holds the kernel's lock on an inode, where the system tells.
+#[cfg(target_os = "linux")]
+fn find_holder(dev: u64, ino: u64) -> Option<Holder> {
+    let locks = super::read_kernel_file("/proc/locks")?;
+    let device = format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    let holder = |exact: bool| {
+        locks.lines().find_map(|line| {
+            // "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; a waiter's line has "->" after the number.
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let [_, "FLOCK", _, _, pid, place, ..] = words[..] else { return None };
+            let (found_device, found_inode) = place.rsplit_once(':')?;
+            let same = found_inode.parse() == Ok(ino) && (!exact || found_device == device);
+            same.then(|| pid.parse::<i32>().ok().filter(|pid| *pid > 0))?
+        })
+    };
+    // Some file systems show another device number here than stat does.
+    let pid = holder(true).or_else(|| holder(false))?;
+    Some(Holder { pid, command: command_of(pid), running: running_for(pid) })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn find_holder(_dev: u64, _ino: u64) -> Option<Holder> {
+    None
+}
+
+/// The program's name and the plain words after it: never a value, which may be a secret.
+#[cfg(target_os = "linux")]
+fn command_of(pid: i32) -> Option<String> {
+    let line = super::read_kernel_file(&format!("/proc/{pid}/cmdline"))?;
+    let mut words = line.split('\0');
+    let program = PathBuf::from(words.next()?);
+    let mut command = program.file_name()?.to_str()?.to_owned();
+    let plain = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    for word in words.take_while(plain).take(2) {
+        command.push(' ');
+        command.push_str(word);
+    }
+    Some(crate::text::shown(command))
+}
+
+#[cfg(target_os = "linux")]
+fn running_for(pid: i32) -> Option<Duration> {
+    let started = crate::process::ProcessId::of(pid)?.started;
+    let ticks = rustix::param::clock_ticks_per_second();
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let running = now.tv_sec.unsigned_abs().checked_sub(started / ticks)?;
+    Some(Duration::from_secs(running))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn open(path: &Path) -> File {
+        File::open(path).unwrap()
+    }
+
+    #[test]
+    fn a_held_lock_is_named_told_and_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let _held = Locker::new(Duration::ZERO).lock(open(dir.path()), dir.path()).unwrap();
+        let told = Rc::new(Cell::new(0));
+        let count = Rc::clone(&told);
+        let locker =
+            Locker::new(Duration::from_millis(400)).on_wait(Rc::new(move |_| count.set(count.get() + 1)));
+        let error = locker.lock(open(dir.path()), dir.path()).unwrap_err();
+        let Error::LockHeld { holder, waited, .. } = error else { panic!("{error}") };
+        assert_eq!(holder.unwrap().pid, i32::try_from(std::process::id()).unwrap());
+        assert!(waited >= Duration::from_millis(400));
+        assert_eq!(told.get(), 1);
+    }
+
+    #[test]
+    fn no_timeout_means_no_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let _held = Locker::new(Duration::ZERO).lock(open(dir.path()), dir.path()).unwrap();
+        let begun = Instant::now();
+        assert!(Locker::new(Duration::ZERO).lock(open(dir.path()), dir.path()).is_err());
+        assert!(begun.elapsed() < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_waiter_that_gave_up_leaves_nothing_locked() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = Locker::new(Duration::ZERO).lock(open(dir.path()), dir.path()).unwrap();
+        assert!(Locker::new(Duration::from_millis(20)).lock(open(dir.path()), dir.path()).is_err());
+        drop(held);
+        Locker::new(Duration::from_secs(5)).lock(open(dir.path()), dir.path()).unwrap();
+    }
+}

@@ -1,0 +1,194 @@
+//! A directory whose files this process alone may change.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::files::lock::Locker;
+use crate::files::read::{read, resolve_links};
+
+/// The one temporary name in a directory. The lock makes it private, and the next write takes over what a
+/// killed one left.
+pub const TEMPORARY: &str = ".sessile-tmp";
+
+/// A directory under this process's lock; dropping it gives the lock back.
+#[derive(Debug)]
+pub struct LockedDir {
+    path: PathBuf,
+    handle: File,
+}
+
+impl LockedDir {
+    /// Locks a directory, and makes it first if it is not there.
+    pub fn lock(locker: &Locker, dir: &Path, mode: u32) -> Result<Self> {
+        create_dir(dir, mode)?;
+        let handle = File::open(dir).map_err(|error| Error::io("open", dir, error))?;
+        let handle = locker.lock(handle, dir)?;
+        Ok(LockedDir { path: dir.to_owned(), handle })
+    }
+
+    /// Locks the directory that really holds a file, links followed; returns the file's name in it.
+    pub fn of_file(locker: &Locker, file: &Path, dir_mode: u32) -> Result<(Self, PathBuf)> {
+        let real = resolve_links(file)?;
+        let dir = real.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name =
+            real.file_name().ok_or_else(|| Error::NotAFile { path: real.clone(), found: "a directory" })?;
+        Ok((Self::lock(locker, dir, dir_mode)?, PathBuf::from(name)))
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text of a file in it, if there is one.
+    pub fn read(&self, name: &Path) -> Result<Option<String>> {
+        read(&self.path.join(name))
+    }
+
+    /// Puts this text into the place of a file, whole or not at all. An existing file keeps its mode and owner;
+    /// a new one gets `mode`.
+    #[expect(clippy::disallowed_methods, reason = "the one place where files are replaced")]
+    pub fn replace(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
+        let path = self.path.join(name);
+        let old = match path.symlink_metadata() {
+            Ok(old) if old.is_dir() => return Err(Error::NotAFile { path, found: "a directory" }),
+            Ok(old) => Some(old),
+            Err(_) => None,
+        };
+        let temporary = self.path.join(TEMPORARY);
+        let fail = |error| Error::io("write", &path, error);
+        self.remove_temporary()?;
+        let written = (|| {
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(mode & 0o600).open(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            if let Some(old) = &old {
+                let own = file.metadata()?;
+                if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+                    // Only root can; anyone else keeps a file of their own, which is what they could write.
+                    let _ = std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()));
+                }
+            }
+            let mode = old.as_ref().map_or(mode, |old| old.permissions().mode());
+            file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &path)
+        })();
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&temporary);
+            return Err(fail(error));
+        }
+        self.sync()
+    }
+
+    /// Removes a file; returns whether it was there.
+    #[expect(clippy::disallowed_methods, reason = "the one place where files are removed")]
+    pub fn remove(&self, name: &Path) -> Result<bool> {
+        let path = self.path.join(name);
+        match std::fs::remove_file(&path) {
+            Ok(()) => self.sync().map(|()| true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io("remove", path, error)),
+        }
+    }
+
+    /// Gives a file another name in the same directory.
+    #[expect(clippy::disallowed_methods, reason = "the one place where files are renamed")]
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let path = self.path.join(from);
+        std::fs::rename(&path, self.path.join(to)).map_err(|error| Error::io("rename", path, error))?;
+        self.sync()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "what a killed writer left under the one temporary name")]
+    fn remove_temporary(&self) -> Result<()> {
+        let temporary = self.path.join(TEMPORARY);
+        match std::fs::remove_file(&temporary) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", temporary, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.handle.sync_all().map_err(|error| Error::io("sync", &self.path, error))
+    }
+}
+
+/// Makes a directory and those above it, durably. What exists already is left as it is.
+pub fn create_dir(dir: &Path, mode: u32) -> Result<()> {
+    match dir.metadata() {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => return Err(Error::io("make directory", dir, ErrorKind::NotADirectory.into())),
+        Err(_) => {}
+    }
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        create_dir(parent, mode)?;
+    }
+    match DirBuilder::new().mode(mode).create(dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => return Ok(()),
+        Err(error) => return Err(Error::io("make directory", dir, error)),
+    }
+    let parent = parent.unwrap_or(Path::new("."));
+    File::open(parent).and_then(|handle| handle.sync_all()).map_err(|error| Error::io("sync", parent, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn lock(dir: &Path) -> LockedDir {
+        LockedDir::lock(&Locker::new(Duration::from_secs(1)), dir, 0o700).unwrap()
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode_and_leaves_no_temporary() {
+        let dir = tempfile::tempdir().unwrap();
+        let locked = lock(dir.path());
+        let name = Path::new("a.toml");
+        locked.replace(name, "one", 0o640).unwrap();
+        assert_eq!(dir.path().join(name).metadata().unwrap().mode() & 0o777, 0o640);
+        locked.replace(name, "two", 0o600).unwrap();
+        assert_eq!(dir.path().join(name).metadata().unwrap().mode() & 0o777, 0o640);
+        assert_eq!(locked.read(name).unwrap().unwrap(), "two");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_taken_over_and_never_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        let locked = lock(dir.path());
+        locked.replace(Path::new("victim"), "safe", 0o600).unwrap();
+        std::os::unix::fs::symlink(&victim, dir.path().join(TEMPORARY)).unwrap();
+        locked.replace(Path::new("a"), "text", 0o600).unwrap();
+        assert_eq!(read(&victim).unwrap().unwrap(), "safe");
+        assert!(!dir.path().join(TEMPORARY).exists());
+    }
+
+    #[test]
+    fn a_linked_file_stays_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("dotfiles");
+        create_dir(&real, 0o755).unwrap();
+        let link = dir.path().join("config.toml");
+        std::os::unix::fs::symlink("dotfiles/real.toml", &link).unwrap();
+        let (locked, name) = LockedDir::of_file(&Locker::new(Duration::ZERO), &link, 0o700).unwrap();
+        locked.replace(&name, "text", 0o600).unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(read(&real.join("real.toml")).unwrap().unwrap(), "text");
+    }
+
+    #[test]
+    fn a_directory_in_the_place_of_a_file_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        create_dir(&dir.path().join("a.toml"), 0o755).unwrap();
+        let error = lock(dir.path()).replace(Path::new("a.toml"), "x", 0o600).unwrap_err();
+        assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+    }
+}

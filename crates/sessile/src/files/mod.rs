@@ -1,0 +1,19 @@
+//! The only code that writes files.
+//!
+//! A write needs a [`LockedDir`]: the kernel's lock on the directory that holds the file. The lock has no file
+//! of its own, is first come first served, and dies with its holder. Under it a file is replaced whole: one
+//! temporary file, synced, renamed over the old one, and the directory synced.
+//!
+//! Not for the store, which brings its own locks and its own durability.
+
+mod filesystem;
+mod lock;
+mod locked_dir;
+mod read;
+
+pub use filesystem::network_file_system;
+pub use lock::{Holder, Locker, Waiting};
+pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
+pub use read::{LIMIT, read, resolve_links};
+
+pub(crate) use read::read_kernel_file;

@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+
+pub mod app;
+pub mod args;
+pub mod code;
+pub mod confirm;
+pub mod context;
+pub mod dirs;
+pub mod doctor;
+pub mod duration;
+pub mod error;
+pub mod exit;
+pub mod files;
+pub mod names;
+pub mod process;
+pub mod settings;
+pub mod state;
+pub mod status;
+pub mod store;
+pub mod terminal;
+pub mod text;
+pub mod tool;
+pub mod world;
+
+pub use app::App;
+pub use args::StateArgs;
+pub use code::Code;
+pub use error::{Error, Result};
+pub use state::State;
+pub use status::Status;
+pub use world::World;

@@ -1,0 +1,113 @@
+//! Names from outside, parsed on construction, so that a wrong one cannot exist.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// The name of a context: part of a file name, a flag's value and a variable's value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ContextName(String);
+
+const LONGEST: usize = 64;
+
+impl ContextName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ContextName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let refuse = |reason| {
+            Err(Error::InvalidName { what: "context", name: crate::text::shortened(name, 80), reason })
+        };
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
+        match name {
+            "" => refuse("it is empty"),
+            _ if name.len() > LONGEST => refuse("it is longer than 64 characters"),
+            _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+                refuse("it must begin with a letter or a digit")
+            }
+            _ if !name.chars().all(allowed) => {
+                refuse("only letters, digits, '.', '_', '@' and '-' are allowed")
+            }
+            _ if name.contains("..") || name.ends_with('.') => refuse("it looks like a path"),
+            _ if looks_like_id(name) => refuse("it looks like an id"),
+            _ => Ok(ContextName(name.to_owned())),
+        }
+    }
+}
+
+/// Whether the text could be taken for a UUID or the beginning of one that people would type.
+pub(crate) fn looks_like_id(text: &str) -> bool {
+    let hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());
+    match text.split_once('-') {
+        Some((first, rest)) => first.len() == 8 && hex(first) && rest.split('-').all(hex),
+        None => text.len() == 32 && hex(text),
+    }
+}
+
+impl fmt::Display for ContextName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The candidate nearest to a name that was not found, if one is near enough to be meant.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len().max(name.len()).div_ceil(3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_names_are_names() {
+        for name in ["staging", "prod-eu.1", "team_a@eu", "1st", "deadbeef"] {
+            assert_eq!(name.parse::<ContextName>().unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn names_that_could_be_paths_flags_ids_or_escape_codes_are_refused() {
+        for name in [
+            "",
+            "-",
+            "-x",
+            ".hidden",
+            "../../x",
+            "a/b",
+            "a\nb",
+            "a\x1b[31m",
+            "a b",
+            "a..b",
+            "a.",
+            "caf\u{e9}",
+            "01890a5d-ac96-774b-bcce-b302099a8057",
+            "01890a5d-ac96",
+            "01890a5dac96774bbcceb302099a8057",
+            &"x".repeat(65),
+        ] {
+            assert!(name.parse::<ContextName>().is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        assert_eq!(nearest("prdo", ["prod", "staging"]), Some("prod".into()));
+        assert_eq!(nearest("xyz", ["prod", "staging"]), None);
+    }
+}

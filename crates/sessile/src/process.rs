@@ -1,0 +1,78 @@
+//! Which process is meant: a pid alone is recycled, a pid with its start time is not.
+
+use serde::{Deserialize, Serialize};
+
+/// A process, told apart from any other that has had or will have its pid on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// The pid.
+    pub pid: i32,
+    /// When it started, in the system's own unit.
+    pub started: u64,
+    /// Which start of the machine that was.
+    pub boot: String,
+}
+
+impl ProcessId {
+    /// The running process.
+    pub fn own() -> Option<Self> {
+        Self::of(rustix::process::getpid().as_raw_nonzero().get())
+    }
+
+    /// A process by its pid, if it lives.
+    pub fn of(pid: i32) -> Option<Self> {
+        Some(ProcessId { pid, started: start_time(pid)?, boot: boot_id() })
+    }
+
+    /// Whether it still lives.
+    pub fn is_alive(&self) -> bool {
+        start_time(self.pid) == Some(self.started) && boot_id() == self.boot
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn start_time(pid: i32) -> Option<u64> {
+    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat"))?;
+    // The second field is the program's name in parentheses and may hold anything, also ")".
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn boot_id() -> String {
+    crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id")
+        .map_or_else(String::new, |id| id.trim().to_owned())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_time(pid: i32) -> Option<u64> {
+    // `ps` prints whole seconds; hashing the text keeps it comparable without parsing a locale's date.
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let output = std::process::Command::new("/bin/ps")
+        .args(["-o", "lstart=", "-p", &pid.to_string()])
+        .env("LC_ALL", "C")
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let mut hasher = DefaultHasher::new();
+    output.stdout.trim_ascii().hash(&mut hasher);
+    Some(hasher.finish() >> 1)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn boot_id() -> String {
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recycled_pid_is_another_process() {
+        let own = ProcessId::own().unwrap();
+        assert!(own.is_alive());
+        assert!(!ProcessId { started: own.started + 1, ..own.clone() }.is_alive());
+        assert!(!ProcessId { boot: "before".into(), ..own }.is_alive());
+    }
+}

@@ -1,0 +1,24 @@
+//! The settings that every application gets from the library.
+
+use crate::settings::{Definition, Kind};
+
+/// The settings that the library itself obeys.
+pub const BASE: &[Definition] = &[
+    Definition::new("context", Kind::Context, "The context that is used when none is named.").needing_trust(),
+    Definition::new(
+        "expect-context",
+        Kind::Context,
+        "Warn when the context in use is another one than this; for a project that belongs to one target.",
+    ),
+    Definition::new("output", Kind::Choice(&["text", "json", "jsonl"]), "How results are printed.")
+        .with_default("text"),
+    Definition::new("color", Kind::Choice(&["auto", "always", "never"]), "When output is coloured.")
+        .with_default("auto"),
+    Definition::new("lock-timeout", Kind::Duration, "How long to wait for a lock; 0 does not wait.")
+        .with_default("5s"),
+    Definition::new(
+        "token",
+        Kind::Secret,
+        "A bearer token for this call; only in a file given with --config, never stored or shown.",
+    ),
+];

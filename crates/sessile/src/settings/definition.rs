@@ -1,0 +1,212 @@
+//! What settings there are: their keys, kinds, defaults and meaning.
+
+use crate::duration;
+use crate::error::{Error, Result};
+use crate::settings::document::{Data, Node};
+use crate::settings::{SettingKey, Value};
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// Any text.
+    Text,
+    /// A duration such as `10s`.
+    Duration,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of words.
+    List,
+    /// The name of a context.
+    Context,
+    /// A secret, allowed only in a file given with `--config`, used for that call and stored nowhere.
+    Secret,
+}
+
+impl Kind {
+    /// What a value must be, for error messages.
+    pub fn expected(self) -> String {
+        match self {
+            Kind::Bool => "true or false".into(),
+            Kind::Text | Kind::Secret => "text".into(),
+            Kind::Duration => duration::EXPECTED.into(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::List => "a list of words".into(),
+            Kind::Context => "the name of a context".into(),
+        }
+    }
+
+    /// The kind's name in the reference.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Bool => "bool",
+            Kind::Text => "text",
+            Kind::Duration => "duration",
+            Kind::Choice(_) => "choice",
+            Kind::List => "list",
+            Kind::Context => "context",
+            Kind::Secret => "secret",
+        }
+    }
+
+    /// A value from an argument or a variable.
+    pub fn parse(self, text: &str) -> Option<Value> {
+        Some(match self {
+            Kind::Bool => Value::Bool(parse_bool(text)?),
+            Kind::List => Value::List(
+                text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
+            ),
+            Kind::Secret => Value::Secret(text.to_owned()),
+            _ => Value::Text(self.fits(text).then(|| text.to_owned())?),
+        })
+    }
+
+    /// A value from a file.
+    fn read(self, node: &Node) -> Option<Value> {
+        Some(match (self, &node.data) {
+            (Kind::Bool, Data::Bool(value)) => Value::Bool(*value),
+            (Kind::List, Data::Array(nodes)) => Value::List(
+                nodes
+                    .iter()
+                    .map(|node| match &node.data {
+                        Data::Text(text) => Some(text.clone()),
+                        _ => None,
+                    })
+                    .collect::<Option<_>>()?,
+            ),
+            (Kind::Secret, Data::Text(text)) => Value::Secret(text.clone()),
+            (Kind::Bool | Kind::List, _) => return None,
+            (_, Data::Text(text)) => Value::Text(self.fits(text).then(|| text.clone())?),
+            // `lock-timeout = 0` reads naturally; any other number would have no unit.
+            (Kind::Duration, Data::Integer(0)) => Value::Text("0".to_owned()),
+            _ => return None,
+        })
+    }
+
+    fn fits(self, text: &str) -> bool {
+        match self {
+            Kind::Duration => duration::parse(text).is_some(),
+            Kind::Choice(words) => words.contains(&text),
+            Kind::Context => text.parse::<crate::names::ContextName>().is_ok(),
+            _ => true,
+        }
+    }
+}
+
+/// Yes or no in the words that people put into variables.
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// One setting. A `*` segment in the key stands for any name.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The key, for instance `session.idle` or `env.*`.
+    pub key: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The built-in value, written as an argument would be.
+    pub default: Option<&'static str>,
+    /// Whether a project's file may say it only once the project is trusted.
+    pub needs_trust: bool,
+    /// What it is for, in one sentence.
+    pub about: &'static str,
+}
+
+impl Definition {
+    /// A setting without a default that any file may say.
+    pub const fn new(key: &'static str, kind: Kind, about: &'static str) -> Self {
+        Definition { key, kind, default: None, needs_trust: false, about }
+    }
+
+    /// The same with a built-in value.
+    #[must_use]
+    pub const fn with_default(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    /// The same, but a project's file must be trusted before it can say it: for what can run a command, set a
+    /// variable, name an endpoint or choose a credential.
+    #[must_use]
+    pub const fn needing_trust(mut self) -> Self {
+        self.needs_trust = true;
+        self
+    }
+
+    /// Whether this is the definition of a key.
+    pub fn matches(&self, segments: &[impl AsRef<str>]) -> bool {
+        let mut own = self.key.split('.');
+        let mut given = segments.iter().map(AsRef::as_ref);
+        loop {
+            match (own.next(), given.next()) {
+                (None, None) => return true,
+                (Some(own), Some(given)) if own == "*" || own == given => {}
+                _ => return false,
+            }
+        }
+    }
+
+    /// Whether the key has a segment that stands for any name.
+    pub fn is_pattern(&self) -> bool {
+        self.key.contains('*')
+    }
+
+    /// The variable that says it, below the application's prefix; patterns have none.
+    pub fn variable(&self) -> Option<String> {
+        (!self.is_pattern() && self.kind != Kind::Secret)
+            .then(|| self.key.to_ascii_uppercase().replace(['.', '-'], "_"))
+    }
+
+    /// The value in a file, or what is wrong with it.
+    pub fn read(&self, node: &Node, key: &SettingKey, document: &super::Document) -> Result<Value> {
+        self.kind.read(node).ok_or_else(|| Error::FileValue {
+            place: document.place(node.offset).into(),
+            key: key.to_string(),
+            expected: self.kind.expected(),
+            found: node.described(),
+        })
+    }
+
+    /// A value from an argument or variable, or what is wrong with it.
+    pub fn parse(&self, text: &str, place: impl Into<String>) -> Result<Value> {
+        self.kind.parse(text).ok_or_else(|| Error::InvalidValue {
+            place: place.into(),
+            value: crate::text::shortened(text, 80),
+            expected: self.kind.expected(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names_and_nothing_longer() {
+        let env = Definition::new("env.*", Kind::Text, "");
+        assert!(env.matches(&["env", "PATH"]));
+        assert!(!env.matches(&["env"]));
+        assert!(!env.matches(&["env", "A", "B"]));
+    }
+
+    #[test]
+    fn the_variable_follows_from_the_key() {
+        assert_eq!(Definition::new("session.idle", Kind::Text, "").variable().unwrap(), "SESSION_IDLE");
+        assert_eq!(Definition::new("env.*", Kind::Text, "").variable(), None);
+    }
+
+    #[test]
+    fn kinds_refuse_what_does_not_fit() {
+        assert_eq!(Kind::Bool.parse("maybe"), None);
+        assert_eq!(Kind::Duration.parse("5"), None);
+        assert_eq!(Kind::Choice(&["a", "b"]).parse("c"), None);
+        assert_eq!(Kind::Context.parse("../x"), None);
+        assert_eq!(Kind::List.parse("a, b,"), Some(Value::List(vec!["a".into(), "b".into()])));
+    }
+}

@@ -1,0 +1,276 @@
+//! One parsed file, TOML or JSON, in which every value knows its line.
+
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Item, TableLike};
+
+use crate::error::{Error, Place, Result};
+use crate::settings::json;
+use crate::text::shortened;
+
+/// A parsed file.
+#[derive(Clone, Debug)]
+pub struct Document {
+    path: PathBuf,
+    text: String,
+    root: Node,
+}
+
+/// A value in a file, with its place.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where its key begins, in bytes.
+    pub offset: usize,
+    /// What it is.
+    pub data: Data,
+}
+
+/// What a value in a file is.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A string.
+    Text(String),
+    /// A list.
+    Array(Vec<Node>),
+    /// A table, in the order of the file.
+    Table(Vec<(String, Node)>),
+    /// A float, a date, null: nothing that a setting takes.
+    Other(&'static str),
+}
+
+impl Node {
+    /// The member of a table.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.members().iter().find(|(name, _)| name == key).map(|(_, node)| node)
+    }
+
+    /// The members of a table; none if it is not one.
+    pub fn members(&self) -> &[(String, Node)] {
+        match &self.data {
+            Data::Table(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.data {
+            Data::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What it is, for error messages. Texts are shown shortened; they may be long, not secret: a secret's kind
+    /// takes any text and so is never wrong.
+    pub fn described(&self) -> String {
+        match &self.data {
+            Data::Bool(value) => value.to_string(),
+            Data::Integer(value) => value.to_string(),
+            Data::Text(text) => crate::text::quoted(shortened(text, 40)),
+            Data::Array(_) => "a list".into(),
+            Data::Table(_) => "a table".into(),
+            Data::Other(what) => (*what).into(),
+        }
+    }
+}
+
+impl Document {
+    /// Parses the text of a file. The ending decides the format: `.json`, or TOML for all others.
+    pub fn parse(path: &Path, text: String) -> Result<Self> {
+        let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+        let root = if is_json { parse_json(path, &text)? } else { parse_toml(path, &text)? };
+        Ok(Document { path: path.to_owned(), text, root: Node { offset: 0, data: Data::Table(root) } })
+    }
+
+    /// Reads and parses a file; `None` if there is none.
+    pub fn load(path: &Path) -> Result<Option<Self>> {
+        crate::files::read(path)?.map(|text| Self::parse(path, text)).transpose()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The table that everything is in.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The line of an offset, from 1.
+    pub fn line(&self, offset: usize) -> usize {
+        1 + self.text.as_bytes()[..offset.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count()
+    }
+
+    /// The place of an offset, with its line to show.
+    pub fn place(&self, offset: usize) -> Place {
+        place(&self.path, &self.text, offset)
+    }
+}
+
+fn place(path: &Path, text: &str, offset: usize) -> Place {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    Place {
+        path: path.to_owned(),
+        line: 1 + text[..start].matches('\n').count(),
+        column: 1 + text[start..offset].chars().count(),
+        text: shortened(line, 200),
+    }
+}
+
+fn parse_toml(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
+    let document = toml_edit::Document::parse(text).map_err(|error| Error::FileSyntax {
+        place: place(path, text, error.span().map_or(0, |span| span.start)).into(),
+        message: error.message().lines().collect::<Vec<_>>().join("; "),
+    })?;
+    Ok(members_of(document.as_table()))
+}
+
+fn members_of(table: &dyn TableLike) -> Vec<(String, Node)> {
+    table
+        .iter()
+        .map(|(key, item)| {
+            let key_start = table.key(key).and_then(toml_edit::Key::span).map(|span| span.start);
+            let item_start = || item.span().map(|span| span.start);
+            let offset = key_start.or_else(item_start).unwrap_or(0);
+            (key.to_owned(), Node { offset, data: data_of(item) })
+        })
+        .collect()
+}
+
+fn data_of(item: &Item) -> Data {
+    use toml_edit::Value;
+    match item {
+        Item::Table(table) => Data::Table(members_of(table)),
+        Item::Value(Value::InlineTable(table)) => Data::Table(members_of(table)),
+        Item::Value(Value::Boolean(value)) => Data::Bool(*value.value()),
+        Item::Value(Value::Integer(value)) => Data::Integer(*value.value()),
+        Item::Value(Value::String(value)) => Data::Text(value.value().clone()),
+        Item::Value(Value::Array(values)) => Data::Array(
+            values
+                .iter()
+                .map(|value| Node {
+                    offset: value.span().map_or(0, |span| span.start),
+                    data: data_of(&Item::Value(value.clone())),
+                })
+                .collect(),
+        ),
+        Item::Value(Value::Float(_)) => Data::Other("a decimal number"),
+        Item::Value(Value::Datetime(_)) => Data::Other("a date"),
+        Item::ArrayOfTables(_) => Data::Other("a list of tables"),
+        Item::None => Data::Other("nothing"),
+    }
+}
+
+fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
+    let syntax = |offset, message: &str| Error::FileSyntax {
+        place: place(path, text, offset).into(),
+        message: message.to_owned(),
+    };
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).map_err(|error| {
+        let line_start: usize =
+            text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let message = error.to_string();
+        let message = message.split(" at line").next().unwrap_or(&message).to_owned();
+        syntax(line_start + error.column().saturating_sub(1), &message)
+    })?;
+    json::members(text).ok_or_else(|| syntax(0, "a JSON object is expected"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str, text: &str) -> Result<Document> {
+        Document::parse(Path::new(name), text.to_owned())
+    }
+
+    #[test]
+    fn values_know_their_lines_in_both_formats() {
+        let toml = parse("a.toml", "# note\nb = 1\n[session]\nidle = \"2h\"\n").unwrap();
+        let idle = toml.root().get("session").unwrap().get("idle").unwrap();
+        assert_eq!((toml.line(idle.offset), idle.as_str()), (4, Some("2h")));
+
+        let json =
+            parse("a.json", "{\n  \"session\": {\n    \"idle\": \"2\\u0068\" },\n  \"b\": [1, true]\n}")
+                .unwrap();
+        let idle = json.root().get("session").unwrap().get("idle").unwrap();
+        assert_eq!((json.line(idle.offset), idle.as_str()), (3, Some("2h")));
+        assert_eq!(json.line(json.root().get("b").unwrap().offset), 4);
+    }
+
+    #[test]
+    fn syntax_errors_name_line_and_column() {
+        for (name, text, line) in [
+            ("a.toml", "a = 1\nb = \n", 2),
+            ("a.json", "{\n \"a\": ,\n}", 2),
+            ("a.json", "[1]", 1),
+            ("a.json", "", 1),
+        ] {
+            let error = parse(name, text).unwrap_err();
+            let Error::FileSyntax { place, .. } = &error else { panic!("{error}") };
+            assert_eq!(place.line, line, "{error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in "\\PC*") {
+            let _ = parse("a.toml", &text);
+            let _ = parse("a.json", &text);
+        }
+
+        #[test]
+        fn any_json_object_is_read_as_serde_reads_it(value in json_value()) {
+            let text = serde_json::to_string_pretty(&serde_json::json!({ "v": value })).unwrap();
+            let document = parse("a.json", &text).unwrap();
+            proptest::prop_assert!(same(&document.root().get("v").unwrap().data, &value));
+        }
+    }
+
+    fn json_value() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
+        use proptest::prelude::*;
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into)
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+                prop::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn same(data: &Data, value: &serde_json::Value) -> bool {
+        match (data, value) {
+            (Data::Bool(a), serde_json::Value::Bool(b)) => a == b,
+            (Data::Integer(a), b) => Some(*a) == b.as_i64(),
+            (Data::Text(a), serde_json::Value::String(b)) => a == b,
+            (Data::Array(a), serde_json::Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(&a.data, b))
+            }
+            (Data::Table(a), serde_json::Value::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|(key, node)| b.get(key).is_some_and(|b| same(&node.data, b)))
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! JSON with positions, so that a value in a `.json` file has a line as its origin too.
+
+use crate::settings::document::{Data, Node};
+
+/// The members of a JSON object, each at its offset; the text has been parsed by serde_json before.
+pub(super) fn members(text: &str) -> Option<Vec<(String, Node)>> {
+    let mut scanner = Scanner { text, at: 0 };
+    match scanner.value()?.data {
+        Data::Table(members) => Some(members),
+        _ => None,
+    }
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        let rest = &self.text.as_bytes()[self.at..];
+        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn value(&mut self) -> Option<Node> {
+        let first = self.peek()?;
+        let offset = self.at;
+        let data = match first {
+            b'{' => Data::Table(self.object()?),
+            b'[' => Data::Array(self.array()?),
+            b'"' => Data::Text(self.string()?),
+            _ => self.word()?,
+        };
+        Some(Node { offset, data })
+    }
+
+    fn object(&mut self) -> Option<Vec<(String, Node)>> {
+        let mut members: Vec<(String, Node)> = Vec::new();
+        self.take(b'{');
+        while self.peek()? != b'}' {
+            let offset = self.at;
+            let key = self.string()?;
+            self.take(b':');
+            let node = Node { offset, ..self.value()? };
+            // As everywhere in JSON, the last of two equal keys counts.
+            members.retain(|(known, _)| *known != key);
+            members.push((key, node));
+            self.take(b',');
+        }
+        self.take(b'}').then_some(members)
+    }
+
+    fn array(&mut self) -> Option<Vec<Node>> {
+        let mut nodes = Vec::new();
+        self.take(b'[');
+        while self.peek()? != b']' {
+            nodes.push(self.value()?);
+            self.take(b',');
+        }
+        self.take(b']').then_some(nodes)
+    }
+
+    fn string(&mut self) -> Option<String> {
+        self.peek()?;
+        let bytes = self.text.as_bytes();
+        let mut end = self.at + 1;
+        while *bytes.get(end)? != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let literal = self.text.get(self.at..=end)?;
+        self.at = end + 1;
+        serde_json::from_str(literal).ok()
+    }
+
+    fn word(&mut self) -> Option<Data> {
+        let rest = &self.text[self.at..];
+        let length = rest.find(|c: char| ",]}".contains(c) || c.is_ascii_whitespace()).unwrap_or(rest.len());
+        let word = &rest[..length];
+        self.at += length;
+        Some(match word {
+            "true" => Data::Bool(true),
+            "false" => Data::Bool(false),
+            "null" => Data::Other("null"),
+            _ => word.parse().map_or(Data::Other("a number"), Data::Integer),
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! The key of a setting: `lock-timeout`, `session.idle`, `agents."a.b".url`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::Error;
+
+/// A key: one or more segments, written with dots between them as in TOML.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SettingKey(Vec<String>);
+
+impl SettingKey {
+    /// A key from its segments.
+    pub fn new(segments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        SettingKey(segments.into_iter().map(Into::into).collect())
+    }
+
+    /// The segments, at least one.
+    pub fn segments(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl FromStr for SettingKey {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let segments = toml_edit::Key::parse(text).map_err(|_| Error::InvalidName {
+            what: "setting",
+            name: crate::text::shortened(text, 80),
+            reason: "it is not a key such as lock-timeout or session.idle",
+        })?;
+        Ok(SettingKey(segments.iter().map(|segment| segment.get().to_owned()).collect()))
+    }
+}
+
+impl fmt::Display for SettingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, segment) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(".")?;
+            }
+            let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if !segment.is_empty() && segment.chars().all(bare) {
+                f.write_str(segment)?;
+            } else {
+                write!(f, "{segment:?}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for SettingKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,31 @@
+//! Settings: a key with a value *and an origin*.
+//!
+//! Order of precedence: flag, environment, session, terminal, directory, context, user, system, default.
+//! [`Definition`] says what settings there are, [`Document`] is one parsed file, [`Stack`] applies the order,
+//! [`edit`] changes a file and keeps its comments, [`trust`] decides which project files may speak.
+//!
+//! Not for: what a context is (see [`crate::context`]), or writing files (see [`crate::files`]).
+
+mod base;
+mod definition;
+mod document;
+pub mod edit;
+mod json;
+mod key;
+mod origin;
+pub mod project;
+pub mod schema;
+mod stack;
+pub mod trust;
+pub mod validate;
+mod value;
+pub mod write;
+
+pub use base::BASE;
+pub use definition::{Definition, Kind};
+pub use document::{Data, Document, Node};
+pub use key::SettingKey;
+pub use origin::{Layer, Origin};
+pub(crate) use stack::definition;
+pub use stack::{Candidate, Ignored, Source, Stack, Unknown};
+pub use value::Value;

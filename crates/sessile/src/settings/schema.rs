@@ -1,0 +1,53 @@
+//! A JSON Schema of the settings file, for editors.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::settings::{Definition, Kind};
+
+/// The schema of `config.toml`.
+pub fn settings(app: &App) -> Value {
+    let mut root = object(&format!("{} settings", app.name()));
+    for setting in app.settings().filter(|setting| setting.kind != Kind::Secret) {
+        let segments: Vec<&str> = setting.key.split('.').collect();
+        insert(&mut root, &segments, setting);
+    }
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root
+}
+
+fn object(title: &str) -> Value {
+    json!({ "title": title, "type": "object", "properties": {}, "additionalProperties": false })
+}
+
+fn insert(table: &mut Value, segments: &[&str], setting: &Definition) {
+    let Some((first, rest)) = segments.split_first() else { return };
+    let place = match *first {
+        "*" => &mut table["additionalProperties"],
+        name => &mut table["properties"][name],
+    };
+    if rest.is_empty() {
+        *place = leaf(setting);
+        return;
+    }
+    if !place.is_object() {
+        *place = object(first);
+    }
+    insert(place, rest, setting);
+}
+
+fn leaf(setting: &Definition) -> Value {
+    let mut schema = match setting.kind {
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::List => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Choice(words) => json!({ "type": "string", "enum": words }),
+        Kind::Duration => json!({ "type": "string", "pattern": "^(0|([0-9]+(ms|s|m|h|d|w))+)$" }),
+        Kind::Context => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" }),
+        Kind::Text | Kind::Secret => json!({ "type": "string" }),
+    };
+    schema["description"] = setting.about.into();
+    if let Some(default) = setting.default {
+        schema["default"] = default.into();
+    }
+    schema
+}

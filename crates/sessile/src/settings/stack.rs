@@ -1,0 +1,300 @@
+//! The layers on top of each other: which value wins, and what it shadows.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::{Error, Place, Result};
+use crate::names::nearest;
+use crate::settings::{Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
+
+/// One source of values. Sources are kept strongest first.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Values that were said: flags, variables, a terminal's selection.
+    Said(Vec<(SettingKey, Value, Origin)>),
+    /// A file, or one table in it.
+    File {
+        /// The layer it stands for.
+        layer: Layer,
+        /// The context it belongs to, for a context's settings.
+        name: Option<String>,
+        /// The file.
+        document: Rc<Document>,
+        /// The tables to go down to, for settings that are not at the file's top.
+        within: Vec<String>,
+        /// Whether it may say what needs trust.
+        trusted: bool,
+    },
+}
+
+impl Source {
+    fn root(&self) -> Option<(&Document, &Node)> {
+        let Source::File { document, within, .. } = self else { return None };
+        let root = within.iter().try_fold(document.root(), |node, name| node.get(name))?;
+        Some((document, root))
+    }
+}
+
+/// Why a value that is there does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ignored {
+    /// Its file belongs to a project that is not trusted.
+    Untrusted,
+    /// It cannot be said in this place.
+    NotHere,
+}
+
+/// A value that one layer gives for a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Candidate {
+    /// The value.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Why it does not count, if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
+}
+
+/// A key in a file that no setting has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The key.
+    pub key: SettingKey,
+    /// Where it stands.
+    pub place: Place,
+    /// The known key nearest to it.
+    pub near: Option<String>,
+}
+
+/// All sources of an invocation.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    app: App,
+    sources: Vec<Source>,
+}
+
+impl Stack {
+    /// The sources, strongest first.
+    pub fn new(app: &App, sources: Vec<Source>) -> Self {
+        Stack { app: app.clone(), sources }
+    }
+
+    /// The definition of a key, or an error with the nearest known one.
+    pub fn definition(&self, key: &SettingKey) -> Result<&'static Definition> {
+        definition(&self.app, key)
+    }
+
+    /// Every value that a layer gives for a key, strongest first, the built-in one last.
+    pub fn explain(&self, key: &SettingKey) -> Result<Vec<Candidate>> {
+        let definition = self.definition(key)?;
+        let mut candidates = Vec::new();
+        for source in &self.sources {
+            match source {
+                Source::Said(values) => candidates.extend(
+                    values.iter().filter(|(said, ..)| said == key).map(|(_, value, origin)| Candidate {
+                        value: value.clone(),
+                        origin: origin.clone(),
+                        ignored: None,
+                    }),
+                ),
+                Source::File { .. } => candidates.extend(candidate_in(source, definition, key)?),
+            }
+        }
+        if let Some(value) = definition.default.and_then(|text| definition.kind.parse(text)) {
+            candidates.push(Candidate { value, origin: Origin::built_in(), ignored: None });
+        }
+        Ok(candidates)
+    }
+
+    /// The value that counts.
+    pub fn resolve(&self, key: &SettingKey) -> Result<Option<Candidate>> {
+        Ok(self.explain(key)?.into_iter().find(|candidate| candidate.ignored.is_none()))
+    }
+
+    /// The value that counts, by a key that the program itself knows.
+    pub fn get(&self, key: &str) -> Result<Option<Candidate>> {
+        self.resolve(&SettingKey::new(key.split('.')))
+    }
+
+    /// Every key that some layer says, in order; with the built-in ones too if asked.
+    pub fn keys(&self, with_defaults: bool) -> Vec<SettingKey> {
+        let mut keys = BTreeSet::new();
+        for source in &self.sources {
+            match source {
+                Source::Said(values) => keys.extend(values.iter().map(|(key, ..)| key.clone())),
+                Source::File { .. } => self.walk(source, &mut |key, _, known| {
+                    if known {
+                        keys.insert(key.clone());
+                    }
+                }),
+            }
+        }
+        if with_defaults {
+            let defaults = self.app.settings().filter(|setting| setting.default.is_some());
+            keys.extend(defaults.map(|setting| SettingKey::new(setting.key.split('.'))));
+        }
+        keys.into_iter().collect()
+    }
+
+    /// The keys in files that no setting has.
+    pub fn unknown(&self) -> Vec<Unknown> {
+        let mut unknown = Vec::new();
+        for source in &self.sources {
+            let Some((document, _)) = source.root() else { continue };
+            self.walk(source, &mut |key, node, known| {
+                if !known {
+                    let place = document.place(node.offset);
+                    unknown.push(Unknown { key: key.clone(), place, near: nearest_key(&self.app, key) });
+                }
+            });
+        }
+        unknown
+    }
+
+    /// The keys in untrusted files that would count if the files were trusted.
+    pub fn untrusted(&self) -> Vec<(SettingKey, Origin)> {
+        let mut found = Vec::new();
+        for source in &self.sources {
+            let Source::File { trusted: false, layer, document, .. } = source else { continue };
+            self.walk(source, &mut |key, node, _| {
+                if self.app.setting(key.segments()).is_some_and(|setting| setting.needs_trust) {
+                    found.push((
+                        key.clone(),
+                        Origin::in_file(*layer, document.path(), document.line(node.offset)),
+                    ));
+                }
+            });
+        }
+        found
+    }
+
+    /// Every value in a file against its setting's kind; the first that is wrong is the error.
+    pub fn check(&self) -> Result<()> {
+        self.keys(false).iter().try_for_each(|key| self.explain(key).map(drop))
+    }
+
+    fn walk(&self, source: &Source, visit: &mut dyn FnMut(&SettingKey, &Node, bool)) {
+        if let Some((_, root)) = source.root() {
+            let isolated = matches!(source, Source::File { layer: Layer::File, .. });
+            for (name, node) in root.members() {
+                // In a file given with --config, contexts stand beside the settings.
+                if !(isolated && name == "contexts") {
+                    self.visit(&mut vec![name.clone()], node, visit);
+                }
+            }
+        }
+    }
+
+    fn visit(&self, path: &mut Vec<String>, node: &Node, visit: &mut dyn FnMut(&SettingKey, &Node, bool)) {
+        let known = self.app.setting(path).is_some();
+        if known || node.members().is_empty() {
+            visit(&SettingKey::new(path.iter().cloned()), node, known);
+            return;
+        }
+        for (name, node) in node.members() {
+            path.push(name.clone());
+            self.visit(path, node, visit);
+            path.pop();
+        }
+    }
+}
+
+/// The definition of a key, or an error with the nearest known one.
+pub(crate) fn definition(app: &App, key: &SettingKey) -> Result<&'static Definition> {
+    app.setting(key.segments())
+        .ok_or_else(|| Error::UnknownSetting { key: key.to_string(), near: nearest_key(app, key) })
+}
+
+fn nearest_key(app: &App, key: &SettingKey) -> Option<String> {
+    nearest(&key.to_string(), app.settings().map(|setting| setting.key))
+}
+
+fn candidate_in(source: &Source, definition: &Definition, key: &SettingKey) -> Result<Option<Candidate>> {
+    let Source::File { layer, name, trusted, .. } = source else { return Ok(None) };
+    let Some((document, root)) = source.root() else { return Ok(None) };
+    let Some(node) = key.segments().iter().try_fold(root, |node, name| node.get(name)) else {
+        return Ok(None);
+    };
+    if definition.kind == Kind::Secret && *layer != Layer::File {
+        return Err(Error::SecretRefused {
+            place: document.place(node.offset).to_string(),
+            instead: "remove it here; a token for one call can stand in a file of its own, given with --config",
+        });
+    }
+    let value = definition.read(node, key, document)?;
+    let mut origin = Origin::in_file(*layer, document.path(), document.line(node.offset));
+    origin.name.clone_from(name);
+    let ignored = match () {
+        () if *layer == Layer::Context && definition.key == "context" => Some(Ignored::NotHere),
+        () if !trusted && definition.needs_trust => Some(Ignored::Untrusted),
+        () => None,
+    };
+    Ok(Some(Candidate { value, origin, ignored }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    fn file(layer: Layer, text: &str, trusted: bool) -> Source {
+        let document = Document::parse(Path::new("config.toml"), text.to_owned()).unwrap();
+        Source::File { layer, name: None, document: Rc::new(document), within: vec![], trusted }
+    }
+
+    fn stack(sources: Vec<Source>) -> Stack {
+        Stack::new(&App::new("demo"), sources)
+    }
+
+    #[test]
+    fn an_untrusted_file_may_say_how_but_not_what() {
+        let stack = stack(vec![
+            file(Layer::Directory, "context = \"prod\"\noutput = \"json\"", false),
+            file(Layer::User, "context = \"dev\"", true),
+        ]);
+        assert_eq!(stack.get("context").unwrap().unwrap().value, Value::Text("dev".into()));
+        assert_eq!(stack.get("output").unwrap().unwrap().value, Value::Text("json".into()));
+        assert_eq!(stack.untrusted().len(), 1);
+    }
+
+    #[test]
+    fn unknown_keys_are_found_with_their_nearest_and_their_line() {
+        let stack = stack(vec![file(Layer::User, "\nlock-timout = \"5s\"\n", true)]);
+        let unknown = stack.unknown();
+        assert_eq!(unknown[0].near.as_deref(), Some("lock-timeout"));
+        assert_eq!(unknown[0].place.line, 2);
+    }
+
+    #[test]
+    fn a_token_is_refused_in_a_lasting_file_and_masked_in_an_isolated_one() {
+        let error = stack(vec![file(Layer::User, "token = \"abc\"", true)]).get("token").unwrap_err();
+        assert!(matches!(error, Error::SecretRefused { .. }));
+        let token = stack(vec![file(Layer::File, "token = \"abc\"", true)]).get("token").unwrap().unwrap();
+        assert!(
+            !format!("{token:?} {} {}", token.value, serde_json::to_string(&token).unwrap()).contains("abc")
+        );
+    }
+
+    proptest! {
+        /// Whatever subset of layers says a key, the strongest of them wins and all others are shadowed in order.
+        #[test]
+        fn the_strongest_layer_that_speaks_wins(speaks in prop::collection::vec(any::<bool>(), 5)) {
+            let layers = [Layer::Directory, Layer::Context, Layer::File, Layer::User, Layer::System];
+            let sources = layers.iter().zip(&speaks).map(|(layer, speaks)| {
+                let text = if *speaks { format!("expect-context = \"{}\"", layer.as_str()) } else { String::new() };
+                file(*layer, &text, true)
+            });
+            let candidates = stack(sources.collect()).explain(&SettingKey::new(["expect-context"])).unwrap();
+            let expected: Vec<_> =
+                layers.iter().zip(&speaks).filter(|(_, speaks)| **speaks).map(|(layer, _)| *layer).collect();
+            let found: Vec<_> = candidates.iter().map(|candidate| candidate.origin.layer).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

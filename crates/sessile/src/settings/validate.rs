@@ -1,0 +1,124 @@
+//! Everything that is wrong in the files, not only the first thing.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::context::Context;
+use crate::error::{Error, Place, Result};
+use crate::names::ContextName;
+use crate::settings::{Document, Layer, Source, Stack, Unknown};
+use crate::state::{ConfigSource, State};
+use crate::text::quoted;
+
+/// Something wrong in a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1, where it is known.
+    pub line: Option<usize>,
+    /// The column, from 1.
+    pub column: Option<usize>,
+    /// Whether it stops the file from being used.
+    pub is_error: bool,
+    /// What is wrong.
+    pub message: String,
+    /// The next step.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    fn of_error(app: &App, path: &Path, error: &Error) -> Self {
+        let place = error.place();
+        let text = error.to_string();
+        let message =
+            place.and_then(|place| text.strip_prefix(&format!("{place}: "))).unwrap_or(&text).to_owned();
+        Problem { is_error: true, hint: error.hint(app), ..Self::at(path, place, message) }
+    }
+
+    fn of_unknown(unknown: &Unknown) -> Self {
+        let message = format!("{} means nothing here", quoted(unknown.key.to_string()));
+        let hint = unknown.near.as_ref().map(|near| format!("did you mean {}?", quoted(near)));
+        Problem { hint, ..Self::at(&unknown.place.path, Some(&unknown.place), message) }
+    }
+
+    fn at(path: &Path, place: Option<&Place>, message: String) -> Self {
+        Problem {
+            path: path.to_owned(),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            is_error: false,
+            message,
+            hint: None,
+        }
+    }
+}
+
+/// The settings and context files of a state that exist.
+pub fn files(state: &State) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    match state.source() {
+        ConfigSource::Nothing => {}
+        ConfigSource::File(file) => files.push(file.clone()),
+        ConfigSource::Usual => {
+            files.push(state.dirs().system_settings());
+            files.extend(state.dirs().user_settings());
+            if let Some(project) = state.project() {
+                files.extend([project.settings(), project.local_settings()]);
+            }
+            let contexts = state.contexts();
+            for dir in [contexts.user_dir(), contexts.project_dir()].into_iter().flatten() {
+                let mut found = crate::context::toml_files(&dir)?;
+                found.sort();
+                files.extend(found);
+            }
+        }
+    }
+    files.retain(|file| file.symlink_metadata().is_ok());
+    Ok(files)
+}
+
+/// Everything wrong in one file. A file in a directory `contexts` is a context, any other holds settings.
+pub fn file(app: &App, path: &Path, layer: Layer) -> Vec<Problem> {
+    let document = match Document::load(path) {
+        Ok(Some(document)) => Rc::new(document),
+        Ok(None) => return vec![Problem::of_error(app, path, &Error::FileNotFound(path.to_owned()))],
+        Err(error) => return vec![Problem::of_error(app, path, &error)],
+    };
+    let is_context = path.parent().and_then(Path::file_name).is_some_and(|name| name == "contexts");
+    if is_context {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        return context(app, path, &name, &document, Vec::new());
+    }
+    let source =
+        Source::File { layer, name: None, document: Rc::clone(&document), within: Vec::new(), trusted: true };
+    let stack = Stack::new(app, vec![source]);
+    let mut problems: Vec<Problem> = stack
+        .keys(false)
+        .iter()
+        .filter_map(|key| stack.explain(key).err())
+        .map(|error| Problem::of_error(app, path, &error))
+        .collect();
+    problems.extend(stack.unknown().iter().map(Problem::of_unknown));
+    if layer == Layer::File {
+        let inline = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();
+        for (name, _) in inline {
+            problems.extend(context(app, path, name, &document, vec!["contexts".to_owned(), name.clone()]));
+        }
+    }
+    problems
+}
+
+fn context(app: &App, path: &Path, name: &str, document: &Rc<Document>, within: Vec<String>) -> Vec<Problem> {
+    let read = name.parse::<ContextName>().and_then(|name| {
+        let document = Rc::clone(document);
+        Context::read(app, name, crate::context::Home::User, true, document, within)
+    });
+    match read {
+        Ok(context) => context.unknown.iter().map(Problem::of_unknown).collect(),
+        Err(error) => vec![Problem::of_error(app, path, &error)],
+    }
+}

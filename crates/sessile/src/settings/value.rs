@@ -1,0 +1,63 @@
+//! The value of a setting.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// A value, checked against its setting's [`Kind`](super::Kind).
+#[derive(Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Yes or no.
+    Bool(bool),
+    /// A whole number; no setting takes one, a tool's binding may.
+    Integer(i64),
+    /// Text; also durations and choices, as they were written.
+    Text(String),
+    /// A list of words.
+    List(Vec<String>),
+    /// A secret. It is used, never shown.
+    Secret(String),
+}
+
+/// What stands in the place of a secret.
+const MASK: &str = "********";
+
+impl Value {
+    /// The text, for kinds that are text.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Integer(value) => write!(f, "{value}"),
+            Value::Text(text) => f.write_str(text),
+            Value::List(items) => f.write_str(&items.join(",")),
+            Value::Secret(_) => f.write_str(MASK),
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Bool(value) => value.serialize(serializer),
+            Value::Integer(value) => value.serialize(serializer),
+            Value::Text(text) => text.serialize(serializer),
+            Value::List(items) => items.serialize(serializer),
+            Value::Secret(_) => MASK.serialize(serializer),
+        }
+    }
+}

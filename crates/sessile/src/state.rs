@@ -1,0 +1,476 @@
+//! The opened state of one application in one invocation: what everything else hangs on.
+//!
+//! Opening it reads nothing. Files are read and the store is opened when something in them is asked for, once.
+
+use std::cell::{OnceCell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::StateArgs;
+use crate::context::{Context, Contexts, Selected};
+use crate::dirs::Dirs;
+use crate::error::{Error, Result};
+use crate::files::{Locker, Waiting};
+use crate::settings::project::Project;
+use crate::settings::{Document, Layer, Origin, SettingKey, Source, Stack, Value, trust};
+use crate::store::Store;
+use crate::text::quoted;
+use crate::world::World;
+
+/// Something that is not an error and that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// What.
+    pub message: String,
+    /// The next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Which files settings and contexts come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigSource {
+    /// The user's, the project's and the administrator's.
+    Usual,
+    /// This file alone.
+    File(PathBuf),
+    /// None.
+    Nothing,
+}
+
+/// The settings files of an invocation.
+#[derive(Debug, Default)]
+struct SettingsFiles {
+    /// Strongest first: the layer, the file, and whether it may say what needs trust.
+    files: Vec<(Layer, Rc<Document>, bool)>,
+}
+
+/// The state of an application.
+pub struct State {
+    app: App,
+    world: World,
+    args: StateArgs,
+    inside: Option<String>,
+    source: ConfigSource,
+    dirs: Dirs,
+    project: OnceCell<Option<Project>>,
+    said: Source,
+    files: OnceCell<SettingsFiles>,
+    base: OnceCell<Stack>,
+    settings: OnceCell<Stack>,
+    selected: OnceCell<Option<Selected>>,
+    context: OnceCell<Option<Context>>,
+    store: OnceCell<Option<Store>>,
+    warnings: RefCell<Vec<Warning>>,
+    on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+}
+
+impl State {
+    /// Opens the state of an application, from its world and the arguments of this call.
+    pub fn open(app: &App, world: World, args: StateArgs) -> Result<Self> {
+        if let Some(session) = &args.session {
+            return Err(Error::SessionNotFound(session.clone()));
+        }
+        let args = with_variables(app, &world, args)?;
+        let inside = args.session.clone();
+        let source = match (&args.config, args.no_config) {
+            (Some(file), _) => ConfigSource::File(match world.cwd() {
+                Some(cwd) => cwd.join(file),
+                None => file.clone(),
+            }),
+            (None, true) => ConfigSource::Nothing,
+            (None, false) => ConfigSource::Usual,
+        };
+        let dirs = match &source {
+            ConfigSource::File(file) => Dirs::beside(file),
+            _ => Dirs::resolve(app, &world),
+        };
+        let said = Source::Said(said(app, &world, &args)?);
+        Ok(State {
+            app: app.clone(),
+            world,
+            args,
+            inside,
+            source,
+            dirs,
+            project: OnceCell::new(),
+            said,
+            files: OnceCell::new(),
+            base: OnceCell::new(),
+            settings: OnceCell::new(),
+            selected: OnceCell::new(),
+            context: OnceCell::new(),
+            store: OnceCell::new(),
+            warnings: RefCell::default(),
+            on_wait: Rc::new(|_| ()),
+        })
+    }
+
+    /// Tells this function when a lock is waited for.
+    #[must_use]
+    pub fn on_wait(mut self, tell: impl Fn(&Waiting<'_>) + 'static) -> Self {
+        self.on_wait = Rc::new(tell);
+        self
+    }
+
+    /// The application.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// The world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The arguments, with the variables that stand for them.
+    pub fn args(&self) -> &StateArgs {
+        &self.args
+    }
+
+    /// The directories.
+    pub fn dirs(&self) -> &Dirs {
+        &self.dirs
+    }
+
+    /// Where settings and contexts come from.
+    pub fn source(&self) -> &ConfigSource {
+        &self.source
+    }
+
+    /// The project the working directory belongs to, if any.
+    pub fn project(&self) -> Option<&Project> {
+        self.project
+            .get_or_init(|| match self.source {
+                ConfigSource::Usual => self.world.cwd().and_then(|cwd| Project::find(&self.app, cwd)),
+                _ => None,
+            })
+            .as_ref()
+    }
+
+    /// The session that this call runs in, as its variable says.
+    pub fn inside_session(&self) -> Option<&str> {
+        self.inside.as_deref()
+    }
+
+    /// Fails if this call runs in a session.
+    pub fn refuse_in_session(&self, what: impl Into<String>, instead: &'static str) -> Result<()> {
+        match self.inside_session() {
+            Some(_) => Err(Error::InSession { what: what.into(), instead }),
+            None => Ok(()),
+        }
+    }
+
+    /// The account that pointers belong to. Until a credential is selected it is the OS user.
+    pub fn account(&self) -> String {
+        format!("uid:{}", self.world.uid())
+    }
+
+    /// How locks are taken, with the time-out that the settings say.
+    pub fn locker(&self) -> Result<Locker> {
+        let timeout = self.duration("lock-timeout")?.unwrap_or(Duration::from_secs(5));
+        Ok(Locker::new(timeout).on_wait(Rc::clone(&self.on_wait)))
+    }
+
+    /// A setting that is a duration.
+    pub fn duration(&self, key: &str) -> Result<Option<Duration>> {
+        let value = self.settings()?.get(key)?;
+        Ok(value.and_then(|found| crate::duration::parse(found.value.as_str()?)))
+    }
+
+    /// All layers, the selected context's among them.
+    pub fn settings(&self) -> Result<&Stack> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
+        }
+        let context = self.context()?.filter(|context| context.trusted);
+        let mut sources = self.sources()?;
+        if let Some(context) = context {
+            let at = sources
+                .iter()
+                .position(|source| matches!(source, Source::File { layer, .. } if *layer > Layer::Context))
+                .unwrap_or(sources.len());
+            sources.insert(at, context.settings());
+        }
+        Ok(self.settings.get_or_init(|| Stack::new(&self.app, sources)))
+    }
+
+    /// The layers without the context's: what selects a context cannot come from one.
+    pub(crate) fn base(&self) -> Result<&Stack> {
+        if let Some(base) = self.base.get() {
+            return Ok(base);
+        }
+        let base = Stack::new(&self.app, self.sources()?);
+        for unknown in base.unknown() {
+            self.warn(
+                format!("{}: there is no setting {}", unknown.place, quoted(unknown.key.to_string())),
+                unknown.near.map(|near| format!("did you mean {}?", quoted(near))),
+            );
+        }
+        let untrusted = base.untrusted();
+        if let (Some(project), false) = (self.project(), untrusted.is_empty()) {
+            let keys: Vec<String> = untrusted.iter().map(|(key, _)| key.to_string()).collect();
+            let root = project.root().to_string_lossy();
+            self.warn(
+                format!(
+                    "project {} is not trusted, so it cannot set {}",
+                    crate::text::shown(&root),
+                    keys.join(", ")
+                ),
+                Some(format!(
+                    "read it, then trust it: {} trust {}",
+                    self.app.name(),
+                    crate::text::shell_quoted(&root)
+                )),
+            );
+        }
+        Ok(self.base.get_or_init(|| base))
+    }
+
+    fn sources(&self) -> Result<Vec<Source>> {
+        let mut sources = vec![self.said.clone()];
+        sources.extend(self.settings_files()?.files.iter().map(|(layer, document, trusted)| Source::File {
+            layer: *layer,
+            name: None,
+            document: Rc::clone(document),
+            within: Vec::new(),
+            trusted: *trusted,
+        }));
+        Ok(sources)
+    }
+
+    fn settings_files(&self) -> Result<&SettingsFiles> {
+        if let Some(files) = self.files.get() {
+            return Ok(files);
+        }
+        let mut files = Vec::new();
+        match &self.source {
+            ConfigSource::Nothing => {}
+            ConfigSource::File(file) => {
+                let document = Document::load(file)?.ok_or_else(|| Error::FileNotFound(file.clone()))?;
+                files.push((Layer::File, Rc::new(document), true));
+            }
+            ConfigSource::Usual => {
+                if let Some(project) = self.project() {
+                    for path in [project.local_settings(), project.settings()] {
+                        if let Some(document) = Document::load(&path)?.map(Rc::new) {
+                            let trusted = !self.asks_for_trust(&document) || self.is_trusted(&document)?;
+                            files.push((Layer::Directory, document, trusted));
+                        }
+                    }
+                }
+                let user = self.dirs.user_settings().map(|path| (Layer::User, path));
+                for (layer, path) in user.into_iter().chain([(Layer::System, self.dirs.system_settings())]) {
+                    if let Some(document) = Document::load(&path)? {
+                        files.push((layer, Rc::new(document), true));
+                    }
+                }
+            }
+        }
+        Ok(self.files.get_or_init(|| SettingsFiles { files }))
+    }
+
+    /// The file given with `--config`, parsed.
+    pub(crate) fn isolated_document(&self) -> Result<Option<Rc<Document>>> {
+        let files = self.settings_files()?;
+        Ok(files.files.iter().find(|(layer, ..)| *layer == Layer::File).map(|(_, file, _)| Rc::clone(file)))
+    }
+
+    /// Whether the project file with this content has been trusted.
+    pub(crate) fn is_trusted(&self, document: &Document) -> Result<bool> {
+        trust::is_trusted(self.store()?, document.path(), document.text())
+    }
+
+    /// Whether a file says anything that needs trust; if not, the store need not be opened for it.
+    pub(crate) fn asks_for_trust(&self, document: &Rc<Document>) -> bool {
+        let source = Source::File {
+            layer: Layer::Directory,
+            name: None,
+            document: Rc::clone(document),
+            within: Vec::new(),
+            trusted: false,
+        };
+        !Stack::new(&self.app, vec![source]).untrusted().is_empty()
+    }
+
+    /// The context that this call is about, and why it is that one.
+    pub fn selected(&self) -> Result<Option<&Selected>> {
+        if self.selected.get().is_none() {
+            let selected = crate::context::select(self)?;
+            let _ = self.selected.set(selected);
+        }
+        Ok(self.selected.get().and_then(Option::as_ref))
+    }
+
+    /// The selected context as it is defined; `None` if none is selected or there is none of that name.
+    pub fn context(&self) -> Result<Option<&Context>> {
+        if self.context.get().is_none() {
+            let context = match self.selected()? {
+                Some(selected) => self.contexts().find(&selected.name)?,
+                None => None,
+            };
+            let _ = self.context.set(context);
+        }
+        Ok(self.context.get().and_then(Option::as_ref))
+    }
+
+    /// The contexts there are.
+    pub fn contexts(&self) -> Contexts<'_> {
+        Contexts::new(self)
+    }
+
+    /// The store, for reading; `None` if there is none yet or no file is to be read.
+    pub fn store(&self) -> Result<Option<&Store>> {
+        if self.store.get().is_none() {
+            let store = match (&self.source, self.dirs.store()) {
+                (ConfigSource::Nothing, _) | (_, Err(_)) => None,
+                // Whoever only reads waits for nobody but a migration, and that is short.
+                (_, Ok(path)) => Store::open_for_reading(&path, &Locker::new(Duration::from_secs(5)))?,
+            };
+            let _ = self.store.set(store);
+        }
+        Ok(self.store.get().and_then(Option::as_ref))
+    }
+
+    /// The store, for writing.
+    pub fn store_for_writing(&self) -> Result<Store> {
+        if self.source == ConfigSource::Nothing {
+            return Err(Error::Usage("with --no-config nothing is kept, so nothing can be changed".into()));
+        }
+        Store::open_for_writing(&self.dirs.store()?, &self.locker()?)
+    }
+
+    /// The time in milliseconds.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.world.now().as_millisecond()
+    }
+
+    /// Adds a warning, once.
+    pub fn warn(&self, message: impl Into<String>, hint: Option<String>) {
+        let warning = Warning { message: message.into(), hint };
+        let mut warnings = self.warnings.borrow_mut();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// The warnings so far; they are handed out once.
+    pub fn take_warnings(&self) -> Vec<Warning> {
+        self.warnings.take()
+    }
+
+    /// The bearer token in the `--config` file, if there is one.
+    pub fn has_token(&self) -> Result<bool> {
+        match self.source {
+            ConfigSource::File(_) => Ok(self.settings()?.get("token")?.is_some()),
+            _ => Ok(false),
+        }
+    }
+
+    /// A path made absolute, for messages and for the store.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.world.cwd().map_or_else(|| path.to_owned(), |cwd| cwd.join(path))
+    }
+}
+
+/// The flags that the variables say, where the command line does not.
+fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<StateArgs> {
+    let text = |name: &str| -> Result<Option<String>> {
+        let variable = app.variable(name);
+        world
+            .variable(&variable)
+            .map(|value| {
+                value.to_str().map(str::to_owned).ok_or_else(|| Error::InvalidValue {
+                    place: variable.clone(),
+                    value: value.to_string_lossy().into_owned(),
+                    expected: "valid UTF-8".into(),
+                })
+            })
+            .transpose()
+    };
+    let flag = |name: &str| -> Result<bool> {
+        let Some(value) = text(name)? else { return Ok(false) };
+        crate::settings::Kind::Bool.parse(&value).map(|value| value == Value::Bool(true)).ok_or_else(|| {
+            Error::InvalidValue { place: app.variable(name), value, expected: "true or false".into() }
+        })
+    };
+    if args.session.is_none() {
+        args.session = text("SESSION")?;
+    }
+    if args.config.is_none() && !args.no_config {
+        args.config = world.variable(&app.variable("CONFIG")).map(PathBuf::from);
+        args.no_config = flag("NO_CONFIG")?;
+        if args.config.is_some() && args.no_config {
+            let (one, two) = (app.variable("CONFIG"), app.variable("NO_CONFIG"));
+            return Err(Error::Usage(format!("{one} and {two} contradict each other")));
+        }
+    }
+    args.no_input |= flag("NO_INPUT")?;
+    args.quiet |= flag("QUIET")?;
+    args.verbose |= flag("VERBOSE")?;
+    Ok(args)
+}
+
+/// What flags and variables say, strongest first.
+fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(SettingKey, Value, Origin)>> {
+    let mut said = Vec::new();
+    let mut flag = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            said.push((
+                SettingKey::new([key]),
+                Value::Text(value),
+                Origin::named(Layer::Flag, format!("--{key}")),
+            ));
+        }
+    };
+    if let Some(name) = &args.context {
+        name.parse::<crate::names::ContextName>()?;
+    }
+    flag("context", args.context.clone());
+    flag("output", args.output.map(|format| format!("{format:?}").to_lowercase()));
+    flag("color", args.color.map(|color| format!("{color:?}").to_lowercase()));
+    flag("lock-timeout", args.lock_timeout.map(|timeout| format!("{}ms", timeout.as_millis())));
+    for pair in &args.set {
+        said.push(parse_pair(app, pair, "--set", Origin::named(Layer::Flag, "--set"))?);
+    }
+
+    let prefix = format!("{}_", app.prefix());
+    for setting in app.settings() {
+        let Some(name) = setting.variable() else { continue };
+        let variable = format!("{prefix}{name}");
+        let Some(value) = world.variable(&variable) else { continue };
+        let value = setting.parse(&value.to_string_lossy(), &variable)?;
+        let origin = Origin::named(Layer::Environment, variable);
+        said.push((SettingKey::new(setting.key.split('.')), value, origin));
+    }
+    let variable = format!("{prefix}SET");
+    if let Some(pairs) = world.variable(&variable) {
+        for pair in pairs.to_string_lossy().lines().filter(|line| !line.trim().is_empty()) {
+            said.push(parse_pair(app, pair, &variable, Origin::named(Layer::Environment, &variable))?);
+        }
+    }
+    Ok(said)
+}
+
+fn parse_pair(app: &App, pair: &str, place: &str, origin: Origin) -> Result<(SettingKey, Value, Origin)> {
+    let Some((key, value)) = pair.split_once('=') else {
+        return Err(Error::InvalidValue {
+            place: place.into(),
+            value: crate::text::shortened(pair, 80),
+            expected: "KEY=VALUE".into(),
+        });
+    };
+    let key: SettingKey = key.trim().parse()?;
+    let setting = crate::settings::definition(app, &key)?;
+    if setting.kind == crate::settings::Kind::Secret {
+        return Err(Error::SecretRefused {
+            place: format!("{place} {key}"),
+            instead: "arguments and variables are seen by other programs; use a file given with --config",
+        });
+    }
+    Ok((key.clone(), setting.parse(value, format!("{place} {key}"))?, origin))
+}

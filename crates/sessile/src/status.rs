@@ -1,0 +1,157 @@
+//! Where am I: the context, the account, the session, and every file behind them.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::context::GuardState;
+use crate::error::Result;
+use crate::settings::{Origin, trust};
+use crate::state::{ConfigSource, State};
+
+/// The answer of `status`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Whether a valid credential is selected.
+    pub logged_in: bool,
+    /// The account of that credential, else the OS user.
+    pub user: String,
+    /// The selected context.
+    pub current_context: Option<String>,
+    /// What selected it.
+    pub context_origin: Option<Origin>,
+    /// Whether a context of that name exists.
+    pub context_exists: bool,
+    /// Its guard, and whether it lets this call through.
+    pub guard: Option<GuardState>,
+    /// When the selected credential expires.
+    pub token_expires: Option<String>,
+    /// The session this call runs in.
+    pub session: Option<String>,
+    /// The project of the working directory.
+    pub project: Option<ProjectStatus>,
+    /// The file that stands for all settings, contexts and state, if one was given.
+    pub config: Option<PathBuf>,
+    /// Every file that is read or kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_files: Option<Vec<StateFile>>,
+}
+
+/// A project, as `status` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProjectStatus {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Whether all its files are trusted.
+    pub trusted: bool,
+}
+
+/// A file that is read or kept.
+#[derive(Clone, Debug, Serialize)]
+pub struct StateFile {
+    /// Where.
+    pub path: PathBuf,
+    /// What for.
+    pub purpose: &'static str,
+    /// Whether it is there now.
+    pub exists: bool,
+    /// Its mode, in octal.
+    pub mode: Option<String>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+}
+
+impl Status {
+    /// Looks; changes nothing.
+    pub fn of(state: &State, with_files: bool) -> Result<Self> {
+        let selected = state.selected()?;
+        let context = state.context()?;
+        if let (Some(selected), None) = (selected, context) {
+            let missing = state.contexts().not_found(&selected.name, Some(&selected.origin));
+            state.warn(missing.to_string(), missing.hint(state.app()));
+        }
+        let guard = match (context, selected) {
+            (Some(context), Some(selected)) => Some(context.guard_state(state, &selected.origin)?),
+            _ => None,
+        };
+        Ok(Status {
+            logged_in: state.has_token()?,
+            user: state.world().user_name(),
+            current_context: selected.map(|selected| selected.name.to_string()),
+            context_origin: selected.map(|selected| selected.origin.clone()),
+            context_exists: context.is_some(),
+            guard,
+            token_expires: None,
+            session: state.inside_session().map(str::to_owned),
+            project: project(state)?,
+            config: match state.source() {
+                ConfigSource::File(file) => Some(file.clone()),
+                _ => None,
+            },
+            state_files: with_files.then(|| state_files(state)).transpose()?,
+        })
+    }
+}
+
+fn project(state: &State) -> Result<Option<ProjectStatus>> {
+    let Some(project) = state.project() else { return Ok(None) };
+    let store = state.store()?;
+    let mut trusted = true;
+    for path in trust::files(project)? {
+        let text = crate::files::read(&path)?.unwrap_or_default();
+        trusted &= trust::is_trusted(store, &path, &text)?;
+    }
+    Ok(Some(ProjectStatus { path: project.root().to_owned(), trusted }))
+}
+
+/// Every file and directory that this application reads or keeps here, whether it is there or not.
+pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
+    let mut files = Vec::new();
+    let mut add = |path: &Path, purpose| files.push(StateFile::look(path, purpose));
+    let dirs = state.dirs();
+    match state.source() {
+        ConfigSource::Nothing => return Ok(files),
+        ConfigSource::File(file) => add(file, "settings and contexts"),
+        ConfigSource::Usual => {
+            if let Ok(config) = dirs.config() {
+                add(&config.join("config.toml"), "the user's settings");
+                add(&config.join("contexts"), "the user's contexts");
+                for file in crate::context::toml_files(&config.join("contexts")).unwrap_or_default() {
+                    add(&file, "a context");
+                }
+            }
+            if let Some(project) = state.project() {
+                add(&project.settings(), "the project's settings");
+                add(&project.local_settings(), "personal settings in the project");
+                add(&project.dir().join(".gitignore"), "keeps the personal settings out of the repository");
+                add(&project.contexts(), "the project's contexts");
+                for file in crate::context::toml_files(&project.contexts()).unwrap_or_default() {
+                    add(&file, "a context of the project's");
+                }
+            }
+            add(&dirs.system_settings(), "the administrator's settings");
+        }
+    }
+    if let Ok(store) = dirs.store() {
+        let beside = |ending: &str| PathBuf::from(format!("{}{ending}", store.display()));
+        add(&store, "pointers, approvals, trust");
+        add(&beside("-wal"), "the store's write-ahead log");
+        add(&beside("-shm"), "the store's shared memory");
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+impl StateFile {
+    fn look(path: &Path, purpose: &'static str) -> Self {
+        let found = path.metadata().ok();
+        StateFile {
+            path: path.to_owned(),
+            purpose,
+            exists: found.is_some(),
+            mode: found.as_ref().map(|found| format!("{:04o}", found.mode() & 0o7777)),
+            size: found.as_ref().filter(|found| found.is_file()).map(std::fs::Metadata::len),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Approvals: who opened which context, when, and for how long.
+
+use rusqlite::Row;
+
+use crate::error::Result;
+use crate::store::Store;
+
+/// An approval to be recorded.
+#[derive(Clone, Debug)]
+pub struct NewApproval {
+    /// The context it opens.
+    pub context: String,
+    /// When it was given.
+    pub granted_ms: i64,
+    /// When it ends.
+    pub expires_ms: i64,
+    /// Which start of the machine it was given in.
+    pub boot: String,
+    /// When it ends on that start's own clock, which cannot be set back.
+    pub expires_boot_ms: i64,
+    /// The OS user who gave it.
+    pub granted_by: String,
+    /// The terminal it was given on.
+    pub terminal: String,
+    /// Whether a PIN was given with it.
+    pub with_pin: bool,
+}
+
+/// An approval as it is stored.
+#[derive(Clone, Debug)]
+pub struct ApprovalRow {
+    /// Its number.
+    pub id: i64,
+    /// What was recorded.
+    pub approval: NewApproval,
+    /// When it was taken back, if it was.
+    pub revoked_ms: Option<i64>,
+}
+
+const COLUMNS: &str =
+    "id, context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin, revoked_ms";
+
+fn row(row: &Row<'_>) -> rusqlite::Result<ApprovalRow> {
+    Ok(ApprovalRow {
+        id: row.get(0)?,
+        approval: NewApproval {
+            context: row.get(1)?,
+            granted_ms: row.get(2)?,
+            expires_ms: row.get(3)?,
+            boot: row.get(4)?,
+            expires_boot_ms: row.get(5)?,
+            granted_by: row.get(6)?,
+            terminal: row.get(7)?,
+            with_pin: row.get(8)?,
+        },
+        revoked_ms: row.get(9)?,
+    })
+}
+
+impl Store {
+    /// Records an approval and returns its number.
+    pub fn add_approval(&mut self, new: &NewApproval) -> Result<i64> {
+        self.write(|connection| {
+            connection.execute(
+                "INSERT INTO approval (context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                (
+                    &new.context,
+                    new.granted_ms,
+                    new.expires_ms,
+                    &new.boot,
+                    new.expires_boot_ms,
+                    &new.granted_by,
+                    &new.terminal,
+                    new.with_pin,
+                ),
+            )?;
+            Ok(connection.last_insert_rowid())
+        })
+    }
+
+    /// The approvals that have not ended by the wall clock, of one context or of all.
+    pub fn approvals(&self, context: Option<&str>, now_ms: i64) -> Result<Vec<ApprovalRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM approval
+                     WHERE expires_ms > ?1 AND revoked_ms IS NULL AND (?2 IS NULL OR context = ?2) ORDER BY id"
+                ))?
+                .query_map((now_ms, context), row)?
+                .collect()
+        })
+    }
+
+    /// Every approval that was ever given, the newest first.
+    pub fn all_approvals(&self) -> Result<Vec<ApprovalRow>> {
+        self.read(|connection| {
+            connection
+                .prepare(&format!("SELECT {COLUMNS} FROM approval ORDER BY id DESC"))?
+                .query_map([], row)?
+                .collect()
+        })
+    }
+
+    /// Takes the approvals of a context back; returns how many were in force.
+    pub fn revoke_approvals(&mut self, context: &str, now_ms: i64) -> Result<usize> {
+        self.write(|connection| {
+            connection.execute(
+                "UPDATE approval SET revoked_ms = ?2 WHERE context = ?1 AND revoked_ms IS NULL AND expires_ms > ?2",
+                (context, now_ms),
+            )
+        })
+    }
+}

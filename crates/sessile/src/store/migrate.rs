@@ -1,0 +1,18 @@
+//! The schema's history: numbered files, each run once, in order, never changed after a release.
+
+use rusqlite::{Connection, Result, TransactionBehavior};
+
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_pointers_approvals_trust.sql")];
+
+/// The version that this program writes.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Brings a database from one version to the newest, whole or not at all.
+pub(super) fn run(connection: &mut Connection, from: i64) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for migration in MIGRATIONS.iter().skip(usize::try_from(from).unwrap_or(0)) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}

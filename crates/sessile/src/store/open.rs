@@ -1,0 +1,237 @@
+//! Opening the database, and making sense of its errors.
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::error::{Error, Result};
+use crate::files::{LockedDir, Locker, network_file_system};
+use crate::store::migrate;
+
+/// How long SQLite waits for another writer's transaction.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// An open database.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens it for reading; `None` if there is none yet.
+    pub fn open_for_reading(path: &Path, locker: &Locker) -> Result<Option<Self>> {
+        match path.metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", path, error)),
+            // SQLite would wait for a pipe and take a directory for a missing file.
+            Ok(found) if !found.is_file() => {
+                let found = if found.is_dir() { "a directory" } else { "a special file" };
+                return Err(Error::NotAFile { path: path.to_owned(), found });
+            }
+            // A process was killed between making the file and filling it: nothing is in it yet.
+            Ok(found) if found.len() == 0 => return Ok(None),
+            Ok(_) => {}
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut store = Self::connect(path, flags)?;
+        let version = match store.version() {
+            Err(Error::Store { .. }) => {
+                // Beside a read-only directory the shared-memory file cannot be made; nobody can write then.
+                let uri = format!("file:{}?immutable=1", uri_path(path));
+                store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)?;
+                store.path = path.to_owned();
+                store.version()?
+            }
+            other => other?,
+        };
+        match version {
+            migrate::VERSION => Ok(Some(store)),
+            found if found > migrate::VERSION => Err(store.too_new(found)),
+            _ => {
+                drop(store);
+                Self::open_for_writing(path, locker).map(Some)
+            }
+        }
+    }
+
+    /// Opens it for writing, and makes or migrates it first where needed.
+    pub fn open_for_writing(path: &Path, locker: &Locker) -> Result<Self> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        if let Some(kind) = network_file_system(dir) {
+            return Err(Error::NetworkFileSystem { path: dir.to_owned(), kind });
+        }
+        if path.is_dir() {
+            return Err(Error::NotAFile { path: path.to_owned(), found: "a directory" });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let current = path.metadata().is_ok_and(|found| found.len() > 0);
+        if current {
+            let store = Self::connect(path, flags)?;
+            match store.version()? {
+                migrate::VERSION => return store.ready_for_writing(),
+                found if found > migrate::VERSION => return Err(store.too_new(found)),
+                _ => {}
+            }
+        }
+        // Making and migrating is done by one process at a time; the others find it done.
+        let _alone = LockedDir::lock(locker, dir, 0o700)?;
+        create_private(path)?;
+        let mut store = Self::connect(path, flags)?.ready_for_writing()?;
+        let found = store.version()?;
+        if found > migrate::VERSION {
+            return Err(store.too_new(found));
+        }
+        migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
+        Ok(store)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What SQLite finds wrong with the file, line by line; nothing if it is sound.
+    pub fn integrity_problems(&self) -> Result<Vec<String>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
+            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+            Ok(lines.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().filter(|line| line != "ok").collect())
+        })
+    }
+
+    /// Runs a reading query.
+    pub(super) fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        query(&self.connection).map_err(|error| self.error(&error))
+    }
+
+    /// Runs a change as one transaction.
+    pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let outcome = (|| {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let result = change(&transaction)?;
+            transaction.commit()?;
+            Ok(result)
+        })();
+        outcome.map_err(|error| self.error(&error))
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
+        let connect = || {
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.busy_timeout(BUSY)?;
+            Ok(connection)
+        };
+        match connect() {
+            Ok(connection) => Ok(Store { path: path.to_owned(), connection }),
+            Err(error) => Err(describe(path, &error)),
+        }
+    }
+
+    fn ready_for_writing(self) -> Result<Self> {
+        let prepared = self
+            .connection
+            .execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
+        prepared.map_err(|error| self.error(&error))?;
+        Ok(self)
+    }
+
+    fn version(&self) -> Result<i64> {
+        self.read(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))
+    }
+
+    fn too_new(&self, found: i64) -> Error {
+        Error::StoreTooNew { path: self.path.clone(), found, known: migrate::VERSION }
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> Error {
+        describe(&self.path, error)
+    }
+}
+
+/// The database file exists from its first moment with no permission for anyone else.
+fn create_private(path: &Path) -> Result<()> {
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::io("write", path, error)),
+    }
+}
+
+fn describe(path: &Path, error: &rusqlite::Error) -> Error {
+    let (path, detail) = (path.to_owned(), error.to_string());
+    let io = |kind: std::io::ErrorKind| Error::io("write", path.clone(), kind.into());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::StoreCorrupt { path, detail },
+        Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
+        Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::LockHeld { path, holder: None, waited: BUSY }
+        }
+        _ => Error::Store { path, detail },
+    }
+}
+
+/// A path as SQLite reads it in a URI.
+fn uri_path(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    fn locker() -> Locker {
+        Locker::new(Duration::from_secs(5))
+    }
+
+    #[test]
+    fn nothing_is_made_by_reading_and_what_is_made_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state/state.db");
+        assert!(Store::open_for_reading(&path, &locker()).unwrap().is_none());
+        assert!(!path.parent().unwrap().exists());
+        Store::open_for_writing(&path, &locker()).unwrap();
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+        assert_eq!(path.parent().unwrap().metadata().unwrap().mode() & 0o777, 0o700);
+        assert!(Store::open_for_reading(&path, &locker()).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let store = Store::open_for_writing(&path, &locker()).unwrap();
+        store.connection.execute_batch("PRAGMA user_version = 9999").unwrap();
+        drop(store);
+        assert!(matches!(
+            Store::open_for_writing(&path, &locker()),
+            Err(Error::StoreTooNew { found: 9999, .. })
+        ));
+        assert!(matches!(
+            Store::open_for_reading(&path, &locker()),
+            Err(Error::StoreTooNew { found: 9999, .. })
+        ));
+    }
+
+    #[test]
+    fn a_damaged_database_is_named_as_such() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        LockedDir::lock(&locker(), dir.path(), 0o700)
+            .unwrap()
+            .replace(Path::new("state.db"), &"no database at all ".repeat(500), 0o600)
+            .unwrap();
+        assert!(matches!(Store::open_for_reading(&path, &locker()), Err(Error::StoreCorrupt { .. })));
+        assert!(matches!(Store::open_for_writing(&path, &locker()), Err(Error::StoreCorrupt { .. })));
+    }
+
+    #[test]
+    fn the_bundled_sqlite_has_no_wal_reset_bug() {
+        assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
+    }
+}

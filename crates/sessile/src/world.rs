@@ -1,0 +1,210 @@
+//! What a program is handed by the system: variables, directory, clock, terminal, user.
+//!
+//! The library reads none of this by itself. A program captures its world once, in `main`; a server or a
+//! test makes one up.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::terminal::Terminal;
+
+/// Where the time comes from.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    System,
+    Fixed(Timestamp),
+}
+
+/// Which of the standard streams are terminals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streams {
+    /// Standard input is a terminal.
+    pub stdin: bool,
+    /// Standard output is a terminal.
+    pub stdout: bool,
+    /// Standard error is a terminal.
+    pub stderr: bool,
+}
+
+/// The world a program runs in.
+#[derive(Clone, Debug)]
+pub struct World {
+    variables: BTreeMap<OsString, OsString>,
+    cwd: Option<PathBuf>,
+    home: OnceCell<Option<PathBuf>>,
+    streams: Streams,
+    terminal: OnceCell<Option<Terminal>>,
+    clock: Clock,
+}
+
+impl World {
+    /// A world with nothing in it: no variables, no home, no terminal.
+    pub fn empty() -> Self {
+        World {
+            variables: BTreeMap::new(),
+            cwd: None,
+            home: OnceCell::from(None),
+            streams: Streams::default(),
+            terminal: OnceCell::from(None),
+            clock: Clock::System,
+        }
+    }
+
+    /// The world of the running process. Call it once, in `main`.
+    #[expect(clippy::disallowed_methods, reason = "the one place where the process's world is read")]
+    pub fn from_process() -> Self {
+        World {
+            variables: std::env::vars_os().collect(),
+            cwd: std::env::current_dir().ok(),
+            home: OnceCell::new(),
+            streams: Streams {
+                stdin: std::io::stdin().is_terminal(),
+                stdout: std::io::stdout().is_terminal(),
+                stderr: std::io::stderr().is_terminal(),
+            },
+            terminal: OnceCell::new(),
+            clock: Clock::System,
+        }
+    }
+
+    /// The same world with one variable set.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same world in another directory.
+    #[must_use]
+    pub fn with_cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// The same world with another home.
+    #[must_use]
+    pub fn with_home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = OnceCell::from(Some(home.into()));
+        self
+    }
+
+    /// The same world at a fixed time.
+    #[must_use]
+    pub fn with_now(mut self, now: Timestamp) -> Self {
+        self.clock = Clock::Fixed(now);
+        self
+    }
+
+    /// The same world on another terminal, or on none.
+    #[must_use]
+    pub fn with_terminal(mut self, terminal: Option<Terminal>) -> Self {
+        let on = terminal.is_some();
+        self.streams = Streams { stdin: on, stdout: on, stderr: on };
+        self.terminal = OnceCell::from(terminal);
+        self
+    }
+
+    /// A variable; one that is set to nothing counts as not set.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// A variable that is to hold an absolute path; anything else in it is ignored, as XDG demands.
+    pub fn path_variable(&self, name: &str) -> Option<&Path> {
+        self.variable(name).map(Path::new).filter(|path| path.is_absolute())
+    }
+
+    /// The variables whose names begin like this, in order.
+    pub fn variables_with_prefix<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+        self.variables
+            .range(OsString::from(prefix)..)
+            .map_while(move |(name, value)| {
+                name.to_str().filter(|name| name.starts_with(prefix)).map(|name| (name, value.as_os_str()))
+            })
+            .filter(|(_, value)| !value.is_empty())
+    }
+
+    /// The working directory, unless it was removed.
+    pub fn cwd(&self) -> Option<&Path> {
+        self.cwd.as_deref()
+    }
+
+    /// The home directory: `HOME`, else what the password database says.
+    pub fn home(&self) -> Option<&Path> {
+        self.home
+            .get_or_init(|| {
+                self.path_variable("HOME")
+                    .map(Path::to_owned)
+                    .or_else(|| passwd_entry().map(|user| user.dir).filter(|dir| dir.is_absolute()))
+            })
+            .as_deref()
+    }
+
+    /// The terminal this process is on, if it is on one.
+    pub fn terminal(&self) -> Option<&Terminal> {
+        self.terminal
+            .get_or_init(|| {
+                let Streams { stdin, stdout, stderr } = self.streams;
+                (stdin || stdout || stderr).then(|| Terminal::of_process(stdin, stdout))?
+            })
+            .as_ref()
+    }
+
+    /// Which standard streams are terminals.
+    pub fn streams(&self) -> Streams {
+        self.streams
+    }
+
+    /// Whether this looks like an unattended run (`CI` is set and not to a word for no).
+    pub fn is_ci(&self) -> bool {
+        self.variable("CI").is_some_and(|value| value != "false" && value != "0")
+    }
+
+    /// Whether a person can be asked: they see the question and can type the answer.
+    pub fn can_ask(&self) -> bool {
+        self.streams.stdin && self.streams.stderr && !self.is_ci()
+    }
+
+    /// The time.
+    #[expect(clippy::disallowed_methods, reason = "the one place where the clock is read")]
+    pub fn now(&self) -> Timestamp {
+        match self.clock {
+            Clock::System => Timestamp::now(),
+            Clock::Fixed(now) => now,
+        }
+    }
+
+    /// Time since the machine started, suspension included: it cannot be set back.
+    pub fn since_boot(&self) -> Duration {
+        let now = rustix::time::clock_gettime(BOOT_CLOCK);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
+    /// The numeric user.
+    pub fn uid(&self) -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    /// The user's name in the password database, else the number.
+    pub fn user_name(&self) -> String {
+        passwd_entry().map_or_else(|| self.uid().to_string(), |user| user.name)
+    }
+}
+
+#[cfg(target_os = "linux")]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
+fn passwd_entry() -> Option<nix::unistd::User> {
+    nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten()
+}
