@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::{Error, State, StateArgs, World};
@@ -11,6 +11,7 @@ use sessile::{Error, State, StateArgs, World};
 use crate::commands::{completions, config, context, demo, doctor, man, manifest, status, trust};
 use crate::error::{Failure, Outcome};
 use crate::help::{PRECEDENCE, examples};
+use crate::lazy::{Lazy, LazyGroup};
 use crate::output::Output;
 use crate::settings::app;
 
@@ -44,25 +45,23 @@ pub struct Cli {
 #[command(subcommand_help_heading = "Commands")]
 pub enum Command {
     /// Make, select, guard and move contexts: named targets such as "staging"
-    #[command(subcommand)]
-    Context(context::Command),
+    Context(LazyGroup<context::Command>),
     /// Read and change settings, each with its origin
-    #[command(subcommand)]
-    Config(config::Command),
+    Config(LazyGroup<config::Command>),
     /// Let a project's files take effect
-    Trust(trust::Args),
+    Trust(Lazy<trust::Args>),
     /// Show the current context, account and session, and where each comes from
-    Status(status::Args),
+    Status(Lazy<status::Args>),
     /// Look for what is wrong, and say how to mend it
-    Doctor(doctor::Args),
+    Doctor(Lazy<doctor::Args>),
     /// Show what parallel processes do to shared state, without Sessile and with it
-    Demo(demo::Args),
+    Demo(Lazy<demo::Args>),
     /// Describe every command, flag, effect and error code, for programs
-    Manifest(manifest::Args),
+    Manifest(Lazy<manifest::Args>),
     /// Print the script that completes commands and names in your shell
-    Completions(completions::Args),
+    Completions(Lazy<completions::Args>),
     /// Print the manual page, or write all of them to a directory
-    Man(man::Args),
+    Man(Lazy<man::Args>),
 }
 
 /// What a command is handed.
@@ -110,26 +109,26 @@ impl Command {
                 | Command::Manifest(_)
                 | Command::Completions(_)
                 | Command::Man(_)
-                | Command::Config(
+                | Command::Config(LazyGroup(
                     config::Command::Edit(_)
                         | config::Command::Path(_)
                         | config::Command::Validate(_)
                         | config::Command::Schema(_)
-                )
+                ))
         )
     }
 
     fn run(&self, cx: &Cx) -> Outcome {
         match self {
-            Command::Context(command) => command.run(cx),
-            Command::Config(command) => command.run(cx),
-            Command::Trust(args) => trust::run(args, cx),
-            Command::Status(args) => status::run(args, cx),
-            Command::Doctor(args) => doctor::run(args, cx),
-            Command::Demo(args) => demo::run(args, cx),
-            Command::Manifest(args) => manifest::run(args, cx),
-            Command::Completions(args) => completions::run(args, cx),
-            Command::Man(args) => man::run(args, cx),
+            Command::Context(LazyGroup(command)) => command.run(cx),
+            Command::Config(LazyGroup(command)) => command.run(cx),
+            Command::Trust(Lazy(args)) => trust::run(args, cx),
+            Command::Status(Lazy(args)) => status::run(args, cx),
+            Command::Doctor(Lazy(args)) => doctor::run(args, cx),
+            Command::Demo(Lazy(args)) => demo::run(args, cx),
+            Command::Manifest(Lazy(args)) => manifest::run(args, cx),
+            Command::Completions(Lazy(args)) => completions::run(args, cx),
+            Command::Man(Lazy(args)) => man::run(args, cx),
         }
     }
 }
@@ -148,12 +147,20 @@ pub fn run(world: World, args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     // Until the settings are read, only flags and variables can say how to print.
     let early = early_output(&world, &args);
-    let outcome = match Cli::try_parse_from(&args) {
+    let outcome = match parse(&args) {
         Err(error) => Err(Failure::Arguments(Box::new(error))),
         Ok(Cli { command: None, .. }) => print_help(&early),
         Ok(Cli { state, command: Some(command) }) => return call(world, &early, state, &command),
     };
     finish(&early, outcome)
+}
+
+/// Parses the arguments. The tree is not taken down again: the process ends soon, and that would cost as much as
+/// half the parsing.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut tree = std::mem::ManuallyDrop::new(Cli::command());
+    let mut matches = std::mem::ManuallyDrop::new(tree.try_get_matches_from_mut(args)?);
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
 }
 
 fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 {
@@ -167,7 +174,8 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
         Err(_) if command.tolerates_broken_settings() => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
-    let cx = Cx { state, out };
+    // Nothing in the state needs to be taken down in order.
+    let cx = std::mem::ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)

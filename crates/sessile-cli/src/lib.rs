@@ -10,6 +10,7 @@ mod editor;
 pub mod effects;
 mod error;
 mod help;
+mod lazy;
 pub mod output;
 mod settings;
 

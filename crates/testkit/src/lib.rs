@@ -1,1 +1,18 @@
-//! t
+//! What the tests stand on: a throwaway home, processes that run in it, and terminals.
+//!
+//! Nothing here knows what the program does; a test says that itself.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "what the tests stand on fails by panicking, and looks at files as they are"
+)]
+
+mod call;
+mod home;
+mod tty;
+
+pub use call::{Call, Done};
+pub use home::Home;
+pub use tty::Tty;

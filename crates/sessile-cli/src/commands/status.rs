@@ -1,6 +1,7 @@
 //! `sessile status`: where am I, and why.
 
 use sessile::Status;
+use sessile::context::Guard;
 use sessile::text::shown;
 
 use crate::cli::Cx;
@@ -42,7 +43,7 @@ fn text(status: &Status, out: &Output) -> String {
         _ => "none".to_owned(),
     };
     line("context", context);
-    if let Some(guard) = &status.guard {
+    if let Some(guard) = status.guard.as_ref().filter(|guard| guard.guard != Guard::None) {
         let state = match (guard.satisfied, &guard.approved_until) {
             (true, Some(until)) => out.toned(&format!("open until {until}"), Tone::Good),
             (true, None) => out.toned("open", Tone::Good),

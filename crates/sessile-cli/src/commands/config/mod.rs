@@ -14,42 +14,51 @@ use sessile::settings::write::WriteScope;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+use crate::lazy::Lazy;
 
-/// The commands of the group.
+/// Read and change settings, each with its origin
+///
+/// Settings come from flags, variables and TOML files; files are edited in place and keep their comments.
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples_and_precedence!(
+    "sessile config show --effective --source"
+    "sessile config set lock-timeout 10s --global"
+    "sessile config list"
+))]
 pub enum Command {
     /// Print the value of a setting
-    Get(get::Args),
+    Get(Lazy<get::Args>),
     /// Set a setting
-    Set(set::Args),
+    Set(Lazy<set::Args>),
     /// Remove a setting
-    Unset(unset::Args),
+    Unset(Lazy<unset::Args>),
     /// List the settings there are
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Show the values that are set, where they come from and what they shadow
-    Show(show::Args),
+    Show(Lazy<show::Args>),
     /// Edit a settings file in your editor
-    Edit(edit::Args),
+    Edit(Lazy<edit::Args>),
     /// Print where the settings files are
-    Path(path::Args),
+    Path(Lazy<path::Args>),
     /// Check every settings and context file
-    Validate(validate::Args),
+    Validate(Lazy<validate::Args>),
     /// Print a JSON Schema of the settings file, for editors
-    Schema(schema::Args),
+    Schema(Lazy<schema::Args>),
 }
 
 impl Command {
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
-            Command::Get(args) => get::run(args, cx),
-            Command::Set(args) => set::run(args, cx),
-            Command::Unset(args) => unset::run(args, cx),
-            Command::List(args) => list::run(args, cx),
-            Command::Show(args) => show::run(args, cx),
-            Command::Edit(args) => edit::run(args, cx),
-            Command::Path(args) => path::run(args, cx),
-            Command::Validate(args) => validate::run(args, cx),
-            Command::Schema(args) => schema::run(args, cx),
+            Command::Get(Lazy(args)) => get::run(args, cx),
+            Command::Set(Lazy(args)) => set::run(args, cx),
+            Command::Unset(Lazy(args)) => unset::run(args, cx),
+            Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Show(Lazy(args)) => show::run(args, cx),
+            Command::Edit(Lazy(args)) => edit::run(args, cx),
+            Command::Path(Lazy(args)) => path::run(args, cx),
+            Command::Validate(Lazy(args)) => validate::run(args, cx),
+            Command::Schema(Lazy(args)) => schema::run(args, cx),
         }
     }
 }

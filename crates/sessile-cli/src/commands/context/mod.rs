@@ -15,48 +15,57 @@ pub mod switch;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+use crate::lazy::Lazy;
 
-/// The commands of the group.
+/// Make, select, guard and move contexts: named targets such as "staging"
+///
+/// A context is a TOML file with settings, variables, what each tool is bound to, and a guard.
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples_and_precedence!(
+    "sessile context create staging --tool kubectl.context=staging"
+    "sessile context use staging"
+    "sessile context list"
+))]
 pub enum Command {
     /// Make a context
-    Create(create::Args),
+    Create(Lazy<create::Args>),
     /// List the contexts; the current one is marked
-    List(list::Args),
+    List(Lazy<list::Args>),
     /// Show what a context holds
-    Show(show::Args),
+    Show(Lazy<show::Args>),
     /// Select a context: for this terminal, this directory, or this user
-    Use(switch::Args),
+    Use(Lazy<switch::Args>),
     /// Print the current context
-    Current(current::Args),
+    Current(Lazy<current::Args>),
     /// Change a context, in your editor or by flags
-    Edit(edit::Args),
+    Edit(Lazy<edit::Args>),
     /// Give a context another name
-    Rename(rename::Args),
+    Rename(Lazy<rename::Args>),
     /// Delete a context
-    Delete(delete::Args),
+    Delete(Lazy<delete::Args>),
     /// Write contexts into one file, without secrets
-    Export(export::Args),
+    Export(Lazy<export::Args>),
     /// Take contexts in from a file
-    Import(import::Args),
+    Import(Lazy<import::Args>),
     /// Open a guarded context for a while; list or revoke approvals
-    Approve(approve::Args),
+    Approve(Lazy<approve::Args>),
 }
 
 impl Command {
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
-            Command::Create(args) => create::run(args, cx),
-            Command::List(args) => list::run(args, cx),
-            Command::Show(args) => show::run(args, cx),
-            Command::Use(args) => switch::run(args, cx),
-            Command::Current(args) => current::run(args, cx),
-            Command::Edit(args) => edit::run(args, cx),
-            Command::Rename(args) => rename::run(args, cx),
-            Command::Delete(args) => delete::run(args, cx),
-            Command::Export(args) => export::run(args, cx),
-            Command::Import(args) => import::run(args, cx),
-            Command::Approve(args) => approve::run(args, cx),
+            Command::Create(Lazy(args)) => create::run(args, cx),
+            Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Show(Lazy(args)) => show::run(args, cx),
+            Command::Use(Lazy(args)) => switch::run(args, cx),
+            Command::Current(Lazy(args)) => current::run(args, cx),
+            Command::Edit(Lazy(args)) => edit::run(args, cx),
+            Command::Rename(Lazy(args)) => rename::run(args, cx),
+            Command::Delete(Lazy(args)) => delete::run(args, cx),
+            Command::Export(Lazy(args)) => export::run(args, cx),
+            Command::Import(Lazy(args)) => import::run(args, cx),
+            Command::Approve(Lazy(args)) => approve::run(args, cx),
         }
     }
 }

@@ -1,0 +1,154 @@
+//! One call of a program: nothing of the developer's environment in it, standard input closed.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A call that has not been made yet.
+pub struct Call {
+    command: Command,
+    home: PathBuf,
+    stdin: Option<Vec<u8>>,
+}
+
+impl Call {
+    pub(crate) fn new(program: &Path, home: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", home)
+            // The machine's own settings must not leak into a test.
+            .env("SESSILE_SYSTEM_DIR", home.join("etc"))
+            .current_dir(home);
+        Call { command, home: home.to_owned(), stdin: None }
+    }
+
+    /// With a variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Without a variable.
+    #[must_use]
+    pub fn no_env(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// In a directory below the home.
+    #[must_use]
+    pub fn cwd(mut self, relative: impl AsRef<Path>) -> Self {
+        self.command.current_dir(self.home.join(relative));
+        self
+    }
+
+    /// With more arguments, which need not be text.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    /// With something on standard input.
+    #[must_use]
+    pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(text.into());
+        self
+    }
+
+    /// The command itself, for tests that spawn it their own way.
+    pub fn command(self) -> Command {
+        self.command
+    }
+
+    /// Makes the call and waits for its end.
+    pub fn run(mut self) -> Done {
+        let description = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
+        self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        let mut child =
+            self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        if let Some(text) = &self.stdin {
+            // A program that does not read its input may be gone already.
+            let _ = child.stdin.take().expect("a pipe").write_all(text);
+        }
+        let output = child.wait_with_output().expect("the program ends");
+        Done { description, home: self.home, output }
+    }
+
+    /// Makes the call, which must succeed.
+    pub fn ok(self) -> Done {
+        self.run().exit(0)
+    }
+}
+
+/// A call that was made.
+pub struct Done {
+    description: String,
+    home: PathBuf,
+    output: Output,
+}
+
+impl Done {
+    /// The same, if the exit status is the one expected.
+    #[must_use]
+    #[track_caller]
+    pub fn exit(self, expected: i32) -> Self {
+        assert_eq!(self.output.status.code(), Some(expected), "{}\n{}", self.description, self.told());
+        self
+    }
+
+    /// Standard output.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    /// Standard error.
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// The exit status, or `None` after a signal.
+    pub fn status(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+
+    /// Standard output as one JSON document.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout()).unwrap_or_else(|error| panic!("{error}\n{}", self.told()))
+    }
+
+    /// The error on standard error, which must be one line of JSON; standard output must be empty.
+    #[track_caller]
+    pub fn json_error(&self) -> serde_json::Value {
+        assert_eq!(self.stdout(), "", "{}", self.told());
+        let stderr = self.stderr();
+        let line = stderr.lines().last().unwrap_or_default();
+        let value: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}\n{}", self.told()));
+        value["error"].clone()
+    }
+
+    /// The error's code.
+    #[track_caller]
+    pub fn code(&self) -> String {
+        self.json_error()["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Status, output and error together, with the home written as `~`: for snapshots.
+    pub fn told(&self) -> String {
+        let home = self.home.display().to_string();
+        let tilde = |text: String| text.replace(&home, "~");
+        format!(
+            "exit {}\n--- stdout\n{}--- stderr\n{}",
+            self.status().map_or_else(|| "by signal".to_owned(), |status| status.to_string()),
+            tilde(self.stdout()),
+            tilde(self.stderr())
+        )
+    }
+}

@@ -1,0 +1,77 @@
+//! A home directory that is removed in the end.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Call, Tty};
+
+/// A throwaway home for one program.
+pub struct Home {
+    dir: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl Home {
+    /// A home for the program, usually `env!("CARGO_BIN_EXE_...")`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        let dir = tempfile::Builder::new().prefix("home-").tempdir().expect("a temporary directory");
+        Home { dir, program: program.into() }
+    }
+
+    /// The directory itself.
+    pub fn dir(&self) -> PathBuf {
+        // Temporary directories may lie behind links, and programs print real paths.
+        self.dir.path().canonicalize().expect("the home exists")
+    }
+
+    /// A path in it.
+    pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.dir().join(relative)
+    }
+
+    /// Writes a file in it, with the directories above.
+    pub fn write(&self, relative: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("the directories above");
+        std::fs::write(&path, text).expect("the file");
+        path
+    }
+
+    /// The text of a file in it.
+    pub fn read(&self, relative: impl AsRef<Path>) -> String {
+        let path = self.path(relative);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Every file below, with its content, to compare before and after.
+    pub fn tree(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        let mut dirs = vec![self.dir()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).expect("a directory") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() && !path.is_symlink() {
+                    dirs.push(path);
+                } else {
+                    files.push((path.clone(), std::fs::read(&path).unwrap_or_default()));
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// A call of the program with these arguments, not yet made.
+    pub fn call(&self, args: &[&str]) -> Call {
+        Call::new(&self.program, &self.dir(), args)
+    }
+
+    /// The program on a terminal of its own.
+    pub fn tty(&self, args: &[&str]) -> Tty {
+        Tty::new(self.call(args))
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+}

@@ -1,0 +1,47 @@
+//! A program on a pseudo-terminal of its own, typed at and read like a person would.
+
+use rexpect::session::PtySession;
+
+use crate::Call;
+
+/// How long to wait for what should appear.
+const PATIENCE_MS: u64 = 20_000;
+
+/// A program on a terminal.
+pub struct Tty {
+    session: PtySession,
+}
+
+impl Tty {
+    pub(crate) fn new(call: Call) -> Self {
+        let session = rexpect::session::spawn_command(call.command(), Some(PATIENCE_MS));
+        Tty { session: session.expect("a terminal") }
+    }
+
+    /// Waits until this text appears; returns what stood before it.
+    #[track_caller]
+    pub fn expect(&mut self, text: &str) -> String {
+        self.session.exp_string(text).unwrap_or_else(|error| panic!("{text:?} did not appear: {error}"))
+    }
+
+    /// Types a line.
+    pub fn type_line(&mut self, line: &str) {
+        self.session.send_line(line).expect("typing");
+    }
+
+    /// Ends the input, as Ctrl-D does.
+    pub fn end_input(&mut self) {
+        self.session.send_control('d').expect("typing");
+    }
+
+    /// Waits for the end; returns the rest of what was printed and the exit status.
+    #[track_caller]
+    pub fn finish(mut self) -> (String, i32) {
+        let rest = self.session.exp_eof().unwrap_or_else(|error| panic!("the program did not end: {error}"));
+        let status = self.session.process().wait().expect("an exit status");
+        match status {
+            rexpect::process::WaitStatus::Exited(_, code) => (rest, code),
+            other => panic!("ended by {other:?}"),
+        }
+    }
+}
