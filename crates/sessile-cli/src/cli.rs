@@ -6,9 +6,13 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
+use sessile::session::Session;
 use sessile::{Error, State, StateArgs, World};
 
-use crate::commands::{completions, config, context, demo, doctor, man, manifest, status, trust};
+use crate::commands::{
+    backup, completions, config, context, demo, doctor, history, lock, man, manifest, session, status, trust,
+    undo,
+};
 use crate::error::{Failure, Outcome};
 use crate::help::{PRECEDENCE, examples};
 use crate::lazy::{Lazy, LazyGroup};
@@ -48,6 +52,16 @@ pub enum Command {
     Context(LazyGroup<context::Command>),
     /// Read and change settings, each with its origin
     Config(LazyGroup<config::Command>),
+    /// Start, list and stop sessions: owned stretches of work, each pinned to one context
+    Session(LazyGroup<session::Command>),
+    /// Exclude other agents: hold a lock while a command runs, or for a time
+    Lock(LazyGroup<lock::Command>),
+    /// Show what was changed, when and by whom
+    History(Lazy<history::Args>),
+    /// Undo an operation
+    Undo(Lazy<undo::Args>),
+    /// Copy the state database, or restore a copy
+    Backup(Lazy<backup::Args>),
     /// Let a project's files take effect
     Trust(Lazy<trust::Args>),
     /// Show the current context, account and session, and where each comes from
@@ -74,29 +88,52 @@ pub struct Cx {
 
 impl Cx {
     /// Prints what a change did, with the context and the session it was done in.
-    pub(crate) fn changed(&self, mut json: Value, text: impl FnOnce() -> String) -> Outcome {
+    pub(crate) fn changed(&self, json: Value, text: impl FnOnce() -> String) -> Outcome {
+        self.changed_in(None, json, text)
+    }
+
+    /// The same for a change that made a session of its own.
+    pub(crate) fn changed_in(
+        &self,
+        made: Option<&Session>,
+        mut json: Value,
+        text: impl FnOnce() -> String,
+    ) -> Outcome {
         // The change may have been one of the selection itself: look again.
         let fresh = State::open(self.state.app(), self.state.world().clone(), self.flags());
         let selected = fresh.as_ref().ok().and_then(|state| state.selected().ok().flatten());
-        let session = self.state.inside_session();
-        json["context"] = json!(selected.map(|selected| &selected.name));
-        json["context_origin"] = json!(selected.map(|selected| &selected.origin));
+        let session = made
+            .map(|session| session.id.to_string())
+            .or_else(|| self.state.session().ok().flatten().map(|current| current.session.id.to_string()));
         json["session"] = json!(session);
+        if made.is_none() {
+            json["context"] = json!(selected.map(|selected| &selected.name));
+            json["context_origin"] = json!(selected.map(|selected| &selected.origin));
+        } else {
+            let origin = self.state.selected().ok().flatten().map(|selected| &selected.origin);
+            json["context_origin"] = json!(origin);
+        }
         self.out.result(&json, text)?;
         if self.out.is_text() {
-            let context = selected.map_or_else(
-                || "no context".to_owned(),
-                |selected| format!("context {} ({})", selected.name, selected.origin),
-            );
+            let context = json["context"]
+                .as_str()
+                .map_or_else(|| "no context".to_owned(), |name| format!("context {name}"));
             let session = session.map_or_else(|| "no session".to_owned(), |id| format!("session {id}"));
-            self.out.note(&format!("in {context}, {session}"));
+            let origin = selected
+                .filter(|_| made.is_none())
+                .map_or_else(String::new, |found| format!(" ({})", found.origin));
+            self.out.note(&format!("in {context}{origin}, {session}"));
         }
+        // What has expired goes with the next change; if that fails, the one after it tries again.
+        let _ = self.state.tidy();
         Ok(())
     }
 
     /// The flags of this call without what its variables say, which the world still has.
     fn flags(&self) -> StateArgs {
-        StateArgs { session: None, ..self.state.args().clone() }
+        let from_variable = self.state.inside_session().is_some();
+        let args = self.state.args().clone();
+        if from_variable { StateArgs { session: None, ..args } } else { args }
     }
 }
 
@@ -122,6 +159,11 @@ impl Command {
         match self {
             Command::Context(LazyGroup(command)) => command.run(cx),
             Command::Config(LazyGroup(command)) => command.run(cx),
+            Command::Session(LazyGroup(command)) => command.run(cx),
+            Command::Lock(LazyGroup(command)) => command.run(cx),
+            Command::History(Lazy(args)) => history::run(args, cx),
+            Command::Undo(Lazy(args)) => undo::run(args, cx),
+            Command::Backup(Lazy(args)) => backup::run(args, cx),
             Command::Trust(Lazy(args)) => trust::run(args, cx),
             Command::Status(Lazy(args)) => status::run(args, cx),
             Command::Doctor(Lazy(args)) => doctor::run(args, cx),

@@ -17,7 +17,21 @@ pub enum Failure {
     Output(io::Error),
     /// The result was printed and is itself bad news; nothing more is said.
     Told(u8),
+    /// A command that runs another could not do its own part; the status tells the two apart.
+    Own(Error),
+    /// The command that was to be run could not be started.
+    NotStarted {
+        /// The status.
+        exit: u8,
+        /// The command.
+        program: String,
+        /// Why.
+        error: io::Error,
+    },
 }
+
+/// The status of a command that runs another, when the failure is its own.
+const OWN_FAILURE: u8 = 125;
 
 /// A command's result.
 pub(crate) type Outcome = Result<(), Failure>;
@@ -60,12 +74,14 @@ impl Failure {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
             Failure::Output(_) => exit::FAILED,
             Failure::Told(exit) => *exit,
+            Failure::Own(_) => OWN_FAILURE,
+            Failure::NotStarted { exit, .. } => *exit,
         }
     }
 
     pub(crate) fn told(&self, app: &App) -> Option<Told> {
         match self {
-            Failure::Library(error) => Some(Told {
+            Failure::Library(error) | Failure::Own(error) => Some(Told {
                 code: error.code(),
                 message: error.to_string(),
                 hint: error.hint(app),
@@ -84,6 +100,14 @@ impl Failure {
                 excerpt: None,
             }),
             Failure::Told(_) => None,
+            Failure::NotStarted { program, error, .. } => Some(Told {
+                code: if error.kind() == io::ErrorKind::NotFound { Code::FileNotFound } else { Code::Io },
+                message: format!("cannot run {}: {}", sessile::text::quoted(program), error),
+                hint: Some("check its name, and that it is executable".to_owned()),
+                fix_command: None,
+                retry_after_ms: None,
+                excerpt: None,
+            }),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Reading order: [`cli`] (the tree and the way of a call through it), one file in [`commands`], [`output`].
 
 mod ask;
+mod child;
 pub mod cli;
 pub mod commands;
 mod completion;

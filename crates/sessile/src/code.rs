@@ -81,6 +81,30 @@ codes! {
     SettingNotSet = "SETTING_NOT_SET", exit::NOT_FOUND;
     /// There is no session of this name or id.
     SessionNotFound = "SESSION_NOT_FOUND", exit::NOT_FOUND;
+    /// The session has expired or was ended.
+    SessionExpired = "SESSION_EXPIRED", exit::PRECONDITION;
+    /// A session must be named, and none is in force here.
+    SessionRequired = "SESSION_REQUIRED", exit::USAGE;
+    /// More than one session has an id that begins so.
+    AmbiguousSession = "AMBIGUOUS_SESSION", exit::USAGE;
+    /// A live session has this name.
+    SessionExists = "SESSION_EXISTS", exit::CONFLICT;
+    /// A session keeps the context it was started with.
+    ContextFixed = "CONTEXT_FIXED", exit::NOT_ALLOWED;
+    /// Something still runs in the session, so it is not stopped.
+    StopFailed = "STOP_FAILED", exit::FAILED;
+    /// The entry was changed by someone else in the meantime.
+    RevisionConflict = "REVISION_CONFLICT", exit::CONFLICT;
+    /// There is no such value in the session's state.
+    EntryNotFound = "ENTRY_NOT_FOUND", exit::NOT_FOUND;
+    /// Nobody has a lock of this name.
+    LockNotFound = "LOCK_NOT_FOUND", exit::NOT_FOUND;
+    /// The lock or turn is no longer this one's: it expired, was given back or was broken.
+    LockLost = "LOCK_LOST", exit::CONFLICT;
+    /// There is no such operation in the history.
+    OperationNotFound = "OPERATION_NOT_FOUND", exit::NOT_FOUND;
+    /// The operation cannot be undone, or no longer.
+    UndoRefused = "UNDO_REFUSED", exit::CONFLICT;
     /// There is no such project directory or trusted file.
     ProjectNotFound = "PROJECT_NOT_FOUND", exit::NOT_FOUND;
     /// There is no approval to revoke.
@@ -108,6 +132,6 @@ codes! {
 impl Code {
     /// Whether the same call may succeed later without anything being changed by its caller.
     pub const fn retryable(self) -> bool {
-        matches!(self, Code::LockHeld | Code::ConcurrentChange)
+        matches!(self, Code::LockHeld | Code::ConcurrentChange | Code::RevisionConflict)
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::files::{TEMPORARY, network_file_system};
 use crate::settings::{Layer, validate};
 use crate::state::{ConfigSource, State};
-use crate::store::Scope;
+use crate::store::{PointerKind, Scope};
 use crate::terminal::Terminal;
 use crate::text::{quoted, shell_quoted, shown};
 
@@ -221,7 +221,7 @@ fn store(state: &State) -> Result<Vec<Finding>> {
 fn pointers(state: &State) -> Result<Vec<Finding>> {
     let Some(store) = state.store()? else { return Ok(Vec::new()) };
     let mut findings = Vec::new();
-    for pointer in store.pointers()? {
+    for pointer in store.pointers(PointerKind::Context)? {
         let alive = pointer.key.scope == Scope::Terminal && Terminal::key_is_alive(&pointer.key.place);
         let Some(name) = pointer.value.filter(|_| alive) else { continue };
         if state.contexts().find(&name.parse()?)?.is_none() {

@@ -237,6 +237,99 @@ pub enum Error {
     /// No such session.
     #[error("session {} not found", quoted(.0))]
     SessionNotFound(String),
+    /// A session that can no longer be used.
+    #[error("session {} {}", quoted(session), if *ended { "was ended" } else { "has expired" })]
+    SessionExpired {
+        /// Its name or id.
+        session: String,
+        /// Whether it was ended rather than expired.
+        ended: bool,
+        /// Its name, for the command that starts another.
+        name: Option<String>,
+        /// The context it was pinned to.
+        context: Option<String>,
+    },
+    /// No session in force.
+    #[error("{0}: no session is in force here")]
+    SessionRequired(String),
+    /// An id that is too short.
+    #[error("more than one session has an id that begins with {}", quoted(.0))]
+    AmbiguousSession(String),
+    /// The name is taken.
+    #[error("a live session is named {} already", quoted(.0))]
+    SessionExists(String),
+    /// Another context was asked for.
+    #[error(
+        "session {} is pinned to {}, and {} was asked for",
+        quoted(session),
+        pinned.as_ref().map_or_else(|| "no context".to_owned(), |name| format!("context {}", quoted(name))),
+        quoted(asked)
+    )]
+    ContextFixed {
+        /// The session.
+        session: String,
+        /// The context it has.
+        pinned: Option<String>,
+        /// The one that was asked for.
+        asked: String,
+    },
+    /// Not stopped.
+    #[error("session {} is not stopped: {} still run(s) in it", quoted(session), pids(left))]
+    StopFailed {
+        /// The session.
+        session: String,
+        /// What is left.
+        left: Vec<i32>,
+    },
+    /// Someone else was quicker.
+    #[error(
+        "{}: revision {expected} was expected, and it is {}",
+        quoted(key),
+        found.map_or_else(|| "not there".to_owned(), |found| format!("at {found}"))
+    )]
+    RevisionConflict {
+        /// The key.
+        key: String,
+        /// What was expected.
+        expected: i64,
+        /// What is there.
+        found: Option<i64>,
+    },
+    /// No such value.
+    #[error("the session's state has no {}", quoted(.0))]
+    EntryNotFound(String),
+    /// A named lock is held.
+    #[error(
+        "lock {} is held by {}; waited {}",
+        quoted(name),
+        holder.as_deref().unwrap_or("another"),
+        crate::duration::short(*waited)
+    )]
+    NamedLockHeld {
+        /// The lock.
+        name: String,
+        /// By whom.
+        holder: Option<String>,
+        /// How long this process waited.
+        waited: Duration,
+    },
+    /// Nobody has it.
+    #[error("nobody has a lock named {}", quoted(.0))]
+    LockNotFound(String),
+    /// No longer held.
+    #[error("token {0} no longer holds: the lock expired, was given back or was broken")]
+    LockLost(i64),
+    /// No such operation.
+    #[error("there is no operation {0} to be found")]
+    OperationNotFound(String),
+    /// Cannot be undone.
+    #[error("operation {id} cannot be undone: {reason}")]
+    UndoRefused {
+        /// The operation.
+        id: i64,
+        /// Why not.
+        reason: String,
+    },
     /// No project here.
     #[error("{} has no project state directory in it or above it", shown(.0.display()))]
     ProjectNotFound(PathBuf),
@@ -298,6 +391,11 @@ pub enum Error {
     WrongPin(String),
 }
 
+fn pids(pids: &[i32]) -> String {
+    let words: Vec<String> = pids.iter().map(|pid| format!("pid {pid}")).collect();
+    if words.is_empty() { "a process that cannot be seen".to_owned() } else { words.join(", ") }
+}
+
 fn reason(error: &io::Error) -> String {
     // The operating system's text without Rust's "(os error 13)".
     let text = error.to_string();
@@ -344,6 +442,19 @@ impl Error {
             Error::NoContext => Code::NoContext,
             Error::SettingNotSet(_) => Code::SettingNotSet,
             Error::SessionNotFound(_) => Code::SessionNotFound,
+            Error::SessionExpired { .. } => Code::SessionExpired,
+            Error::SessionRequired(_) => Code::SessionRequired,
+            Error::AmbiguousSession(_) => Code::AmbiguousSession,
+            Error::SessionExists(_) => Code::SessionExists,
+            Error::ContextFixed { .. } => Code::ContextFixed,
+            Error::StopFailed { .. } => Code::StopFailed,
+            Error::RevisionConflict { .. } => Code::RevisionConflict,
+            Error::EntryNotFound(_) => Code::EntryNotFound,
+            Error::NamedLockHeld { .. } => Code::LockHeld,
+            Error::LockNotFound(_) => Code::LockNotFound,
+            Error::LockLost(_) => Code::LockLost,
+            Error::OperationNotFound(_) => Code::OperationNotFound,
+            Error::UndoRefused { .. } => Code::UndoRefused,
             Error::ProjectNotFound(_) => Code::ProjectNotFound,
             Error::ApprovalNotFound(_) => Code::ApprovalNotFound,
             Error::ContextExists { .. } => Code::ContextExists,
@@ -359,8 +470,8 @@ impl Error {
     /// How long to wait before the same call is worth another try.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Error::LockHeld { .. } => Some(Duration::from_millis(500)),
-            Error::ConcurrentChange { .. } => Some(Duration::ZERO),
+            Error::LockHeld { .. } | Error::NamedLockHeld { .. } => Some(Duration::from_millis(500)),
+            Error::ConcurrentChange { .. } | Error::RevisionConflict { .. } => Some(Duration::ZERO),
             _ => None,
         }
     }
@@ -384,6 +495,13 @@ impl Error {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
             Error::NoContext => format!("{name} context list"),
+            Error::SessionExpired { name: session, context, .. } => {
+                let session =
+                    session.as_ref().map_or_else(String::new, |session| format!(" --name {session}"));
+                let context =
+                    context.as_ref().map_or_else(String::new, |context| format!(" --context {context}"));
+                format!("{name} session start{session}{context}")
+            }
             _ => return None,
         })
     }
@@ -426,7 +544,27 @@ impl Error {
                 format!("name one with --context, or select one with `{name} context use NAME`")
             }
             Error::SettingNotSet(key) => format!("set it with `{name} config set {key} VALUE`"),
-            Error::SessionNotFound(_) => format!("check --session and {prefix}_SESSION"),
+            Error::SessionNotFound(_) => format!("`{name} session list` shows those there are"),
+            Error::SessionExpired { .. } => {
+                format!("start a new one: {}", self.fix_command(app).unwrap_or_default())
+            }
+            Error::SessionRequired(_) => format!("name one: --session ID, or {prefix}_SESSION"),
+            Error::AmbiguousSession(_) => "give more of the id, or the name".to_owned(),
+            Error::SessionExists(_) => {
+                format!("choose another name, or work in it: --session, {prefix}_SESSION")
+            }
+            Error::ContextFixed { .. } => {
+                "a session never changes its context: start another session".to_owned()
+            }
+            Error::StopFailed { .. } => "end it by hand, then stop the session again".to_owned(),
+            Error::RevisionConflict { .. } => "read it again and decide anew".to_owned(),
+            Error::EntryNotFound(_) => format!("`{name} session state list` shows what there is"),
+            Error::NamedLockHeld { .. } => {
+                format!("wait longer with --lock-timeout, or look: {name} lock list")
+            }
+            Error::LockNotFound(_) => format!("`{name} lock list` shows those that are held"),
+            Error::LockLost(_) => "stop what the lock protected, then acquire it again".to_owned(),
+            Error::OperationNotFound(_) => format!("`{name} history` shows those there are"),
             Error::ProjectNotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
             Error::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
             Error::ContextExists { .. } => "choose another name, or add --yes to replace it".to_owned(),

@@ -25,28 +25,29 @@ impl FromStr for ContextName {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        let refuse = |reason| {
-            Err(Error::InvalidName { what: "context", name: crate::text::shortened(name, 80), reason })
-        };
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
-        match name {
-            "" => refuse("it is empty"),
-            _ if name.len() > LONGEST => refuse("it is longer than 64 characters"),
-            _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
-                refuse("it must begin with a letter or a digit")
-            }
-            _ if !name.chars().all(allowed) => {
-                refuse("only letters, digits, '.', '_', '@' and '-' are allowed")
-            }
-            _ if name.contains("..") || name.ends_with('.') => refuse("it looks like a path"),
-            _ if looks_like_id(name) => refuse("it looks like an id"),
-            _ => Ok(ContextName(name.to_owned())),
+        check(name, "context").map(|()| ContextName(name.to_owned()))
+    }
+}
+
+/// Fails unless the text can be a name: part of a path, a flag's value and a variable's value alike.
+pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
+    let refuse = |reason| Err(Error::InvalidName { what, name: crate::text::shortened(name, 80), reason });
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
+    match name {
+        "" => refuse("it is empty"),
+        _ if name.len() > LONGEST => refuse("it is longer than 64 characters"),
+        _ if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+            refuse("it must begin with a letter or a digit")
         }
+        _ if !name.chars().all(allowed) => refuse("only letters, digits, '.', '_', '@' and '-' are allowed"),
+        _ if name.contains("..") || name.ends_with('.') => refuse("it looks like a path"),
+        _ if looks_like_id(name) => refuse("it looks like an id"),
+        _ => Ok(()),
     }
 }
 
 /// Whether the text could be taken for a UUID or the beginning of one that people would type.
-pub(crate) fn looks_like_id(text: &str) -> bool {
+fn looks_like_id(text: &str) -> bool {
     let hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());
     match text.split_once('-') {
         Some((first, rest)) => first.len() == 8 && hex(first) && rest.split('-').all(hex),

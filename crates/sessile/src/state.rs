@@ -15,6 +15,7 @@ use crate::context::{Context, Contexts, Selected};
 use crate::dirs::Dirs;
 use crate::error::{Error, Result};
 use crate::files::{Locker, Waiting};
+use crate::session::current::{self, Current};
 use crate::settings::project::Project;
 use crate::settings::{Document, Layer, Origin, SettingKey, Source, Stack, Value, trust};
 use crate::store::Store;
@@ -55,6 +56,8 @@ pub struct State {
     world: World,
     args: StateArgs,
     inside: Option<String>,
+    session_origin: Origin,
+    session: OnceCell<Option<Current>>,
     source: ConfigSource,
     dirs: Dirs,
     project: OnceCell<Option<Project>>,
@@ -72,11 +75,12 @@ pub struct State {
 impl State {
     /// Opens the state of an application, from its world and the arguments of this call.
     pub fn open(app: &App, world: World, args: StateArgs) -> Result<Self> {
-        if let Some(session) = &args.session {
-            return Err(Error::SessionNotFound(session.clone()));
-        }
+        let session_origin = match &args.session {
+            Some(_) => Origin::named(Layer::Flag, "--session"),
+            None => Origin::named(Layer::Environment, app.variable("SESSION")),
+        };
         let args = with_variables(app, &world, args)?;
-        let inside = args.session.clone();
+        let inside = world.variable(&app.variable("SESSION")).map(|id| id.to_string_lossy().into_owned());
         let source = match (&args.config, args.no_config) {
             (Some(file), _) => ConfigSource::File(match world.cwd() {
                 Some(cwd) => cwd.join(file),
@@ -95,6 +99,8 @@ impl State {
             world,
             args,
             inside,
+            session_origin,
+            session: OnceCell::new(),
             source,
             dirs,
             project: OnceCell::new(),
@@ -155,6 +161,23 @@ impl State {
     /// The session that this call runs in, as its variable says.
     pub fn inside_session(&self) -> Option<&str> {
         self.inside.as_deref()
+    }
+
+    /// What would have named the session of this call: the flag or the variable.
+    pub(crate) fn session_origin(&self) -> Origin {
+        self.session_origin.clone()
+    }
+
+    /// The session this call works in, if any: by flag, by variable, or selected for this terminal.
+    pub fn session(&self) -> Result<Option<&Current>> {
+        if self.session.get().is_none() {
+            let session = match self.source {
+                ConfigSource::Nothing => None,
+                _ => current::find(self)?,
+            };
+            let _ = self.session.set(session);
+        }
+        Ok(self.session.get().and_then(Option::as_ref))
     }
 
     /// Fails if this call runs in a session.
@@ -233,6 +256,13 @@ impl State {
 
     fn sources(&self) -> Result<Vec<Source>> {
         let mut sources = vec![self.said.clone()];
+        if let Some(current) = self.session()? {
+            let origin = || Origin::named(Layer::Session, current.session.label());
+            let settings = current.settings.iter();
+            sources.push(Source::Said(
+                settings.map(|(key, value)| (key.clone(), value.clone(), origin())).collect(),
+            ));
+        }
         sources.extend(self.settings_files()?.files.iter().map(|(layer, document, trusted)| Source::File {
             layer: *layer,
             name: None,
@@ -336,12 +366,51 @@ impl State {
         Ok(self.store.get().and_then(Option::as_ref))
     }
 
-    /// The store, for writing.
+    /// The store, for writing. A damaged one is moved aside first, and what can be read of it saved.
     pub fn store_for_writing(&self) -> Result<Store> {
+        self.open_for_writing(&self.locker()?)
+    }
+
+    /// The same before the settings are known.
+    pub(crate) fn store_for_writing_unlocked(&self) -> Result<Store> {
+        self.open_for_writing(&Locker::new(Duration::from_secs(5)))
+    }
+
+    fn open_for_writing(&self, locker: &Locker) -> Result<Store> {
         if self.source == ConfigSource::Nothing {
             return Err(Error::Usage("with --no-config nothing is kept, so nothing can be changed".into()));
         }
-        Store::open_for_writing(&self.dirs.store()?, &self.locker()?)
+        let path = self.dirs.store()?;
+        match Store::open_for_writing(&path, locker) {
+            Err(Error::StoreCorrupt { .. }) => {
+                self.recover_store(locker)?;
+                Store::open_for_writing(&path, locker)
+            }
+            other => other,
+        }
+    }
+
+    /// Moves a damaged store aside and saves what can be read of it; `false` if it is sound.
+    pub fn recover_store(&self, locker: &Locker) -> Result<bool> {
+        let stamp = self.world.now().as_second().to_string();
+        let Some(recovered) = Store::recover(&self.dirs.store()?, locker, &stamp)? else { return Ok(false) };
+        self.warn(
+            format!(
+                "the state database was damaged; {} row(s) were saved, and the old one is kept as {}",
+                recovered.rows,
+                crate::text::shown(recovered.kept.display())
+            ),
+            None,
+        );
+        Ok(true)
+    }
+
+    /// The store as it is now, for reading: what this call itself has written is in it.
+    pub(crate) fn fresh_store(&self) -> Result<Option<Store>> {
+        match self.source {
+            ConfigSource::Nothing => Ok(None),
+            _ => Store::open_for_reading(&self.dirs.store()?, &Locker::new(Duration::from_secs(5))),
+        }
     }
 
     /// The time in milliseconds.

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::context::GuardState;
 use crate::error::Result;
+use crate::session::Life;
+use crate::session::current::Current;
 use crate::settings::{Origin, trust};
 use crate::state::{ConfigSource, State};
 
@@ -27,8 +29,8 @@ pub struct Status {
     pub guard: Option<GuardState>,
     /// When the selected credential expires.
     pub token_expires: Option<String>,
-    /// The session this call runs in.
-    pub session: Option<String>,
+    /// The session this call works in.
+    pub session: Option<SessionStatus>,
     /// The project of the working directory.
     pub project: Option<ProjectStatus>,
     /// The file that stands for all settings, contexts and state, if one was given.
@@ -36,6 +38,34 @@ pub struct Status {
     /// Every file that is read or kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_files: Option<Vec<StateFile>>,
+}
+
+/// A session, as `status` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionStatus {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// What named it.
+    pub origin: Origin,
+    /// Where it stands in its life.
+    pub state: Life,
+    /// When it expires if nobody uses it.
+    pub expires_at: Option<String>,
+}
+
+impl SessionStatus {
+    fn of(state: &State, current: &Current) -> Self {
+        let look = current.session.look(state.world());
+        SessionStatus {
+            id: current.session.id.to_string(),
+            name: current.session.name.clone(),
+            origin: current.origin.clone(),
+            state: look.state,
+            expires_at: look.expires_at,
+        }
+    }
 }
 
 /// A project, as `status` shows it.
@@ -83,7 +113,7 @@ impl Status {
             context_exists: context.is_some(),
             guard,
             token_expires: None,
-            session: state.inside_session().map(str::to_owned),
+            session: state.session()?.map(|current| SessionStatus::of(state, current)),
             project: project(state)?,
             config: match state.source() {
                 ConfigSource::File(file) => Some(file.clone()),
@@ -135,9 +165,16 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
     }
     if let Ok(store) = dirs.store() {
         let beside = |ending: &str| PathBuf::from(format!("{}{ending}", store.display()));
-        add(&store, "pointers, approvals, trust");
+        add(&store, "sessions, locks, history, pointers, approvals, trust");
         add(&beside("-wal"), "the store's write-ahead log");
         add(&beside("-shm"), "the store's shared memory");
+    }
+    if let Ok(state_dir) = dirs.state() {
+        add(&state_dir.join("rooms"), "the sessions' rooms");
+        add(&state_dir.join("tickets"), "the queues of locks and turns");
+    }
+    if let Ok(Some(current)) = state.session() {
+        add(current.session.room().dir(), "this session's room");
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)

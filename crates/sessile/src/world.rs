@@ -189,6 +189,11 @@ impl World {
         Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
     }
 
+    /// The machine's name.
+    pub fn host_name(&self) -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
     /// The numeric user.
     pub fn uid(&self) -> u32 {
         rustix::process::getuid().as_raw()

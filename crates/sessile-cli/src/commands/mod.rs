@@ -1,12 +1,18 @@
 //! One file per command, one folder per group. The doc comment on the arguments is the help.
 
+pub mod backup;
 pub mod completions;
 pub mod config;
 pub mod context;
 pub mod demo;
 pub mod doctor;
+pub mod history;
+mod input;
+pub mod lock;
 pub mod man;
 pub mod manifest;
 mod page;
+pub mod session;
 pub mod status;
 pub mod trust;
+pub mod undo;

@@ -2,6 +2,7 @@
 
 use sessile::Status;
 use sessile::context::Guard;
+use sessile::status::SessionStatus;
 use sessile::text::shown;
 
 use crate::cli::Cx;
@@ -25,6 +26,16 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let status = Status::of(&cx.state, args.show_state_files)?;
     cx.out.result(&status, || text(&status, &cx.out))
+}
+
+fn describe(session: &SessionStatus, out: &Output) -> String {
+    let name = session.name.as_ref().map_or_else(String::new, |name| format!("{} ", shown(name)));
+    let until = session
+        .expires_at
+        .as_ref()
+        .map_or_else(|| session.state.as_str().to_owned(), |at| format!("expires {at}"));
+    let origin = out.toned(&format!("from {}", session.origin), Tone::Faint);
+    format!("{name}{} ({until})  {origin}", session.id)
 }
 
 fn text(status: &Status, out: &Output) -> String {
@@ -51,7 +62,10 @@ fn text(status: &Status, out: &Output) -> String {
         };
         line("guard", format!("{} ({state})", guard.guard.as_str()));
     }
-    line("session", status.session.as_deref().map_or_else(|| "none".to_owned(), shown));
+    line(
+        "session",
+        status.session.as_ref().map_or_else(|| "none".to_owned(), |session| describe(session, out)),
+    );
     let login = if status.logged_in { "logged in" } else { "no credential selected" };
     line("user", format!("{} ({login})", shown(&status.user)));
     if let Some(project) = &status.project {

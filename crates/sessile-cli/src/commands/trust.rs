@@ -67,7 +67,7 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
         let text = sessile::files::read(path)?.unwrap_or_default();
         // A file that cannot be parsed cannot be understood by the person who trusts it either.
         sessile::settings::Document::parse(path, text.clone())?;
-        contents.push((path, text));
+        contents.push((path.clone(), text));
     }
     if cx.out.is_text() && !cx.out.is_quiet() {
         for (path, text) in &contents {
@@ -76,17 +76,14 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     }
     ask::confirm(&cx.state, &format!("Trust the {} file(s) of {root}?", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
-    let rows: Vec<(String, String)> =
-        contents.iter().map(|(path, text)| (trust::key(path), trust::fingerprint(text))).collect();
-    cx.state.store_for_writing()?.trust(&rows, cx.state.world().now().as_millisecond())?;
+    trust::grant(&cx.state, &root, &contents)?;
     cx.changed(json!({ "project": project.root(), "trusted": files }), || {
         format!("trusted {root} ({} file(s))\n", files.len())
     })
 }
 
 fn revoke(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
-    let keys: Vec<String> = files.iter().map(|path| trust::key(path)).collect();
-    let count = cx.state.store_for_writing()?.distrust(&keys)?;
+    let count = trust::revoke(&cx.state, &project.root().to_string_lossy(), files)?;
     cx.changed(json!({ "project": project.root(), "revoked": count }), || {
         format!("{} is no longer trusted ({count} file(s))\n", shown(project.root().display()))
     })

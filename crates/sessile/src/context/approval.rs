@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::context::pin::verify_pin;
 use crate::error::{Error, Result};
+use crate::history::record;
 use crate::names::ContextName;
 use crate::process::boot_id;
 use crate::state::State;
@@ -106,6 +107,8 @@ pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str
         with_pin,
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
+    let subject = format!("{name} for {}", crate::duration::short(time));
+    record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
     Ok(ApprovalRow { id, approval: new, revoked_ms: None }.into())
 }
 
@@ -114,7 +117,9 @@ pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
     if in_force(state, Some(name.as_str()))?.is_empty() {
         return Err(Error::ApprovalNotFound(name.to_string()));
     }
-    state.store_for_writing()?.revoke_approvals(name.as_str(), state.now_ms())
+    let count = state.store_for_writing()?.revoke_approvals(name.as_str(), state.now_ms())?;
+    record(state, "context approve", &format!("{name} --revoke"), "only a person can approve it again")?;
+    Ok(count)
 }
 
 impl From<ApprovalRow> for Approval {
@@ -133,7 +138,7 @@ impl From<ApprovalRow> for Approval {
 }
 
 /// A time in the store as JSON has it: RFC 3339, UTC, whole seconds.
-pub(crate) fn time(millis: i64) -> String {
+pub fn time(millis: i64) -> String {
     Timestamp::from_second(millis.div_euclid(1000)).map_or_else(|_| String::new(), |time| time.to_string())
 }
 

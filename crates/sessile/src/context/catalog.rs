@@ -120,7 +120,10 @@ impl<'a> Contexts<'a> {
             None if all.is_none()
                 && document.root().get("context").and_then(|node| node.as_str()) == Some(name.as_str()) =>
             {
-                let empty = Document::parse(document.path(), empty_text(document.path()))?;
+                let empty = Document::parse(
+                    document.path(),
+                    crate::settings::write::empty(document.path()).to_owned(),
+                )?;
                 self.read(name, Home::File, true, empty, Vec::new()).map(Some)
             }
             None => Ok(None),
@@ -165,15 +168,6 @@ impl<'a> Contexts<'a> {
 
     pub(crate) fn project_dir(&self) -> Option<PathBuf> {
         self.state.project().map(|project| project.contexts())
-    }
-}
-
-/// An empty file of the same format.
-pub(super) fn empty_text(path: &Path) -> String {
-    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
-        "{}".into()
-    } else {
-        String::new()
     }
 }
 

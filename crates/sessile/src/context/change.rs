@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::context::catalog::{empty_text, file_in};
-use crate::context::selection::{pointing_to, repoint};
+use crate::context::catalog::file_in;
+use crate::context::selection::{pointing_to, repointing};
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{Error, Result};
-use crate::files::LockedDir;
+use crate::history::{Effect, perform};
 use crate::names::ContextName;
 use crate::settings::{Document, Origin, SettingKey, Value, edit, trust, write};
 use crate::state::ConfigSource;
@@ -33,6 +33,7 @@ impl Contexts<'_> {
     /// Makes a context out of changes to nothing. `replace` allows one of that name to be overwritten.
     pub fn create(
         &self,
+        command: &str,
         name: &ContextName,
         changes: &[Change],
         in_project: bool,
@@ -48,22 +49,30 @@ impl Contexts<'_> {
             self.refuse_to_unguard(&existing, "replacing")?;
         }
         let path = self.file_for(name, in_project)?;
-        self.rewrite(
-            name,
-            &path,
-            |text, prefix| {
-                let text = if prefix.is_empty() { empty_text(&path) } else { text.to_owned() };
-                let text = edit::unset(&path, &text, &below(prefix, &[])).ok().flatten().unwrap_or(text);
-                // A context may be empty; in a file of many it must still be seen.
-                let first = Change {
-                    key: SettingKey::new(["guard"]),
-                    value: Some(Value::Text(Guard::None.as_str().to_owned())),
+        let prefix = self.prefix(name);
+        self.rewrite(command, name, &path, |old| {
+            let exists = || Error::ContextExists { name: name.to_string(), path: path.clone() };
+            if prefix.is_empty() {
+                // Another process may have made it since it was looked for.
+                return if old.is_some() && !replace {
+                    Err(exists())
+                } else {
+                    apply(&path, "", &[], changes)
                 };
-                let seed = (!prefix.is_empty() && changes.is_empty()).then_some(&first);
-                apply(&path, &text, prefix, changes.iter().chain(seed))
-            },
-            replace,
-        )?;
+            }
+            let text = old.unwrap_or(write::empty(&path));
+            let without = edit::unset(&path, text, &below(&prefix, &[]))?;
+            if without.is_some() && !replace {
+                return Err(exists());
+            }
+            let text = without.unwrap_or_else(|| text.to_owned());
+            // Among many in one file, an empty context must be seen too.
+            let seen = Change {
+                key: SettingKey::new(["guard"]),
+                value: Some(Value::Text(Guard::None.as_str().into())),
+            };
+            apply(&path, &text, &prefix, changes.iter().chain(changes.is_empty().then_some(&seen)))
+        })?;
         self.get_fresh(name, &path)
     }
 
@@ -72,7 +81,10 @@ impl Contexts<'_> {
         let existing = self.get(name)?;
         self.refuse_to_unguard(&existing, "changing")?;
         let path = existing.path().to_owned();
-        self.rewrite(name, &path, |text, prefix| apply(&path, text, prefix, changes), true)?;
+        let prefix = self.prefix(name);
+        self.rewrite("context edit", name, &path, |old| {
+            apply(&path, old.unwrap_or(write::empty(&path)), &prefix, changes)
+        })?;
         self.get_fresh(name, &path)
     }
 
@@ -82,13 +94,9 @@ impl Contexts<'_> {
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
         self.parse(&existing.name, &path, new)?;
-        write::change_text(self.state, &path, |text| {
-            if text == old {
-                Ok((text != new).then(|| new.to_owned()))
-            } else {
-                Err(Error::ConcurrentChange { path: path.clone(), kept: None })
-            }
-        })?;
+        if old != new {
+            write::change_text(self.state, "context edit", &path, Some(old), new)?;
+        }
         self.get_fresh(&existing.name, &path)
     }
 
@@ -100,32 +108,19 @@ impl Contexts<'_> {
             return Err(Error::ContextExists { name: to.to_string(), path: taken.path().to_owned() });
         }
         let path = existing.path().to_owned();
-        if let ConfigSource::File(file) = self.state.source() {
-            write::change_text(self.state, file, |text| {
-                edit::rename_table(file, text, "contexts", from.as_str(), to.as_str()).map(Some)
-            })?;
+        let text = existing.document().text().to_owned();
+        let (mut effects, new_path) = if let ConfigSource::File(file) = self.state.source() {
+            let renamed = edit::rename_table(file, &text, "contexts", from.as_str(), to.as_str())?;
+            (vec![text_effect(&path, Some(text), Some(renamed))], path)
         } else {
-            let dir = path.parent().unwrap_or(Path::new("."));
-            let (old, new) = (PathBuf::from(format!("{from}.toml")), PathBuf::from(format!("{to}.toml")));
-            let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
-            if locked.path().join(&new).symlink_metadata().is_ok() {
-                return Err(Error::ContextExists { name: to.to_string(), path: locked.path().join(new) });
-            }
-            locked.rename(&old, &new)?;
-            if existing.trusted && existing.home == super::Home::Project {
-                let text = existing.document().text();
-                let row = (trust::key(&locked.path().join(&new)), trust::fingerprint(text));
-                self.state.store_for_writing()?.trust(&[row], self.state.now_ms())?;
-            }
-        }
-        repoint(self.state, from, Some(to))?;
-        self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
-        let path = if *self.state.source() == ConfigSource::Usual {
-            path.with_file_name(format!("{to}.toml"))
-        } else {
-            path
+            let new_path = path.with_file_name(format!("{to}.toml"));
+            let made = text_effect(&new_path, None, Some(text.clone()));
+            (vec![made, text_effect(&path, Some(text), None)], new_path)
         };
-        self.get_fresh(to, &path)
+        effects.extend(repointing(self.state, from, Some(to))?);
+        perform(self.state, "context rename", &format!("{from} to {to}"), &effects)?;
+        self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
+        self.get_fresh(to, &new_path)
     }
 
     /// What has a context selected.
@@ -139,19 +134,14 @@ impl Contexts<'_> {
         self.refuse_to_unguard(&existing, "deleting")?;
         let path = existing.path().to_owned();
         let pointed_to_by = self.pointing_to(name)?;
-        if let ConfigSource::File(file) = self.state.source() {
-            let key = SettingKey::new(["contexts", name.as_str()]);
-            write::change_text(self.state, file, |text| edit::unset(file, text, &key))?;
-        } else {
-            let dir = path.parent().unwrap_or(Path::new("."));
-            let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
-            if !locked.remove(Path::new(&format!("{name}.toml")))? {
-                return Err(self.not_found(name, None));
-            }
-        }
-        if !pointed_to_by.is_empty() {
-            repoint(self.state, name, None)?;
-        }
+        let text = existing.document().text().to_owned();
+        let left = match self.state.source() {
+            ConfigSource::File(file) => edit::unset(file, &text, &below(&self.prefix(name), &[]))?,
+            _ => None,
+        };
+        let mut effects = vec![text_effect(&path, Some(text), left)];
+        effects.extend(repointing(self.state, name, None)?);
+        perform(self.state, "context delete", name.as_str(), &effects)?;
         if existing.guard == Guard::Approval {
             self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
         }
@@ -170,29 +160,37 @@ impl Contexts<'_> {
         }
     }
 
-    /// Rewrites the text that a context stands in: its own file, or its table in the `--config` file.
-    fn rewrite(
-        &self,
-        name: &ContextName,
-        path: &Path,
-        change: impl FnOnce(&str, &[String]) -> Result<String>,
-        may_exist: bool,
-    ) -> Result<()> {
-        let prefix = match self.state.source() {
+    /// Where a context stands in its file: at the top of its own, or in a table of the `--config` file.
+    fn prefix(&self, name: &ContextName) -> Vec<String> {
+        match self.state.source() {
             ConfigSource::File(_) => vec!["contexts".to_owned(), name.to_string()],
             _ => Vec::new(),
-        };
-        write::change_text(self.state, path, |text| {
-            // Another process may have made it since it was looked for; under the lock that is certain.
-            if !may_exist && prefix.is_empty() && path.exists() {
-                return Err(Error::ContextExists { name: name.to_string(), path: path.to_owned() });
+        }
+    }
+
+    /// Rewrites the file that a context stands in, and records it; anew if another process was quicker.
+    fn rewrite(
+        &self,
+        command: &str,
+        name: &ContextName,
+        path: &Path,
+        change: impl Fn(Option<&str>) -> Result<String>,
+    ) -> Result<()> {
+        for _ in 0..TRIES {
+            let old = crate::files::read(path)?;
+            let new = change(old.as_deref())?;
+            let within = self.prefix(name);
+            let document = std::rc::Rc::new(Document::parse(path, new.clone())?);
+            Context::read(self.state.app(), name.clone(), super::Home::User, true, document, within)?;
+            if old.as_deref() == Some(new.as_str()) {
+                return Ok(());
             }
-            let changed = change(text, &prefix)?;
-            if prefix.is_empty() {
-                self.parse(name, path, &changed)?;
+            match perform(self.state, command, name.as_str(), &[text_effect(path, old, Some(new))]) {
+                Err(Error::ConcurrentChange { .. }) => {}
+                other => return other.map(drop),
             }
-            Ok(Some(changed))
-        })
+        }
+        Err(Error::ConcurrentChange { path: path.to_owned(), kept: None })
     }
 
     fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
@@ -204,12 +202,12 @@ impl Contexts<'_> {
     fn get_fresh(&self, name: &ContextName, path: &Path) -> Result<Context> {
         let document = Document::load(path)?.ok_or_else(|| self.not_found(name, None))?;
         let (home, within) = match self.state.source() {
-            ConfigSource::File(_) => (super::Home::File, vec!["contexts".to_owned(), name.to_string()]),
+            ConfigSource::File(_) => (super::Home::File, self.prefix(name)),
             _ if self.user_dir().is_some_and(|dir| path.starts_with(dir)) => (super::Home::User, Vec::new()),
             _ => (super::Home::Project, Vec::new()),
         };
         let trusted = home != super::Home::Project
-            || trust::is_trusted(self.state.store_for_writing().ok().as_ref(), path, document.text())?;
+            || trust::is_trusted(self.state.fresh_store()?.as_ref(), path, document.text())?;
         Context::read(self.state.app(), name.clone(), home, trusted, std::rc::Rc::new(document), within)
     }
 
@@ -223,6 +221,13 @@ impl Contexts<'_> {
             "do it outside the session",
         )
     }
+}
+
+/// How often a change is tried again when another process was quicker.
+const TRIES: usize = 50;
+
+fn text_effect(path: &Path, before: Option<String>, after: Option<String>) -> Effect {
+    Effect::Text { path: path.to_owned(), before, after }
 }
 
 pub(super) fn apply<'c>(

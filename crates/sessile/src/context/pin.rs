@@ -1,6 +1,5 @@
 //! A PIN for approvals, so that a program that holds a pseudo-terminal cannot give one.
 
-use std::io::Read;
 use std::time::Duration;
 
 use argon2::Argon2;
@@ -24,7 +23,9 @@ pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()
         return Err(Error::WrongPin(format!("a PIN has at least {SHORTEST} characters")));
     }
     let hash = new.map(hash).transpose()?;
-    state.store_for_writing()?.set_pin(hash.as_deref())
+    state.store_for_writing()?.set_pin(hash.as_deref())?;
+    let subject = if new.is_some() { "--set-pin" } else { "--remove-pin" };
+    crate::history::record(state, "context approve", subject, "a PIN is never recorded").map(drop)
 }
 
 /// Whether a PIN is set and this is it; an error if one is set and it is not.
@@ -51,11 +52,7 @@ pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
 }
 
 fn hash(pin: &str) -> Result<String> {
-    let mut salt = [0u8; 16];
-    let source = std::path::Path::new("/dev/urandom");
-    std::fs::File::open(source)
-        .and_then(|mut file| file.read_exact(&mut salt))
-        .map_err(|error| Error::io("read", source, error))?;
+    let salt = crate::random::bytes::<16>()?;
     Ok(format!("argon2id$19$19456$2$1${}${}", hex(&salt), hex(&derive(pin, &salt))))
 }
 

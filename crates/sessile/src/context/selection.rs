@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::history::{Effect, PointerValue, perform};
 use crate::names::ContextName;
 use crate::settings::project::Project;
 use crate::settings::{Candidate, Document, Layer, Origin, SettingKey, Value, trust, write};
 use crate::state::{ConfigSource, State};
-use crate::store::{PointerKey, Scope};
+use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
 use crate::text::quoted;
 
@@ -52,9 +53,23 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
     let key = SettingKey::new(["context"]);
     let candidates = state.base()?.explain(&key)?;
     let strongest = candidates.into_iter().find(|candidate| candidate.ignored.is_none());
-    let found = match strongest {
-        Some(explicit) if explicit.origin.layer.is_explicit() => Some(explicit),
-        weaker => terminal_selection(state)?.or(weaker),
+    let explicit = strongest.as_ref().filter(|found| found.origin.layer.is_explicit());
+    let found = match (state.session()?, explicit) {
+        (Some(current), asked) => {
+            let session = &current.session;
+            let asked = asked.and_then(|asked| asked.value.as_str());
+            if let Some(asked) = asked.filter(|asked| session.context.as_deref() != Some(asked)) {
+                return Err(Error::ContextFixed {
+                    session: session.label().to_owned(),
+                    pinned: session.context.clone(),
+                    asked: asked.to_owned(),
+                });
+            }
+            let origin = Origin::named(Layer::Session, session.label());
+            session.context.clone().map(|name| Candidate { value: Value::Text(name), origin, ignored: None })
+        }
+        (None, Some(_)) => strongest,
+        (None, None) => terminal_selection(state)?.or(strongest),
     };
     let selected = found.and_then(|Candidate { value, origin, .. }| {
         value.as_str().and_then(|name| name.parse().ok()).map(|name| Selected { name, origin })
@@ -72,11 +87,13 @@ fn terminal_selection(state: &State) -> Result<Option<Candidate>> {
 }
 
 fn terminal_key(state: &State) -> Option<PointerKey> {
-    if state.inside_session().is_some() {
-        return None;
-    }
     let terminal = state.world().terminal()?;
-    Some(PointerKey { scope: Scope::Terminal, place: terminal.key(), account: state.account() })
+    Some(PointerKey {
+        kind: PointerKind::Context,
+        scope: Scope::Terminal,
+        place: terminal.key(),
+        account: state.account(),
+    })
 }
 
 fn warn_if_unexpected(state: &State, selected: Option<&Selected>) -> Result<()> {
@@ -99,7 +116,12 @@ fn warn_if_unexpected(state: &State, selected: Option<&Selected>) -> Result<()> 
 
 /// Selects a context for a scope; `None` goes back to the one before.
 pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchScope>) -> Result<Switched> {
-    state.refuse_in_session("switching the context", "a session keeps the context it was started with")?;
+    if state.session()?.is_some() {
+        return Err(Error::InSession {
+            what: "switching the context".into(),
+            instead: "a session keeps the context it was started with; start another session",
+        });
+    }
     let scope = match scope {
         Some(scope) => scope,
         None if state.world().terminal().is_some() => SwitchScope::Terminal,
@@ -111,36 +133,50 @@ pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchSco
         }
     };
     let target = Target::resolve(state, scope)?;
-    let store = state.store()?;
-    let pointer = store.map(|store| store.pointer(&target.key)).transpose()?.flatten();
-    let old = target.value(state, pointer.as_ref().and_then(|pointer| pointer.value.clone()))?;
+    for _ in 0..TRIES {
+        match try_switch(state, name, scope, &target) {
+            Err(Error::ConcurrentChange { .. }) => {}
+            other => return other,
+        }
+    }
+    Err(Error::ConcurrentChange { path: PathBuf::from(target.place), kept: None })
+}
+
+/// How often a switch is tried again when another process was quicker.
+const TRIES: usize = 50;
+
+fn try_switch(
+    state: &State,
+    name: Option<&ContextName>,
+    scope: SwitchScope,
+    target: &Target,
+) -> Result<Switched> {
+    let pointer = state.fresh_store()?.map(|store| store.pointer(&target.key)).transpose()?.flatten();
+    let before = pointer.map(|row| PointerValue { value: row.value, previous: row.previous });
+    let old = target.value(state, before.as_ref().and_then(|before| before.value.clone()))?;
+    let last = before.as_ref().and_then(|before| before.previous.clone());
     let new: ContextName = match name {
         Some(name) => name.clone(),
-        None => {
-            let previous = pointer.and_then(|pointer| pointer.previous).ok_or(Error::NoContext)?;
-            previous.parse()?
-        }
+        None => last.as_deref().ok_or(Error::NoContext)?.parse()?,
     };
     state.contexts().get(&new)?.require_trust(state)?;
-    let previous = if old.as_deref() == Some(new.as_str()) {
-        store
-            .map(|store| store.pointer(&target.key))
-            .transpose()?
-            .flatten()
-            .and_then(|pointer| pointer.previous)
-    } else {
-        old.clone()
-    };
-
-    let mut store = state.store_for_writing()?;
+    let previous = if old.as_deref() == Some(new.as_str()) { last } else { old.clone() };
+    let after = PointerValue { value: target.file.is_none().then(|| new.to_string()), previous };
+    let mut effects = Vec::new();
     if let Some(file) = &target.file {
-        let name = Value::Text(new.to_string());
-        write::change_file(state, file, &SettingKey::new(["context"]), Some(&name))?;
+        let value = |name: &str| Value::Text(name.to_owned());
+        let (old, new) = (old.as_deref().map(value), value(new.as_str()));
+        effects.push(write::setting_effect(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
     }
-    let value = target.file.is_none().then_some(new.as_str());
-    store.set_pointer(&target.key, value, previous.as_deref(), state.now_ms())?;
-    forget_dead_terminals(&mut store)?;
-    Ok(Switched { scope, place: target.place, old, new })
+    effects.push(pointer_effect(&target.key, before, Some(after)));
+    perform(state, "context use", new.as_str(), &effects)?;
+    forget_dead_terminals(&mut state.store_for_writing()?)?;
+    Ok(Switched { scope, place: target.place.clone(), old, new })
+}
+
+fn pointer_effect(key: &PointerKey, before: Option<PointerValue>, after: Option<PointerValue>) -> Effect {
+    let PointerKey { kind, scope, place, account } = key.clone();
+    Effect::Pointer { target: kind, scope, place, account, before, after }
 }
 
 /// Where a scope's selection stands.
@@ -154,7 +190,7 @@ impl Target {
     fn resolve(state: &State, scope: SwitchScope) -> Result<Self> {
         let account = state.account();
         let in_file = |scope, place: String, file: PathBuf| Target {
-            key: PointerKey { scope, place, account: account.clone() },
+            key: PointerKey { kind: PointerKind::Context, scope, place, account: account.clone() },
             place: file.to_string_lossy().into_owned(),
             file: Some(file),
         };
@@ -186,12 +222,11 @@ impl Target {
 
 /// Terminals come and go; what was selected in those that are gone is of no use.
 fn forget_dead_terminals(store: &mut crate::store::Store) -> Result<()> {
-    let dead: Vec<PointerKey> = store
-        .pointers()?
-        .into_iter()
-        .map(|pointer| pointer.key)
-        .filter(|key| key.scope == Scope::Terminal && !Terminal::key_is_alive(&key.place))
-        .collect();
+    let mut dead = Vec::new();
+    for kind in [PointerKind::Context, PointerKind::Session] {
+        let keys = store.pointers(kind)?.into_iter().map(|pointer| pointer.key);
+        dead.extend(keys.filter(|key| key.scope == Scope::Terminal && !Terminal::key_is_alive(&key.place)));
+    }
     if dead.is_empty() { Ok(()) } else { store.remove_pointers(&dead) }
 }
 
@@ -203,7 +238,9 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
         let node = document.root().get("context").filter(|node| node.as_str() == Some(name.as_str()));
         Ok(node.map(|node| Origin::in_file(layer, path, document.line(node.offset))))
     };
-    for pointer in state.store()?.map(|store| store.pointers()).transpose()?.unwrap_or_default() {
+    for pointer in
+        state.store()?.map(|store| store.pointers(PointerKind::Context)).transpose()?.unwrap_or_default()
+    {
         match pointer.key.scope {
             Scope::Terminal => {
                 let selected = pointer.value.as_deref() == Some(name.as_str());
@@ -241,24 +278,29 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
     Ok(found)
 }
 
-/// Takes a context out of every place that points to it and that this user owns, or puts another in.
-pub(crate) fn repoint(state: &State, name: &ContextName, to: Option<&ContextName>) -> Result<()> {
-    let pointing = pointing_to(state, name)?;
-    let mut store = state.store_for_writing()?;
-    if let Some(to) = to {
-        store.repoint(name.as_str(), to.as_str())?;
-    }
-    let mut gone = Vec::new();
-    for (pointer, origin) in pointing {
+/// The effects that take a context out of every place of this user's that points to it, or put another in.
+pub(crate) fn repointing(state: &State, name: &ContextName, to: Option<&ContextName>) -> Result<Vec<Effect>> {
+    let mut effects = Vec::new();
+    for (pointer, origin) in pointing_to(state, name)? {
+        let value = |name: &ContextName| Value::Text(name.to_string());
         match (&origin.path, origin.layer) {
-            (Some(_), Layer::System) => {}
+            // The administrator's file is not ours to change.
+            (_, Layer::System) => {}
             (Some(path), _) => {
-                let value = to.map(|to| Value::Text(to.to_string()));
-                write::change_file(state, path, &SettingKey::new(["context"]), value.as_ref())?;
+                let key = SettingKey::new(["context"]);
+                effects.push(write::setting_effect(path, &key, Some(&value(name)), to.map(value).as_ref()));
             }
-            (None, _) if to.is_none() => gone.extend(pointer),
-            (None, _) => {}
+            (None, _) => {
+                let Some(key) = pointer else { continue };
+                let row = state.store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
+                let before = row.map(|row| PointerValue { value: row.value, previous: row.previous });
+                let after = to.map(|to| PointerValue {
+                    value: Some(to.to_string()),
+                    previous: before.as_ref().and_then(|before| before.previous.clone()),
+                });
+                effects.push(pointer_effect(&key, before, after));
+            }
         }
     }
-    if gone.is_empty() { Ok(()) } else { store.remove_pointers(&gone) }
+    Ok(effects)
 }

@@ -65,7 +65,13 @@ impl Contexts<'_> {
         contexts
             .iter()
             .map(|context| {
-                self.create(&context.name, &changes(self.state.app(), context)?, in_project, replace)
+                self.create(
+                    "context import",
+                    &context.name,
+                    &changes(self.state.app(), context)?,
+                    in_project,
+                    replace,
+                )
             })
             .collect()
     }

@@ -72,9 +72,21 @@ impl Locker {
         self
     }
 
+    /// Waits this long instead.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How long it waits.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
     #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
-    pub(super) fn lock(&self, file: File, path: &Path) -> Result<File> {
+    pub(crate) fn lock(&self, file: File, path: &Path) -> Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => {}

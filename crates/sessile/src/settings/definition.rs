@@ -84,6 +84,21 @@ impl Kind {
         })
     }
 
+    /// A value from the store.
+    pub fn of_json(self, json: &serde_json::Value) -> Option<Value> {
+        match (self, json) {
+            (Kind::Bool, serde_json::Value::Bool(value)) => Some(Value::Bool(*value)),
+            (Kind::List, serde_json::Value::Array(items)) => items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect::<Option<_>>()
+                .map(Value::List),
+            (Kind::Bool | Kind::List | Kind::Secret, _) => None,
+            (_, serde_json::Value::String(text)) => self.parse(text),
+            _ => None,
+        }
+    }
+
     fn fits(self, text: &str) -> bool {
         match self {
             Kind::Duration => duration::parse(text).is_some(),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
+use crate::history::{Effect, perform};
 use crate::settings::project::Project;
+use crate::state::State;
 use crate::store::Store;
 
 /// What a file says, as a number.
@@ -36,4 +38,30 @@ pub fn files(project: &Project) -> Result<Vec<PathBuf>> {
         files.extend(found);
     }
     Ok(files)
+}
+
+/// Trusts these contents of these files, and records it.
+pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Result<()> {
+    let store = state.fresh_store()?;
+    let mut effects = Vec::new();
+    for (path, text) in files {
+        let (path, after) = (key(path), fingerprint(text));
+        let before = store.as_ref().map(|store| store.trusted_fingerprint(&path)).transpose()?.flatten();
+        if before.as_ref() != Some(&after) {
+            effects.push(Effect::Trust { path, before, after: Some(after) });
+        }
+    }
+    perform(state, "trust", subject, &effects).map(drop)
+}
+
+/// Takes the trust in files back, and records it; returns how many had it.
+pub fn revoke(state: &State, subject: &str, files: &[PathBuf]) -> Result<usize> {
+    let store = state.fresh_store()?;
+    let mut effects = Vec::new();
+    for path in files.iter().map(|path| key(path)) {
+        let before = store.as_ref().map(|store| store.trusted_fingerprint(&path)).transpose()?.flatten();
+        effects.extend(before.map(|before| Effect::Trust { path, before: Some(before), after: None }));
+    }
+    perform(state, "trust", &format!("{subject} --revoke"), &effects)?;
+    Ok(effects.len())
 }

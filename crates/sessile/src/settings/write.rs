@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
+use crate::history::{Effect, perform};
+use crate::session::{EntryKind, Session};
 use crate::settings::project::Project;
 use crate::settings::{Document, Kind, Layer, SettingKey, Value, edit, trust};
 use crate::state::{ConfigSource, State};
@@ -35,8 +37,57 @@ pub struct Changed {
     pub path: PathBuf,
 }
 
-/// The file that a scope means. Without a scope it is the project's personal file, and nothing wider.
-pub fn target(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
+/// Where a setting goes.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Into the session this call works in.
+    Session(Rc<Session>),
+    /// Into a file.
+    File(Layer, PathBuf),
+}
+
+impl Target {
+    /// Its layer.
+    pub fn layer(&self) -> Layer {
+        match self {
+            Target::Session(_) => Layer::Session,
+            Target::File(layer, _) => *layer,
+        }
+    }
+
+    /// What it is, for people.
+    pub fn place(&self) -> String {
+        match self {
+            Target::Session(session) => format!("session {}", session.label()),
+            Target::File(_, path) => path.display().to_string(),
+        }
+    }
+}
+
+/// What a scope means. Without a scope it is the session, else the project's personal file, and nothing wider.
+pub fn target(state: &State, scope: Option<WriteScope>) -> Result<Target> {
+    match state.session()? {
+        Some(_) if scope.is_none() => Ok(Target::Session(state.require_session("setting it")?)),
+        _ => file(state, scope).map(|(layer, path)| Target::File(layer, path)),
+    }
+}
+
+/// Sets a setting where it goes, or removes it, and records it.
+pub fn change(
+    state: &State,
+    command: &str,
+    target: &Target,
+    key: &SettingKey,
+    value: Option<&Value>,
+) -> Result<Changed> {
+    match target {
+        Target::File(_, path) => change_file(state, command, path, key, value),
+        Target::Session(session) => change_in_session(state, command, session, key, value),
+    }
+}
+
+/// The file that a scope means.
+pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
     match (state.source(), scope) {
         (ConfigSource::Nothing, _) => Err(Error::Usage("with --no-config there is no file to change".into())),
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
@@ -72,35 +123,148 @@ pub fn user_file(state: &State) -> Result<PathBuf> {
     }
 }
 
-/// Sets a key in a file, or removes it, under the file's lock.
-pub fn change_file(state: &State, path: &Path, key: &SettingKey, value: Option<&Value>) -> Result<Changed> {
+/// How often a change is tried again when another process was quicker.
+const TRIES: usize = 50;
+
+/// Sets a key in a file, or removes it, and records it.
+pub fn change_file(
+    state: &State,
+    command: &str,
+    path: &Path,
+    key: &SettingKey,
+    value: Option<&Value>,
+) -> Result<Changed> {
+    for _ in 0..TRIES {
+        let old = value_in_file(state, path, key)?;
+        if old.as_ref() != value {
+            let effect = setting_effect(path, key, old.as_ref(), value);
+            match perform(state, command, &key.to_string(), &[effect]) {
+                Err(Error::ConcurrentChange { .. }) => continue,
+                other => other?,
+            };
+        }
+        return Ok(Changed { key: key.clone(), old, new: value.cloned(), path: path.to_owned() });
+    }
+    Err(Error::ConcurrentChange { path: path.to_owned(), kept: None })
+}
+
+fn change_in_session(
+    state: &State,
+    command: &str,
+    session: &Session,
+    key: &SettingKey,
+    value: Option<&Value>,
+) -> Result<Changed> {
+    let definition = crate::settings::definition(state.app(), key)?;
+    if definition.key == "context" {
+        return Err(Error::InSession {
+            what: "changing the context".into(),
+            instead: "a session keeps the context it was started with; start another session",
+        });
+    }
+    for _ in 0..TRIES {
+        let found = state.sessions()?.entry(session, EntryKind::Setting, &key.to_string())?;
+        let old = found.as_ref().and_then(|entry| definition.kind.of_json(&entry.value));
+        if old.as_ref() != value {
+            let effect = Effect::Entry {
+                session: session.id.to_string(),
+                entry: EntryKind::Setting,
+                key: key.to_string(),
+                before: found.map(|entry| entry.value),
+                after: value.map(|value| serde_json::json!(value)),
+            };
+            match perform(state, command, &key.to_string(), &[effect]) {
+                Err(Error::ConcurrentChange { .. } | Error::RevisionConflict { .. }) => continue,
+                other => other?,
+            };
+        }
+        let path = session.room().dir().to_owned();
+        return Ok(Changed { key: key.clone(), old, new: value.cloned(), path });
+    }
+    Err(Error::ConcurrentChange { path: PathBuf::from(session.label()), kept: None })
+}
+
+/// Puts a new text into a file that still says what was seen, and records it.
+pub fn change_text(state: &State, command: &str, path: &Path, old: Option<&str>, new: &str) -> Result<()> {
+    let effect =
+        Effect::Text { path: path.to_owned(), before: old.map(str::to_owned), after: Some(new.to_owned()) };
+    perform(state, command, &path.display().to_string(), &[effect]).map(drop)
+}
+
+/// The effect of changing a key.
+pub(crate) fn setting_effect(
+    path: &Path,
+    key: &SettingKey,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> Effect {
+    Effect::Setting {
+        path: path.to_owned(),
+        key: key.to_string(),
+        before: old.map(|value| serde_json::json!(value)),
+        after: new.map(|value| serde_json::json!(value)),
+    }
+}
+
+/// The value that a file gives a key now.
+pub fn value_in_file(state: &State, path: &Path, key: &SettingKey) -> Result<Option<Value>> {
+    match Document::load(path)? {
+        Some(document) => value_in(state, &document, key),
+        None => Ok(None),
+    }
+}
+
+fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Option<Value>> {
     let definition = crate::settings::definition(state.app(), key)?;
     if definition.kind == Kind::Secret {
         return Err(Error::SecretRefused {
-            place: path.to_string_lossy().into_owned(),
+            place: document.path().to_string_lossy().into_owned(),
             instead: "a token for one call stands in a file of its own, given with --config",
         });
     }
-    let mut old = None;
-    change_text(state, path, |text| {
-        let document = Document::parse(path, text.to_owned())?;
-        let node = key.segments().iter().try_fold(document.root(), |node, name| node.get(name));
-        old = node.map(|node| definition.read(node, key, &document)).transpose()?;
-        match value {
-            Some(value) if old.as_ref() == Some(value) => Ok(None),
-            Some(value) => edit::set(path, text, key, value).map(Some),
-            None => edit::unset(path, text, key),
-        }
-    })?;
-    Ok(Changed { key: key.clone(), old, new: value.cloned(), path: path.to_owned() })
+    let node = key.segments().iter().try_fold(document.root(), |node, name| node.get(name));
+    node.map(|node| definition.read(node, key, document)).transpose()
 }
 
-/// Changes the text of a settings file under its lock. `None` leaves it alone. In a project, trust that covered
-/// the old text goes over to the new one.
-pub fn change_text(
+/// Brings one key of a file from one value to another, under the file's lock.
+pub(crate) fn replace_setting(
     state: &State,
     path: &Path,
-    change: impl FnOnce(&str) -> Result<Option<String>>,
+    key: &SettingKey,
+    from: Option<&serde_json::Value>,
+    to: Option<&serde_json::Value>,
+) -> Result<()> {
+    let kind = crate::settings::definition(state.app(), key)?.kind;
+    let to = to.and_then(|json| kind.of_json(json));
+    rewrite(state, path, |text| {
+        let document = Document::parse(path, text.unwrap_or_else(|| empty(path)).to_owned())?;
+        let now = value_in(state, &document, key)?;
+        if now.map(|value| serde_json::json!(value)).as_ref() != from {
+            return Err(Error::ConcurrentChange { path: path.to_owned(), kept: None });
+        }
+        let changed = match &to {
+            Some(value) => Some(edit::set(path, document.text(), key, value)?),
+            None => edit::unset(path, document.text(), key)?,
+        };
+        Ok(changed.or_else(|| text.map(str::to_owned)))
+    })
+}
+
+/// Brings a whole file from one text to another, under its lock; no text means no file.
+pub(crate) fn replace_text(state: &State, path: &Path, from: Option<&str>, to: Option<&str>) -> Result<()> {
+    rewrite(state, path, |text| {
+        if text != from {
+            return Err(Error::ConcurrentChange { path: path.to_owned(), kept: None });
+        }
+        Ok(to.map(str::to_owned))
+    })
+}
+
+/// Rewrites a file under its lock. In a project, trust that covered the old text goes over to the new one.
+fn rewrite(
+    state: &State,
+    path: &Path,
+    change: impl FnOnce(Option<&str>) -> Result<Option<String>>,
 ) -> Result<()> {
     let locker = state.locker()?;
     let project = project_of(state, path);
@@ -112,15 +276,25 @@ pub fn change_text(
     }
     let (dir, name) = LockedDir::of_file(&locker, path, dir_mode)?;
     let old = dir.read(&name)?;
-    let empty = || if path.extension().is_some_and(|ending| ending == "json") { "{}" } else { "" };
-    let Some(new) = change(old.as_deref().unwrap_or_else(empty))? else { return Ok(()) };
+    let new = change(old.as_deref())?;
+    if new == old {
+        return Ok(());
+    }
     let covered = project.is_some() && is_covered(state, path, old)?;
-    dir.replace(&name, &new, mode)?;
-    if covered {
-        let row = (trust::key(path), trust::fingerprint(&new));
+    match &new {
+        Some(text) => dir.replace(&name, text, mode)?,
+        None => drop(dir.remove(&name)?),
+    }
+    if let (true, Some(text)) = (covered, &new) {
+        let row = (trust::key(path), trust::fingerprint(text));
         state.store_for_writing()?.trust(&[row], state.now_ms())?;
     }
     Ok(())
+}
+
+/// An empty file of a path's format.
+pub(crate) fn empty(path: &Path) -> &'static str {
+    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) { "{}" } else { "" }
 }
 
 /// The project that a file belongs to, if it is in one's state directory.

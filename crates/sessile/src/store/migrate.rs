@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, Result, TransactionBehavior};
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_pointers_approvals_trust.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_pointers_approvals_trust.sql"),
+    include_str!("migrations/0002_sessions_locks_history.sql"),
+];
 
 /// The version that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;

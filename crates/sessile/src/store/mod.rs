@@ -7,14 +7,27 @@
 //! Not for what people edit: contexts and settings are files.
 
 mod approvals;
+mod backup;
+mod entries;
+mod messages;
 mod migrate;
 mod open;
+mod operations;
 mod pins;
 mod pointers;
+mod recover;
+mod sessions;
+mod tickets;
 mod trusted;
 
 pub use approvals::{ApprovalRow, NewApproval};
+pub use entries::{EntryChange, EntryPlace, EntryRow};
+pub use messages::{Commit, MessageRow};
 pub use migrate::VERSION;
 pub use open::Store;
+pub use operations::{OperationFilter, OperationRow};
 pub use pins::PinRow;
-pub use pointers::{PointerKey, PointerRow, Scope};
+pub use pointers::{PointerKey, PointerKind, PointerRow, PointerState, Scope};
+pub use recover::Recovered;
+pub use sessions::SessionRow;
+pub use tickets::{LeaseEnd, TicketRow};

@@ -78,6 +78,12 @@ impl Store {
         }
         // Making and migrating is done by one process at a time; the others find it done.
         let _alone = LockedDir::lock(locker, dir, 0o700)?;
+        Self::make(path)
+    }
+
+    /// Makes the database, or migrates it. The caller holds the lock of its directory.
+    pub(super) fn make(path: &Path) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         create_private(path)?;
         let mut store = Self::connect(path, flags)?.ready_for_writing()?;
         let found = store.version()?;
@@ -86,6 +92,39 @@ impl Store {
         }
         migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
         Ok(store)
+    }
+
+    /// A new file for a copy, private from its first moment.
+    pub(super) fn at(path: &Path) -> Result<Self> {
+        create_private(path)?;
+        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// A copy, opened to be read. It must be a database of this program's, of a version that it knows.
+    pub(super) fn open_copy(path: &Path) -> Result<Self> {
+        if !path.is_file() {
+            return Err(Error::FileNotFound(path.to_owned()));
+        }
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        match store.version()? {
+            migrate::VERSION => {}
+            found if found > migrate::VERSION => return Err(store.too_new(found)),
+            found => {
+                let detail = format!(
+                    "it has version {found}, and only copies of version {} can be restored",
+                    migrate::VERSION
+                );
+                return Err(Error::Store { path: path.to_owned(), detail });
+            }
+        }
+        match store.integrity_problems()?.into_iter().next() {
+            Some(detail) => Err(Error::StoreCorrupt { path: path.to_owned(), detail }),
+            None => Ok(store),
+        }
+    }
+
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection
     }
 
     /// The file.

@@ -1,12 +1,33 @@
-//! Pointers: which context a scope has selected, and which one before.
+//! Pointers: which context or session a scope has selected, and which one before.
 
 use rusqlite::{OptionalExtension, Row};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::store::Store;
 
-/// What a pointer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a pointer points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PointerKind {
+    /// A context.
+    Context,
+    /// A session.
+    Session,
+}
+
+impl PointerKind {
+    fn as_str(self) -> &'static str {
+        match self {
+            PointerKind::Context => "context",
+            PointerKind::Session => "session",
+        }
+    }
+}
+
+/// Where a pointer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// One terminal.
     Terminal,
@@ -17,7 +38,8 @@ pub enum Scope {
 }
 
 impl Scope {
-    fn as_str(self) -> &'static str {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
         match self {
             Scope::Terminal => "terminal",
             Scope::Directory => "directory",
@@ -37,6 +59,8 @@ impl Scope {
 /// Which pointer: of which scope, where, and for which account.
 #[derive(Clone, Debug)]
 pub struct PointerKey {
+    /// What it points to.
+    pub kind: PointerKind,
     /// The scope.
     pub scope: Scope,
     /// The terminal's key or the directory; nothing for the user.
@@ -44,6 +68,9 @@ pub struct PointerKey {
     /// The account it belongs to.
     pub account: String,
 }
+
+/// What a pointer says: what it points to, and what it pointed to before.
+pub type PointerState = (Option<String>, Option<String>);
 
 /// A pointer as it is stored.
 #[derive(Clone, Debug)]
@@ -56,11 +83,10 @@ pub struct PointerRow {
     pub previous: Option<String>,
 }
 
-const KIND: &str = "context";
-
-fn row(row: &Row<'_>) -> rusqlite::Result<PointerRow> {
+fn row(kind: PointerKind, row: &Row<'_>) -> rusqlite::Result<PointerRow> {
     Ok(PointerRow {
         key: PointerKey {
+            kind,
             scope: Scope::parse(&row.get::<_, String>(0)?),
             place: row.get(1)?,
             account: row.get(2)?,
@@ -79,17 +105,19 @@ impl Store {
                     "SELECT scope, place, account, value, previous FROM pointer
                      WHERE kind = ?1 AND scope = ?2 AND place = ?3 AND account = ?4",
                 )?
-                .query_row((KIND, key.scope.as_str(), &key.place, &key.account), row)
+                .query_row((key.kind.as_str(), key.scope.as_str(), &key.place, &key.account), |found| {
+                    row(key.kind, found)
+                })
                 .optional()
         })
     }
 
-    /// Every pointer.
-    pub fn pointers(&self) -> Result<Vec<PointerRow>> {
+    /// Every pointer to things of a kind.
+    pub fn pointers(&self, kind: PointerKind) -> Result<Vec<PointerRow>> {
         self.read(|connection| {
             connection
                 .prepare("SELECT scope, place, account, value, previous FROM pointer WHERE kind = ?1")?
-                .query_map([KIND], row)?
+                .query_map([kind.as_str()], |found| row(kind, found))?
                 .collect()
         })
     }
@@ -110,8 +138,42 @@ impl Store {
                      ON CONFLICT (kind, scope, place, account) DO UPDATE
                      SET value = excluded.value, previous = excluded.previous, changed_ms = excluded.changed_ms",
                 )?
-                .execute((KIND, key.scope.as_str(), &key.place, &key.account, value, previous, now_ms))
+                .execute((key.kind.as_str(), key.scope.as_str(), &key.place, &key.account, value, previous, now_ms))
                 .map(drop)
+        })
+    }
+
+    /// Sets a pointer, or forgets it, if it says what the caller has seen: what it points to, and what before.
+    pub fn swap_pointer(
+        &mut self,
+        key: &PointerKey,
+        from: Option<&PointerState>,
+        to: Option<&PointerState>,
+        now_ms: i64,
+    ) -> Result<bool> {
+        self.write(|connection| {
+            let place = (key.kind.as_str(), key.scope.as_str(), &key.place, &key.account);
+            let now = connection
+                .prepare_cached(
+                    "SELECT value, previous FROM pointer WHERE kind = ?1 AND scope = ?2 AND place = ?3 AND account = ?4",
+                )?
+                .query_row(place, |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            if now.as_ref() != from {
+                return Ok(false);
+            }
+            connection
+                .prepare_cached("DELETE FROM pointer WHERE kind = ?1 AND scope = ?2 AND place = ?3 AND account = ?4")?
+                .execute(place)?;
+            if let Some((value, previous)) = to {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO pointer (kind, scope, place, account, value, previous, changed_ms)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    )?
+                    .execute((place.0, place.1, place.2, place.3, value, previous, now_ms))?;
+            }
+            Ok(true)
         })
     }
 
@@ -122,22 +184,8 @@ impl Store {
                 "DELETE FROM pointer WHERE kind = ?1 AND scope = ?2 AND place = ?3 AND account = ?4",
             )?;
             keys.iter().try_for_each(|key| {
-                delete.execute((KIND, key.scope.as_str(), &key.place, &key.account)).map(drop)
+                delete.execute((key.kind.as_str(), key.scope.as_str(), &key.place, &key.account)).map(drop)
             })
-        })
-    }
-
-    /// Lets everything that points to one context point to another, after a rename.
-    pub fn repoint(&mut self, from: &str, to: &str) -> Result<()> {
-        self.write(|connection| {
-            connection
-                .execute("UPDATE pointer SET value = ?2 WHERE kind = 'context' AND value = ?1", (from, to))?;
-            connection
-                .execute(
-                    "UPDATE pointer SET previous = ?2 WHERE kind = 'context' AND previous = ?1",
-                    (from, to),
-                )
-                .map(drop)
         })
     }
 }

@@ -29,11 +29,30 @@ impl Store {
         })
     }
 
-    /// Takes the trust in files back; returns how many had it.
-    pub fn distrust(&mut self, paths: &[String]) -> Result<usize> {
+    /// Trusts another content of a file, or none, if the trusted one is what the caller has seen.
+    pub fn swap_trust(
+        &mut self,
+        path: &str,
+        from: Option<&str>,
+        to: Option<&str>,
+        now_ms: i64,
+    ) -> Result<bool> {
         self.write(|connection| {
-            let mut delete = connection.prepare_cached("DELETE FROM trusted WHERE path = ?1")?;
-            paths.iter().map(|path| delete.execute([path])).sum()
+            let now: Option<String> = connection
+                .prepare_cached("SELECT fingerprint FROM trusted WHERE path = ?1")?
+                .query_row([path], |row| row.get(0))
+                .optional()?;
+            if now.as_deref() != from {
+                return Ok(false);
+            }
+            connection.execute("DELETE FROM trusted WHERE path = ?1", [path])?;
+            if let Some(to) = to {
+                connection.execute(
+                    "INSERT INTO trusted (path, fingerprint, trusted_ms) VALUES (?1, ?2, ?3)",
+                    (path, to, now_ms),
+                )?;
+            }
+            Ok(true)
         })
     }
 

@@ -1,9 +1,8 @@
 //! `sessile config edit`.
 
 use serde_json::json;
-use sessile::Error;
 use sessile::settings::Document;
-use sessile::settings::write::{change_text, target};
+use sessile::settings::write::{change_text, file};
 use sessile::text::shown;
 
 use super::ScopeArgs;
@@ -23,21 +22,17 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let (layer, path) = target(&cx.state, args.scope.scope())?;
-    let old = sessile::files::read(&path)?.unwrap_or_default();
+    let (layer, path) = file(&cx.state, args.scope.scope())?;
+    let old = sessile::files::read(&path)?;
+    let shown_text = old.clone().unwrap_or_default();
     let suffix = if path.extension().is_some_and(|ending| ending == "json") { ".json" } else { ".toml" };
-    let edited = Edited::open(&cx.state, &old, suffix, "use `sessile config set KEY VALUE`")?;
+    let edited = Edited::open(&cx.state, &shown_text, suffix, "use `sessile config set KEY VALUE`")?;
     let changed = edited.until(&cx.state, &cx.out, |text| {
         Document::parse(&path, text.to_owned())?;
-        if text == old {
+        if text == shown_text {
             return Ok(false);
         }
-        change_text(&cx.state, &path, |now| {
-            if now != old {
-                return Err(Error::ConcurrentChange { path: path.clone(), kept: None });
-            }
-            Ok(Some(text.to_owned()))
-        })?;
+        change_text(&cx.state, "config edit", &path, old.as_deref(), text)?;
         Ok(true)
     })?;
     cx.changed(json!({ "path": path, "layer": layer, "changed": changed }), || {

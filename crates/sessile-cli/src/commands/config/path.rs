@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sessile::settings::Layer;
-use sessile::settings::write::target;
+use sessile::settings::write::file;
 use sessile::state::ConfigSource;
 use sessile::text::shown;
 
@@ -24,7 +24,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(scope) = args.scope.scope() {
-        let (layer, path) = target(&cx.state, Some(scope))?;
+        let (layer, path) = file(&cx.state, Some(scope))?;
         let json = json!({ "layer": layer, "path": path, "exists": path.exists() });
         return cx.out.result(&json, || format!("{}\n", shown(path.display())));
     }

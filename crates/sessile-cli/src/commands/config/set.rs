@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sessile::settings::SettingKey;
-use sessile::settings::write::{change_file, target};
+use sessile::settings::write::{change, target};
 use sessile::text::shown;
 
 use super::ScopeArgs;
@@ -12,8 +12,8 @@ use crate::help::examples_and_precedence;
 
 /// Set a setting
 ///
-/// Inside a project it is set in the personal file of the project. Anywhere else it must be said where:
-/// --dir for this directory, --global for this user everywhere.
+/// Inside a session it is set for the session. Inside a project it is set in the personal file of the project.
+/// Anywhere else it must be said where: --dir for this directory, --global for this user everywhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile config set lock-timeout 10s --global"
@@ -37,13 +37,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let key: SettingKey = args.key.parse()?;
     let definition = cx.state.settings()?.definition(&key)?;
     let value = definition.parse(&args.value, key.to_string())?;
-    let (layer, path) = target(&cx.state, args.scope.scope())?;
-    let changed = change_file(&cx.state, &path, &key, Some(&value))?;
+    let target = target(&cx.state, args.scope.scope())?;
+    let layer = target.layer();
+    let changed = change(&cx.state, "config set", &target, &key, Some(&value))?;
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": changed.new, "layer": layer, "path": changed.path }),
         || {
             let was = changed.old.as_ref().map_or_else(|| "it was not set".to_owned(), |old| format!("it was {old}"));
-            shown(format!("set {key} to {value} in {} ({was})", changed.path.display())) + "\n"
+            shown(format!("set {key} to {value} in {} ({was})", target.place())) + "\n"
         },
     )
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sessile::Error;
 use sessile::settings::SettingKey;
-use sessile::settings::write::{change_file, target};
+use sessile::settings::write::{change, target};
 use sessile::text::shown;
 
 use super::ScopeArgs;
@@ -28,13 +28,14 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let key: SettingKey = args.key.parse()?;
-    let (layer, path) = target(&cx.state, args.scope.scope())?;
-    let changed = change_file(&cx.state, &path, &key, None)?;
+    let target = target(&cx.state, args.scope.scope())?;
+    let layer = target.layer();
+    let changed = change(&cx.state, "config unset", &target, &key, None)?;
     let Some(old) = &changed.old else {
-        return Err(Error::SettingNotSet(format!("{key} in {}", path.display())).into());
+        return Err(Error::SettingNotSet(format!("{key} in {}", target.place())).into());
     };
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path }),
-        || shown(format!("removed {key} from {} (it was {old})", changed.path.display())) + "\n",
+        || shown(format!("removed {key} from {} (it was {old})", target.place())) + "\n",
     )
 }

@@ -32,7 +32,8 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: ContextName = args.name.parse()?;
     let changes = args.changes.changes()?;
-    let context = cx.state.contexts().create(&name, &changes, args.project, cx.state.args().yes)?;
+    let context =
+        cx.state.contexts().create("context create", &name, &changes, args.project, cx.state.args().yes)?;
     cx.changed(json!({ "name": name, "path": context.path(), "guard": context.guard }), || {
         format!("created context {} in {}\n", quoted(name.as_str()), shown(context.path().display()))
     })

@@ -1,0 +1,129 @@
+//! `sessile history`: what was changed, when and by whom.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use sessile::args::parse_duration;
+use sessile::history::{self, Operation};
+use sessile::settings::Layer;
+use sessile::store::OperationFilter;
+use sessile::text::shown;
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::{Table, Tone};
+
+/// Show what was changed, when and by whom
+///
+/// Every change of state is an operation with what was and what is. With --session only those of that session.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = examples!(
+        "sessile history --since 1h"
+        "sessile history --session deploy"
+        "sessile history show 12"
+    )
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Only what is not older than this
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    since: Option<Duration>,
+
+    /// Show at most this many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+
+    /// Go on after this one, the last id of the page before
+    #[arg(long, value_name = "ID")]
+    cursor: Option<i64>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show one operation whole
+    #[command(after_help = examples!("sessile history show 12"))]
+    Show {
+        /// The operation
+        #[arg(value_name = "ID")]
+        id: i64,
+    },
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(Command::Show { id }) = args.command {
+        return show(id, cx);
+    }
+    let named = cx.state.session()?.filter(|current| current.origin.layer == Layer::Flag);
+    let session = named.map(|current| current.session.id.to_string());
+    let now = cx.state.world().now().as_millisecond();
+    let operations = history::list(
+        &cx.state,
+        &OperationFilter {
+            session: session.as_deref(),
+            terminal: None,
+            since_ms: args.since.map(|since| now - i64::try_from(since.as_millis()).unwrap_or(now)),
+            before: args.cursor,
+            limit: Some(args.limit),
+        },
+    )?;
+    let items: Vec<Value> = operations.iter().map(|operation| json!(operation)).collect();
+    cx.out.list(&items, || {
+        if operations.is_empty() {
+            return "nothing was changed\n".to_owned();
+        }
+        let mut table = Table::new(&["ID", "WHEN", "COMMAND", "SUBJECT", "WHERE", "NOTE"]);
+        for operation in &operations {
+            let place = operation
+                .session
+                .clone()
+                .or_else(|| operation.terminal.clone())
+                .unwrap_or_else(|| "-".into());
+            let tone = operation.undone_by.map(|_| Tone::Faint);
+            let cells = [
+                operation.id.to_string(),
+                operation.at.clone(),
+                operation.command.clone(),
+                operation.subject.clone(),
+                place,
+                note(operation),
+            ];
+            table.row(&cells, tone);
+        }
+        table.render(&cx.out)
+    })
+}
+
+fn note(operation: &Operation) -> String {
+    match (operation.undone_by, operation.undoes) {
+        (Some(by), _) => format!("undone by {by}"),
+        (None, Some(undoes)) => format!("undoes {undoes}"),
+        (None, None) if operation.state != "done" => operation.state.clone(),
+        (None, None) if !operation.undoable => "cannot be undone".to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+fn show(id: i64, cx: &Cx) -> Outcome {
+    let operation = history::find(&cx.state, id)?;
+    let json = json!(operation);
+    cx.out.result(&json, || {
+        let mut text = format!("operation {id}\n");
+        for key in ["at", "user", "session", "terminal", "command", "subject", "state"] {
+            text.push_str(&format!(
+                "  {key:<9} {}\n",
+                json[key].as_str().map_or_else(|| "-".to_owned(), shown)
+            ));
+        }
+        text.push_str(&format!("  {:<9} {}\n", "note", note(&operation)));
+        for effect in json["effects"].as_array().into_iter().flatten() {
+            text.push_str(&format!("  {:<9} {}\n", "effect", shown(effect)));
+        }
+        text
+    })
+}

@@ -1,0 +1,54 @@
+//! Reading what a command is given: a file, or standard input for `-`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sessile::Error;
+
+use crate::cli::Cx;
+
+/// The path and the text of a file that is given as an argument. A terminal is never read from.
+pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String), Error> {
+    if file != Path::new("-") {
+        let path = cx.state.absolute(file);
+        if limit <= sessile::files::LIMIT {
+            let text = sessile::files::read(&path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
+            return Ok((path, text));
+        }
+        let found = path.metadata().map_err(|_| Error::FileNotFound(path.clone()))?;
+        if !found.is_file() {
+            let found = if found.is_dir() { "a directory" } else { "a special file" };
+            return Err(Error::NotAFile { path, found });
+        }
+        let opened =
+            File::open(&path).map_err(|source| Error::Io { action: "read", path: path.clone(), source })?;
+        let text = read_all(opened, &path, limit)?;
+        return Ok((path, text));
+    }
+    if cx.state.world().streams().stdin {
+        let instead = "give a file, or redirect one: < FILE".to_owned();
+        return Err(Error::TerminalRequired { what: "reading standard input".into(), instead });
+    }
+    let path = PathBuf::from("standard input");
+    let text = read_all(std::io::stdin(), &path, limit)?;
+    // JSON begins with a brace, which TOML never does.
+    let is_json = text.trim_start().starts_with('{');
+    Ok((if is_json { PathBuf::from("standard input.json") } else { path }, text))
+}
+
+fn read_all(source: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    source.take(limit + 1).read_to_end(&mut bytes).map_err(|source| Error::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    if bytes.len() as u64 > limit {
+        return Err(Error::FileTooLarge { path: path.to_owned(), size: bytes.len() as u64, limit });
+    }
+    String::from_utf8(bytes).map_err(|error| Error::FileNotUtf8 {
+        path: path.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })
+}

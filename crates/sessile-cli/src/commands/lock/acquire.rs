@@ -1,0 +1,41 @@
+//! `sessile lock acquire`.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::args::parse_duration;
+use sessile::history::record;
+use sessile::lock::LockName;
+
+use super::{holder, locks};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Take a lock for a time and print its fencing token
+///
+/// It waits its turn, as long as --lock-timeout says. The lock ends by itself after its time, or is renewed or given
+/// back with the token.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "token=$(sessile lock acquire deploy --ttl 10m --quiet)"
+    "sessile lock acquire deploy --ttl 10m --lock-timeout 1m --output json"
+))]
+pub struct Args {
+    /// The lock
+    #[arg(value_name = "LOCK")]
+    name: String,
+
+    /// How long it is held
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
+    ttl: Duration,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name: LockName = args.name.parse()?;
+    let mut locks = locks(cx)?;
+    let token = locks.acquire(&name, &holder(cx, "lock acquire")?, args.ttl)?;
+    record(&cx.state, "lock acquire", &format!("{name} token {token}"), "a lock is released, not undone")?;
+    let expires_at = locks.view(&name)?.and_then(|view| view.expires_at);
+    cx.changed(json!({ "name": name, "token": token, "expires_at": expires_at }), || format!("{token}\n"))
+}

@@ -1,0 +1,43 @@
+//! `sessile lock break`.
+
+use serde_json::json;
+use sessile::history::record;
+use sessile::lock::LockName;
+
+use super::locks;
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Take a lock away from its holder
+///
+/// The holder must be named by its token, which `lock list` shows, so that a lock that has changed hands in the
+/// meantime is not broken. The holder is not stopped: what the lock protects must refuse its old token.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile lock break deploy --holder 17"))]
+pub struct Args {
+    /// The lock
+    #[arg(value_name = "LOCK")]
+    name: String,
+
+    /// The token of its holder
+    #[arg(long, value_name = "N")]
+    holder: i64,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name: LockName = args.name.parse()?;
+    let mut locks = locks(cx)?;
+    let view = locks.view(&name)?.ok_or_else(|| sessile::Error::LockNotFound(name.to_string()))?;
+    // The holder's token is the confirmation; on a terminal a person can still think again.
+    if cx.state.world().can_ask() && !cx.state.args().no_input {
+        ask::confirm(&cx.state, &format!("Take lock {name} away from {}?", view.holder.short()))?;
+    }
+    let broken = locks.break_lock(&name, args.holder)?;
+    let subject = format!("{name} token {} of {}", args.holder, broken.holder.short());
+    record(&cx.state, "lock break", &subject, "the holder has lost it")?;
+    cx.changed(json!({ "name": name, "token": args.holder, "holder": broken.holder }), || {
+        format!("lock {name} was taken away from {}\n", broken.holder.short())
+    })
+}

@@ -1,0 +1,30 @@
+//! `sessile lock release`.
+
+use serde_json::json;
+use sessile::history::record;
+use sessile::lock::LockName;
+
+use super::locks;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Give a lock back
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile lock release deploy --token 17"))]
+pub struct Args {
+    /// The lock
+    #[arg(value_name = "LOCK")]
+    name: String,
+
+    /// The token that acquiring it printed
+    #[arg(long, value_name = "N")]
+    token: i64,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name: LockName = args.name.parse()?;
+    locks(cx)?.release(&name, args.token)?;
+    record(&cx.state, "lock release", &format!("{name} token {}", args.token), "another may have it by now")?;
+    cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))
+}

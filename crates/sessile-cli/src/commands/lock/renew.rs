@@ -1,0 +1,44 @@
+//! `sessile lock renew`.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::args::parse_duration;
+use sessile::history::record;
+use sessile::lock::LockName;
+
+use super::locks;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Begin the time of a lock anew
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile lock renew deploy --token 17 --ttl 10m"))]
+pub struct Args {
+    /// The lock
+    #[arg(value_name = "LOCK")]
+    name: String,
+
+    /// The token that acquiring it printed
+    #[arg(long, value_name = "N")]
+    token: i64,
+
+    /// How long it is held from now on
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
+    ttl: Duration,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name: LockName = args.name.parse()?;
+    let view = locks(cx)?.renew(&name, args.token, args.ttl)?;
+    record(
+        &cx.state,
+        "lock renew",
+        &format!("{name} token {}", args.token),
+        "a lock is released, not undone",
+    )?;
+    cx.changed(json!({ "name": name, "token": args.token, "expires_at": view.expires_at }), || {
+        format!("lock {name} is held until {}\n", view.expires_at.as_deref().unwrap_or("it is released"))
+    })
+}

@@ -1,0 +1,59 @@
+//! `sessile lock run`.
+
+use std::ffi::OsString;
+
+use sessile::lock::LockName;
+
+use super::{holder, locks};
+use crate::child::{self, Child};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+
+/// Run a command while holding a lock
+///
+/// The lock is held by the kernel as long as the command lives, also if this program is killed, and is free at once
+/// when it ends. The exit status is the command's own; 125 if the lock could not be had, 126 and 127 if the command
+/// could not be started, 128 and the signal's number if it was ended by one. The command finds the fencing token in
+/// SESSILE_LOCK_TOKEN.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile lock run deploy -- ./deploy.sh"
+    "sessile lock run deploy --lock-timeout 10m -- make release"
+))]
+pub struct Args {
+    /// The lock
+    #[arg(value_name = "LOCK")]
+    name: String,
+
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    hold_and_run(args, cx).map_err(|failure| match failure {
+        Failure::Library(error) => Failure::Own(error),
+        other => other,
+    })
+}
+
+fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
+    let name: LockName = args.name.parse()?;
+    let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
+    let mut locks = locks(cx)?;
+    let held = locks.hold(&name, &holder(cx, "lock run")?)?;
+    cx.out.detail(&format!("lock {name}: token {}", held.token));
+    let mut child = Child::new(&args.command).env("SESSILE_LOCK_TOKEN", held.token.to_string());
+    // Both descriptors stay open in the child: the kernel lets go when the last of them is closed.
+    child = child.inherit(held.descriptor());
+    let ended = match &session {
+        Some(session) => {
+            let entered = session.room().enter(cx.state.world(), &child::own_record(&args.command))?;
+            child.inherit(entered.descriptor()).run()
+        }
+        None => child.run(),
+    };
+    locks.give_back(held)?;
+    ended
+}

@@ -1,0 +1,65 @@
+//! `sessile session clear`.
+
+use serde_json::json;
+use sessile::session::Session;
+use sessile::session::life::Life;
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Forget sessions that have ended
+///
+/// With --all those that live are stopped first: it says which and asks.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session clear" "sessile session clear old-one" "sessile session clear --all"))]
+pub struct Args {
+    /// Only these
+    #[arg(value_name = "SESSION", conflicts_with = "all")]
+    sessions: Vec<String>,
+
+    /// Every session, also those that live
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let mut sessions = cx.state.sessions()?;
+    sessions.gc(usize::MAX)?;
+    let chosen: Vec<Session> = if args.sessions.is_empty() {
+        sessions.list(None, false, usize::MAX)?
+    } else {
+        args.sessions.iter().map(|text| sessions.get(text)).collect::<Result<_, _>>()?
+    };
+    let (ended, live): (Vec<Session>, Vec<Session>) =
+        chosen.into_iter().partition(|session| session.life(cx.state.world()) == Life::Ended);
+    if !args.all {
+        if let Some(one) = live.first().filter(|_| !args.sessions.is_empty()) {
+            let what = format!("session {} lives: stop it first", one.label());
+            return Err(sessile::Error::Usage(what).into());
+        }
+        return forget(cx, &ended, &[]);
+    }
+    if !live.is_empty() {
+        let names: Vec<&str> = live.iter().map(Session::label).collect();
+        ask::confirm(
+            &cx.state,
+            &format!("Stop and forget {} live session(s): {}?", live.len(), names.join(", ")),
+        )?;
+    }
+    for session in &live {
+        cx.state.stop_session("session clear --all", session)?;
+    }
+    forget(cx, &ended, &live)
+}
+
+fn forget(cx: &Cx, ended: &[Session], stopped: &[Session]) -> Outcome {
+    for session in ended.iter().chain(stopped) {
+        cx.state.forget_session(session)?;
+    }
+    let ids = |sessions: &[Session]| sessions.iter().map(|session| session.id.clone()).collect::<Vec<_>>();
+    let count = ended.len() + stopped.len();
+    let json = json!({ "forgotten": ids(ended).into_iter().chain(ids(stopped)).collect::<Vec<_>>(), "stopped": ids(stopped) });
+    cx.changed(json, || format!("forgot {count} session(s)\n"))
+}

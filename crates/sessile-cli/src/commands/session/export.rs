@@ -1,0 +1,49 @@
+//! `sessile session export`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use sessile::files::LockedDir;
+use sessile::text::{quoted, shown};
+
+use super::meant;
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Write a session into a file: settings, state and messages
+///
+/// The file is JSON and is taken in by `session import`, on this machine or another. It holds no credentials.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile session export deploy > deploy.json"
+    "sessile session export deploy --file deploy.json"
+))]
+pub struct Args {
+    /// Its name, its id, or the beginning of its id; the current session if none is given
+    #[arg(value_name = "SESSION")]
+    which: Option<String>,
+
+    /// Write into this file instead of printing
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let session = meant(cx, args.which.as_deref(), "exporting it")?;
+    let exported = json!(cx.state.sessions()?.export(&session)?);
+    let Some(file) = &args.file else {
+        // It is JSON whatever the format of other results.
+        return cx.out.result(&exported, || format!("{exported:#}\n"));
+    };
+    let path = cx.state.absolute(file);
+    if path.exists() {
+        ask::confirm(&cx.state, &format!("Replace {}?", shown(path.display())))?;
+    }
+    let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
+    dir.replace(&name, &format!("{exported:#}\n"), 0o600)?;
+    cx.changed(json!({ "id": session.id, "path": path }), || {
+        format!("exported session {} to {}\n", quoted(session.label()), shown(path.display()))
+    })
+}

@@ -1,0 +1,20 @@
+//! `sessile session gc`.
+
+use serde_json::json;
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// End every session that has expired
+///
+/// Any command that changes something does this for a few of them; this one does it for all. What something runs in
+/// is left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session gc"))]
+pub struct Args {}
+
+pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
+    let ended = cx.state.sessions()?.gc(usize::MAX)?;
+    cx.changed(json!({ "ended": ended }), || format!("{} session(s) had expired\n", ended.len()))
+}

@@ -1,0 +1,41 @@
+//! `sessile session import`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use sessile::session::transfer;
+
+use crate::cli::Cx;
+use crate::commands::input;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Start a session with what an exported one had
+///
+/// The new session has an id of its own, the context of the old one, its settings, state and messages.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile session import deploy.json"
+    "sessile session import - --name copy < deploy.json"
+))]
+pub struct Args {
+    /// The file, or - for standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Another name than the exported session had
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// The largest exported session that is taken in.
+const LIMIT: u64 = 256 * 1024 * 1024;
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name = args.name.as_deref().map(str::parse).transpose()?;
+    let (path, text) = input::read(cx, &args.file, LIMIT)?;
+    let exported = transfer::read(&path, &text)?;
+    let session = cx.state.import_session(&exported, name)?;
+    let json = json!({ "id": session.id, "name": session.name, "from": exported.id });
+    cx.changed_in(Some(&session), json, || format!("{}\n", session.id))
+}

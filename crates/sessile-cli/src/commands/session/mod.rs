@@ -1,0 +1,109 @@
+//! `sessile session`: owned, expiring, isolated stretches of work.
+
+pub mod clear;
+pub mod export;
+pub mod gc;
+pub mod import;
+pub mod list;
+pub mod rename;
+pub mod show;
+pub mod start;
+pub mod state;
+pub mod stop;
+
+use serde_json::{Value, json};
+use sessile::session::Session;
+use sessile::session::life::Life;
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+use crate::lazy::{Lazy, LazyGroup};
+
+/// Start, list and stop sessions: owned stretches of work, each pinned to one context
+///
+/// A session keeps its context for its whole life, belongs to whoever started it, and expires when it lies idle.
+/// Starting one never touches another.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples_and_precedence!(
+    "sessile session start --name deploy --context staging"
+    "SESSILE_SESSION=deploy sessile status"
+    "sessile session stop deploy"
+))]
+pub enum Command {
+    /// Start a session and print its id
+    Start(Lazy<start::Args>),
+    /// List sessions, the newest first
+    List(Lazy<list::Args>),
+    /// Show a session
+    Show(Lazy<show::Args>),
+    /// Stop a session and what runs in it
+    Stop(Lazy<stop::Args>),
+    /// Forget sessions that have ended
+    Clear(Lazy<clear::Args>),
+    /// End every session that has expired
+    Gc(Lazy<gc::Args>),
+    /// Give a session another name
+    Rename(Lazy<rename::Args>),
+    /// Write a session into a file: settings, state and messages
+    Export(Lazy<export::Args>),
+    /// Start a session with what an exported one had
+    Import(Lazy<import::Args>),
+    /// Keep small values in a session, with revisions
+    State(LazyGroup<state::Command>),
+}
+
+impl Command {
+    pub(crate) fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Start(Lazy(args)) => start::run(args, cx),
+            Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Show(Lazy(args)) => show::run(args, cx),
+            Command::Stop(Lazy(args)) => stop::run(args, cx),
+            Command::Clear(Lazy(args)) => clear::run(args, cx),
+            Command::Gc(Lazy(args)) => gc::run(args, cx),
+            Command::Rename(Lazy(args)) => rename::run(args, cx),
+            Command::Export(Lazy(args)) => export::run(args, cx),
+            Command::Import(Lazy(args)) => import::run(args, cx),
+            Command::State(LazyGroup(command)) => command.run(cx),
+        }
+    }
+}
+
+/// A session as JSON, looked at now.
+fn describe(cx: &Cx, session: &Session) -> Value {
+    let look = session.look(cx.state.world());
+    json!({
+        "id": session.id,
+        "name": session.name,
+        "state": look.state,
+        "context": session.context,
+        "owner": session.owner,
+        "labels": session.labels,
+        "started_at": at(session.started.wall_ms),
+        "idle_ms": look.idle_ms,
+        "idle_limit_ms": session.idle_ms,
+        "max_ms": session.max_ms,
+        "expires_at": look.expires_at,
+        "ended_at": session.ended.as_ref().map(|(at_ms, _)| at(*at_ms)),
+        "end_reason": session.ended.as_ref().map(|(_, reason)| reason),
+        "running": look.running,
+        "room": (look.state != Life::Ended).then(|| session.room().dir()),
+    })
+}
+
+fn at(millis: i64) -> String {
+    sessile::context::approval::time(millis)
+}
+
+/// The session a command is about: the one given, else the one this call works in.
+fn meant(cx: &Cx, given: Option<&str>, what: &str) -> Result<Session, crate::error::Failure> {
+    match given {
+        Some(text) => Ok(cx.state.sessions()?.get(text)?),
+        None => {
+            let current = cx.state.session()?;
+            let current = current.ok_or_else(|| sessile::Error::SessionRequired(what.to_owned()))?;
+            Ok((*current.session).clone())
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `sessile session show`.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::duration::short;
+use sessile::session::EntryKind;
+use sessile::text::shown;
+
+use super::{describe, meant};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Show a session
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session show deploy" "sessile session show --output json"))]
+pub struct Args {
+    /// Its name, its id, or the beginning of its id; the current session if none is given
+    #[arg(value_name = "SESSION")]
+    which: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let session = meant(cx, args.which.as_deref(), "showing it")?;
+    let sessions = cx.state.sessions()?;
+    let mut json = describe(cx, &session);
+    let settings = sessions.entries(&session, EntryKind::Setting)?;
+    json["settings"] = settings.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+    json["state_values"] = json!(sessions.entries(&session, EntryKind::State)?.len());
+    cx.out.result(&json, || {
+        let mut text = format!("{}\n", session.id);
+        let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<9} {}\n", shown(value)));
+        let cell = |key: &str| json[key].as_str().unwrap_or("-").to_owned();
+        line("name", &cell("name"));
+        line("state", &cell("state"));
+        line("context", session.context.as_deref().unwrap_or("none, for its whole life"));
+        line("owner", &session.owner.short());
+        line("started", &cell("started_at"));
+        let limit = |key: &str| short(Duration::from_millis(json[key].as_u64().unwrap_or(0)));
+        line("idle", &format!("{} of {}", limit("idle_ms"), limit("idle_limit_ms")));
+        line("expires", &cell("expires_at"));
+        for (key, value) in &session.labels {
+            line("label", &format!("{key}={value}"));
+        }
+        for one in json["running"].as_array().into_iter().flatten() {
+            line(
+                "running",
+                &format!("{} (pid {})", one["program"].as_str().unwrap_or("?"), one["process"]["pid"]),
+            );
+        }
+        for entry in &settings {
+            line("setting", &format!("{} = {}", entry.key, entry.value));
+        }
+        if let Some((_, reason)) = &session.ended {
+            line("ended", &format!("{} ({reason})", cell("ended_at")));
+        }
+        text
+    })
+}

@@ -1,0 +1,81 @@
+//! `sessile session start`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sessile::Error;
+use sessile::args::parse_duration;
+
+use super::describe;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+
+/// Start a session and print its id
+///
+/// It is pinned to the context that is selected now, or to none, for its whole life. On a terminal it also becomes
+/// that terminal's session; a script gets the id and nothing else is changed. With --quiet only the id is printed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "sessile session start --name deploy --context staging"
+    "id=$(sessile session start --quiet)"
+    "sessile session start --agent reviewer --label team=web --idle 30m --max 4h"
+))]
+pub struct Args {
+    /// A name to call it by, unique among your live sessions
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// How long it may lie idle before it expires
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    idle: Option<Duration>,
+
+    /// How long it lives at most
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    max: Option<Duration>,
+
+    /// A label to find it by
+    #[arg(long, value_name = "KEY=VALUE")]
+    label: Vec<String>,
+
+    /// What the agent that works in it calls itself
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Stop this session first; no other is ever stopped by a start
+    #[arg(long, value_name = "SESSION")]
+    replace: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let name = args.name.as_deref().map(str::parse).transpose()?;
+    let mut labels = BTreeMap::new();
+    for pair in &args.label {
+        let (key, value) = pair.split_once('=').ok_or_else(|| Error::InvalidValue {
+            place: "--label".into(),
+            value: pair.clone(),
+            expected: "KEY=VALUE".into(),
+        })?;
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    let time = |given: Option<Duration>, key: &str, usual: u64| -> Result<Duration, Error> {
+        Ok(given.or(cx.state.duration(key)?).unwrap_or(Duration::from_secs(usual)))
+    };
+    let (idle, max) = (time(args.idle, "session.idle", 7200)?, time(args.max, "session.max", 28800)?);
+    if idle.is_zero() || max.is_zero() {
+        return Err(Error::Usage("a session that may live for no time cannot be started".into()).into());
+    }
+    let replaced = args.replace.as_deref().map(|text| cx.state.sessions()?.get(text)).transpose()?;
+    if let Some(replaced) = &replaced {
+        cx.state.stop_session("session start --replace", replaced)?;
+    }
+    let (session, selected) = cx.state.start_session(name, args.agent.clone(), labels, idle, max)?;
+    let mut json = describe(cx, &session);
+    json["replaced"] = serde_json::json!(replaced.map(|replaced| replaced.id));
+    json["selected_for_terminal"] = serde_json::json!(selected);
+    cx.changed_in(Some(&session), json, || format!("{}\n", session.id))?;
+    if selected {
+        cx.out.note("it is this terminal's session now");
+    }
+    Ok(())
+}

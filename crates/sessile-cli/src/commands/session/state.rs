@@ -1,0 +1,139 @@
+//! `sessile session state`: small values with revisions.
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::session::EntryKind;
+use sessile::text::shown;
+
+use crate::cli::Cx;
+use crate::commands::page::Page;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::lazy::Lazy;
+use crate::output::Table;
+
+/// Keep small values in a session, with revisions
+///
+/// A value is JSON and has a revision that only ever grows. With --if-revision a change is made only if nobody else
+/// made one since: read the value, decide, and set it with the revision you read. 0 means that there must be none.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples!(
+    "sessile session state set cursor 42 --session deploy"
+    "sessile session state set cursor 43 --if-revision 1 --session deploy"
+))]
+pub enum Command {
+    /// Print a value
+    Get(Lazy<GetArgs>),
+    /// Set a value
+    Set(Lazy<SetArgs>),
+    /// List the values
+    List(Lazy<ListArgs>),
+    /// Remove a value
+    Unset(Lazy<UnsetArgs>),
+}
+
+/// Print a value
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session state get cursor --session deploy"))]
+pub struct GetArgs {
+    /// The key
+    #[arg(value_name = "STATE-KEY")]
+    key: String,
+}
+
+/// Set a value
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile session state set cursor 42 --session deploy"
+    "sessile session state set plan '{\"step\": 2}' --if-revision 3 --session deploy"
+))]
+pub struct SetArgs {
+    /// The key
+    #[arg(value_name = "STATE-KEY")]
+    key: String,
+
+    /// The value: JSON, or text if it is not
+    #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+    value: String,
+
+    /// Only if the revision is this one; 0 if there must be none
+    #[arg(long, value_name = "N")]
+    if_revision: Option<i64>,
+}
+
+/// List the values
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session state list --session deploy"))]
+pub struct ListArgs {
+    #[command(flatten)]
+    page: Page,
+}
+
+/// Remove a value
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session state unset cursor --session deploy"))]
+pub struct UnsetArgs {
+    /// The key
+    #[arg(value_name = "STATE-KEY")]
+    key: String,
+
+    /// Only if the revision is this one
+    #[arg(long, value_name = "N")]
+    if_revision: Option<i64>,
+}
+
+impl Command {
+    pub(crate) fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Get(Lazy(args)) => get(args, cx),
+            Command::Set(Lazy(args)) => set(args, cx),
+            Command::List(Lazy(args)) => list(args, cx),
+            Command::Unset(Lazy(args)) => unset(args, cx),
+        }
+    }
+}
+
+fn get(args: &GetArgs, cx: &Cx) -> Outcome {
+    let session = cx.state.require_session("its state")?;
+    let entry = cx.state.sessions()?.entry(&session, EntryKind::State, &args.key)?;
+    let entry = entry.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
+    cx.out.result(&entry, || format!("{}\n", plain(&entry.value)))
+}
+
+fn set(args: &SetArgs, cx: &Cx) -> Outcome {
+    let session = cx.state.require_session("its state")?;
+    let value = serde_json::from_str(&args.value).unwrap_or_else(|_| Value::String(args.value.clone()));
+    let changed = cx.state.change_session_state(&session, &args.key, Some(&value), args.if_revision)?;
+    let old = changed.old.map(|old| old.value);
+    cx.changed(json!({ "key": args.key, "old": old, "new": value, "revision": changed.revision }), || {
+        format!("set {} (revision {})\n", shown(&args.key), changed.revision.unwrap_or_default())
+    })
+}
+
+fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
+    let session = cx.state.require_session("its state")?;
+    let changed = cx.state.change_session_state(&session, &args.key, None, args.if_revision)?;
+    let old = changed.old.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
+    cx.changed(json!({ "key": args.key, "old": old.value, "new": null, "revision": null }), || {
+        format!("removed {}\n", shown(&args.key))
+    })
+}
+
+fn list(args: &ListArgs, cx: &Cx) -> Outcome {
+    let session = cx.state.require_session("its state")?;
+    let entries =
+        args.page.of(cx.state.sessions()?.entries(&session, EntryKind::State)?, |entry| entry.key.clone());
+    let items: Vec<Value> = entries.iter().map(|entry| json!(entry)).collect();
+    cx.out.list(&items, || {
+        let mut table = Table::new(&["KEY", "REVISION", "VALUE"]);
+        for entry in &entries {
+            table.row(&[entry.key.clone(), entry.revision.to_string(), plain(&entry.value)], None);
+        }
+        table.render(&cx.out)
+    })
+}
+
+/// A text without its quotes, anything else as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| shown(value), shown)
+}

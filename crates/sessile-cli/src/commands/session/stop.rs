@@ -1,0 +1,57 @@
+//! `sessile session stop`.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::settings::Layer;
+use sessile::text::quoted;
+
+use super::meant;
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Stop a session and what runs in it
+///
+/// What runs in it is asked to end and, after five seconds, made to. The command succeeds only if the session is
+/// stopped. On a terminal it asks first when something runs. A session is stopped by its id or name, or from inside
+/// by its own SESSILE_SESSION, and by nothing else.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile session stop deploy" "sessile session stop 01890a5d"))]
+pub struct Args {
+    /// Its name, its id, or the beginning of its id
+    #[arg(value_name = "SESSION")]
+    which: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.which.is_none()
+        && let Some(current) = cx.state.session()?.filter(|current| current.origin.layer == Layer::Terminal)
+    {
+        let what = format!("stopping this terminal's session: say its id, {}", current.session.id);
+        return Err(Error::SessionRequired(what).into());
+    }
+    let session = meant(cx, args.which.as_deref(), "stopping it")?;
+    let running = session.room().running();
+    if !running.is_empty() && cx.state.world().can_ask() && !cx.state.args().no_input {
+        let names: Vec<String> =
+            running.iter().map(|one| format!("{} (pid {})", one.program, one.process.pid)).collect();
+        ask::confirm(
+            &cx.state,
+            &format!("Stop session {} and {}?", quoted(session.label()), names.join(", ")),
+        )?;
+    }
+    let was_over = session.ended.is_some();
+    let ended = cx.state.stop_session("session stop", &session)?;
+    cx.changed(
+        json!({ "id": session.id, "name": session.name, "ended_processes": ended, "was_over": was_over }),
+        || {
+            let label = quoted(session.label());
+            match (was_over, ended.len()) {
+                (true, _) => format!("session {label} had ended already\n"),
+                (false, 0) => format!("stopped session {label}\n"),
+                (false, count) => format!("stopped session {label} and {count} process(es) in it\n"),
+            }
+        },
+    )
+}

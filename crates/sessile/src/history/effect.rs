@@ -1,0 +1,273 @@
+//! One effect of an operation: a thing, what it was, and what it is now.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::error::{Error, Result};
+use crate::session::EntryKind;
+use crate::settings::{SettingKey, write};
+use crate::state::State;
+use crate::store::{EntryPlace, PointerKey, PointerKind, Scope};
+
+/// What a pointer says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointerValue {
+    /// What it points to; nothing if a settings file says that.
+    pub value: Option<String>,
+    /// What it pointed to before.
+    pub previous: Option<String>,
+}
+
+/// An effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Effect {
+    /// One key in a settings file.
+    Setting {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// What it was.
+        before: Option<Json>,
+        /// What it is.
+        after: Option<Json>,
+    },
+    /// A whole file.
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        before: Option<String>,
+        /// What it says.
+        after: Option<String>,
+    },
+    /// What a scope has selected.
+    Pointer {
+        /// `context` or `session`.
+        target: PointerKind,
+        /// Where it holds.
+        scope: Scope,
+        /// The terminal or directory.
+        place: String,
+        /// The account.
+        account: String,
+        /// What it said.
+        before: Option<PointerValue>,
+        /// What it says.
+        after: Option<PointerValue>,
+    },
+    /// A session's setting or value.
+    Entry {
+        /// The session.
+        session: String,
+        /// `setting` or `state`.
+        entry: EntryKind,
+        /// The key.
+        key: String,
+        /// What it was.
+        before: Option<Json>,
+        /// What it is.
+        after: Option<Json>,
+    },
+    /// A session's name.
+    SessionName {
+        /// The session.
+        session: String,
+        /// What it was.
+        before: Option<String>,
+        /// What it is.
+        after: Option<String>,
+    },
+    /// The content of a project's file that is trusted.
+    Trust {
+        /// The file.
+        path: String,
+        /// The fingerprint that was trusted.
+        before: Option<String>,
+        /// The one that is.
+        after: Option<String>,
+    },
+    /// Something that happened and cannot be taken back this way.
+    Event {
+        /// Why it cannot be undone.
+        reason: String,
+    },
+}
+
+/// One side of an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+impl Side {
+    pub(super) fn other(self) -> Self {
+        match self {
+            Side::Before => Side::After,
+            Side::After => Side::Before,
+        }
+    }
+
+    fn of<T>(self, before: T, after: T) -> T {
+        match self {
+            Side::Before => before,
+            Side::After => after,
+        }
+    }
+}
+
+impl Effect {
+    /// The same with its sides exchanged.
+    pub(super) fn reversed(&self) -> Self {
+        let mut reversed = self.clone();
+        match &mut reversed {
+            Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } => {
+                std::mem::swap(before, after);
+            }
+            Effect::Text { before, after, .. }
+            | Effect::SessionName { before, after, .. }
+            | Effect::Trust { before, after, .. } => std::mem::swap(before, after),
+            Effect::Pointer { before, after, .. } => std::mem::swap(before, after),
+            Effect::Event { .. } => {}
+        }
+        reversed
+    }
+
+    /// What it is about, for people.
+    pub(super) fn subject(&self) -> String {
+        match self {
+            Effect::Setting { path, key, .. } => format!("{key} in {}", path.display()),
+            Effect::Text { path, .. } => path.display().to_string(),
+            Effect::Pointer { place, scope, .. } => format!("the selection of {} {place}", scope.as_str()),
+            Effect::Entry { key, session, .. } => format!("{key} in session {session}"),
+            Effect::SessionName { session, .. } => format!("the name of session {session}"),
+            Effect::Trust { path, .. } => format!("the trust in {path}"),
+            Effect::Event { reason } => reason.clone(),
+        }
+    }
+
+    /// Whether the thing is now as one side says.
+    pub(super) fn is_at(&self, state: &State, side: Side) -> Result<bool> {
+        Ok(match self {
+            Effect::Setting { path, key, before, after } => {
+                let now = write::value_in_file(state, path, &key.parse()?)?;
+                json_of(now.as_ref()) == *side.of(before, after)
+            }
+            Effect::Text { path, before, after } => crate::files::read(path)? == *side.of(before, after),
+            Effect::Pointer { before, after, .. } => {
+                let now = state
+                    .fresh_store()?
+                    .map(|store| store.pointer(&self.pointer_key()))
+                    .transpose()?
+                    .flatten();
+                let now = now.map(|row| PointerValue { value: row.value, previous: row.previous });
+                now == *side.of(before, after)
+            }
+            Effect::Entry { session, entry, key, before, after } => {
+                let user = state.account();
+                let place = EntryPlace { user: &user, session, kind: entry.as_str() };
+                let now = state.fresh_store()?.map(|store| store.entry(place, key)).transpose()?.flatten();
+                let now = now.map(|row| serde_json::from_str::<Json>(&row.value).unwrap_or_default());
+                now == *side.of(before, after)
+            }
+            Effect::SessionName { session, before, after } => {
+                let row = state
+                    .fresh_store()?
+                    .map(|store| store.session(&state.account(), session))
+                    .transpose()?
+                    .flatten();
+                row.is_some_and(|row| row.name == *side.of(before, after))
+            }
+            Effect::Trust { path, before, after } => {
+                let now =
+                    state.fresh_store()?.map(|store| store.trusted_fingerprint(path)).transpose()?.flatten();
+                now == *side.of(before, after)
+            }
+            Effect::Event { .. } => true,
+        })
+    }
+
+    /// Brings the thing to one side, if it is at the other.
+    pub(super) fn bring_to(&self, state: &State, side: Side) -> Result<()> {
+        let changed = || Error::ConcurrentChange { path: PathBuf::from(self.subject()), kept: None };
+        match self {
+            Effect::Setting { path, key, before, after } => {
+                let key: SettingKey = key.parse()?;
+                let (from, to) = (side.other().of(before, after), side.of(before, after));
+                write::replace_setting(state, path, &key, from.as_ref(), to.as_ref())
+            }
+            Effect::Text { path, before, after } => {
+                let (from, to) = (side.other().of(before, after), side.of(before, after));
+                write::replace_text(state, path, from.as_deref(), to.as_deref())
+            }
+            Effect::Pointer { before, after, .. } => {
+                let (from, to) = (side.other().of(before, after), side.of(before, after));
+                let (key, now) = (self.pointer_key(), state.now_ms());
+                let pair = |side: &Option<PointerValue>| side.clone().map(|side| (side.value, side.previous));
+                if state.store_for_writing()?.swap_pointer(
+                    &key,
+                    pair(from).as_ref(),
+                    pair(to).as_ref(),
+                    now,
+                )? {
+                    Ok(())
+                } else {
+                    Err(changed())
+                }
+            }
+            Effect::Entry { session, entry, key, before, after } => {
+                let (from, to) = (side.other().of(before, after), side.of(before, after));
+                let mut sessions = state.sessions()?;
+                let session = sessions.get(session)?;
+                let now = sessions.entry(&session, *entry, key)?;
+                if now.as_ref().map(|now| &now.value) != from.as_ref() {
+                    return Err(changed());
+                }
+                let revision = now.map_or(0, |now| now.revision);
+                sessions.change_entry(&session, *entry, key, to.as_ref(), Some(revision)).map(drop)
+            }
+            Effect::SessionName { session, before, after } => {
+                let mut sessions = state.sessions()?;
+                let session = sessions.get(session)?;
+                if session.name != *side.other().of(before, after) {
+                    return Err(changed());
+                }
+                let name = side.of(before, after).as_deref().map(str::parse).transpose()?;
+                sessions.rename(&session, name.as_ref()).map(drop)
+            }
+            Effect::Trust { path, before, after } => {
+                let (from, to) = (side.other().of(before, after), side.of(before, after));
+                let now = state.now_ms();
+                if state.store_for_writing()?.swap_trust(path, from.as_deref(), to.as_deref(), now)? {
+                    Ok(())
+                } else {
+                    Err(changed())
+                }
+            }
+            Effect::Event { .. } => Ok(()),
+        }
+    }
+
+    fn pointer_key(&self) -> PointerKey {
+        match self {
+            Effect::Pointer { target, scope, place, account, .. } => {
+                PointerKey { kind: *target, scope: *scope, place: place.clone(), account: account.clone() }
+            }
+            _ => PointerKey {
+                kind: PointerKind::Context,
+                scope: Scope::Global,
+                place: String::new(),
+                account: String::new(),
+            },
+        }
+    }
+}
+
+/// A setting's value as the history keeps it.
+pub(crate) fn json_of(value: Option<&crate::settings::Value>) -> Option<Json> {
+    value.map(|value| serde_json::to_value(value).unwrap_or_default())
+}

@@ -1,0 +1,72 @@
+//! Operations as they are shown.
+
+use serde::Serialize;
+
+use crate::context::approval::time;
+use crate::error::{Error, Result};
+use crate::history::Effect;
+use crate::state::State;
+use crate::store::{OperationFilter, OperationRow};
+use crate::terminal::Terminal;
+
+/// One change of state.
+#[derive(Clone, Debug, Serialize)]
+pub struct Operation {
+    /// Its number.
+    pub id: i64,
+    /// When.
+    pub at: String,
+    /// Who.
+    pub user: String,
+    /// In which session.
+    pub session: Option<String>,
+    /// On which terminal.
+    pub terminal: Option<String>,
+    /// By which command.
+    pub command: String,
+    /// What it is about.
+    pub subject: String,
+    /// `done`; `intent` while it is being made; `unknown` if its process died and nothing of it was recorded.
+    pub state: String,
+    /// The operation it undid.
+    pub undoes: Option<i64>,
+    /// The operation that undid it.
+    pub undone_by: Option<i64>,
+    /// Whether it can be undone at all.
+    pub undoable: bool,
+    /// What it changed.
+    pub effects: Vec<Effect>,
+}
+
+impl From<OperationRow> for Operation {
+    fn from(row: OperationRow) -> Self {
+        let effects: Vec<Effect> = serde_json::from_str(&row.effects).unwrap_or_default();
+        Operation {
+            id: row.id,
+            at: time(row.at_ms),
+            user: row.user,
+            session: row.session,
+            terminal: row.terminal.map(|key| Terminal::key_device(&key).to_owned()),
+            command: row.command,
+            subject: row.subject,
+            state: row.state,
+            undoes: row.undoes,
+            undone_by: row.undone_by,
+            undoable: !effects.is_empty()
+                && !effects.iter().any(|effect| matches!(effect, Effect::Event { .. })),
+            effects,
+        }
+    }
+}
+
+/// The operations of this user that a filter lets through, the newest first.
+pub fn list(state: &State, filter: &OperationFilter<'_>) -> Result<Vec<Operation>> {
+    let rows = state.store()?.map(|store| store.operations(&state.account(), filter)).transpose()?;
+    Ok(rows.unwrap_or_default().into_iter().map(Operation::from).collect())
+}
+
+/// One operation of this user.
+pub fn find(state: &State, id: i64) -> Result<Operation> {
+    let row = state.store()?.map(|store| store.operation(&state.account(), id)).transpose()?.flatten();
+    row.map(Operation::from).ok_or_else(|| Error::OperationNotFound(id.to_string()))
+}

@@ -1,0 +1,172 @@
+//! Named locks: `acquire`, `renew`, `release`, `break`, and holding one while a command lives.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::context::approval::time;
+use crate::error::{Error, Result};
+use crate::lock::{Held, LockHolder, Queue};
+use crate::store::{Store, TicketRow};
+
+/// The longest lease.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The name of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct LockName(String);
+
+impl LockName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for LockName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        crate::names::check(name, "lock").map(|()| LockName(name.to_owned()))
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A lock that someone has.
+#[derive(Clone, Debug, Serialize)]
+pub struct LockView {
+    /// Its name.
+    pub name: String,
+    /// The fencing token; it also names the holder to `break`.
+    pub token: i64,
+    /// Who has it.
+    pub holder: LockHolder,
+    /// Since when.
+    pub since: String,
+    /// Until when, for a lease.
+    pub expires_at: Option<String>,
+    /// How many wait for it.
+    pub waiting: usize,
+}
+
+/// The named locks of a state directory.
+pub struct Locks {
+    store: Store,
+    queue: Queue,
+}
+
+const PREFIX: &str = "lock:";
+
+impl Locks {
+    /// Locks in a store.
+    pub fn new(store: Store, queue: Queue) -> Self {
+        Locks { store, queue }
+    }
+
+    /// Waits for a lock and holds it while this process has the result.
+    pub fn hold(&mut self, name: &LockName, holder: &LockHolder) -> Result<Held> {
+        self.queue.wait(&mut self.store, &resource(name), holder)
+    }
+
+    /// Gives a held lock back.
+    pub fn give_back(&mut self, held: Held) -> Result<bool> {
+        self.queue.give_back(&mut self.store, held)
+    }
+
+    /// Waits for a lock and takes it for a time; returns the fencing token.
+    pub fn acquire(&mut self, name: &LockName, holder: &LockHolder, time: Duration) -> Result<i64> {
+        check_time(time)?;
+        let held = self.hold(name, holder)?;
+        self.queue.lease(&mut self.store, held, time)
+    }
+
+    /// Begins the time of a lease anew.
+    pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockView> {
+        check_time(time)?;
+        self.owned(name, token)?;
+        let end = self.queue.lease_end(time);
+        if !self.store.hold_ticket(token, 0, Some(&end))? {
+            return Err(Error::LockLost(token));
+        }
+        self.view(name)?.ok_or(Error::LockLost(token))
+    }
+
+    /// Gives a lease back.
+    pub fn release(&mut self, name: &LockName, token: i64) -> Result<()> {
+        self.owned(name, token)?;
+        if self.store.drop_ticket(token)? { Ok(()) } else { Err(Error::LockLost(token)) }
+    }
+
+    /// Takes a lock away from its holder, who must be named by the token, so that nobody breaks a lock that has
+    /// changed hands in the meantime.
+    pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockView> {
+        let view = self.view(name)?.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
+        if view.token != token {
+            return Err(Error::LockLost(token));
+        }
+        self.store.drop_ticket(token)?;
+        Ok(view)
+    }
+
+    /// The locks that someone has, in the order of their names.
+    pub fn list(&self) -> Result<Vec<LockView>> {
+        let mut views: Vec<LockView> = Vec::new();
+        for ticket in self.store.tickets(PREFIX)?.into_iter().filter(|ticket| self.queue.is_alive(ticket)) {
+            let name = ticket.resource.trim_start_matches(PREFIX).to_owned();
+            match views.last_mut() {
+                Some(view) if view.name == name => view.waiting += 1,
+                _ => views.push(view_of(&ticket, name)),
+            }
+        }
+        Ok(views)
+    }
+
+    /// One lock, if someone has it.
+    pub fn view(&self, name: &LockName) -> Result<Option<LockView>> {
+        Ok(self.list()?.into_iter().find(|view| view.name == name.as_str()))
+    }
+
+    fn owned(&self, name: &LockName, token: i64) -> Result<()> {
+        match self.view(name)? {
+            Some(view) if view.token == token && view.expires_at.is_some() => Ok(()),
+            Some(view) if view.token == token => {
+                Err(Error::Usage("the lock is held by a running command, not by a lease".into()))
+            }
+            _ => Err(Error::LockLost(token)),
+        }
+    }
+}
+
+fn resource(name: &LockName) -> String {
+    format!("{PREFIX}{name}")
+}
+
+fn check_time(time: Duration) -> Result<()> {
+    if time.is_zero() || time > LONGEST {
+        return Err(Error::InvalidValue {
+            place: "--ttl".into(),
+            value: crate::duration::short(time),
+            expected: "more than nothing and at most 7 days".into(),
+        });
+    }
+    Ok(())
+}
+
+fn view_of(ticket: &TicketRow, name: String) -> LockView {
+    LockView {
+        name,
+        token: ticket.token,
+        holder: LockHolder::of_json(&ticket.holder),
+        since: time(ticket.held_ms.unwrap_or(ticket.asked_ms)),
+        expires_at: ticket.expires_ms.map(time),
+        waiting: 0,
+    }
+}

@@ -1,0 +1,15 @@
+//! Locks for people and agents: named mutual exclusion with a holder, an expiry and a fencing token.
+//!
+//! A lock is a queue of tickets in the store, first come first served; a ticket's number is the fencing token and
+//! only ever grows. A ticket is backed by the kernel while its process lives: it holds the lock on a file of the
+//! ticket's own, and whoever comes next waits for that. Or it is a lease, backed by an expiry.
+//!
+//! Not for protecting files (see [`crate::files`]).
+
+mod holder;
+mod locks;
+mod queue;
+
+pub use holder::LockHolder;
+pub use locks::{LockName, LockView, Locks};
+pub use queue::{Held, Queue};

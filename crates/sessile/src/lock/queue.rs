@@ -1,0 +1,196 @@
+//! The queue behind locks and turns.
+//!
+//! Drawing a ticket makes a file with its number and locks it before the ticket can be seen. Who comes next waits
+//! for the lock of the ticket just before its own, in the kernel and without polling. When that comes free, its
+//! owner is done or dead, and the ticket goes; the look is then at the one before that, until there is none.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::files::{Locker, create_dir};
+use crate::lock::LockHolder;
+use crate::session::life::Moment;
+use crate::store::{LeaseEnd, Store, TicketRow};
+use crate::world::World;
+
+/// How often the end of a lease is looked for: nobody is told when one is given back.
+const LEASE_POLL: Duration = Duration::from_millis(20);
+
+/// The queues below a state directory.
+#[derive(Clone)]
+pub struct Queue {
+    dir: PathBuf,
+    world: World,
+    locker: Locker,
+}
+
+/// A ticket whose turn has come. Dropping it without giving it back is like dying: the next one finds out.
+#[derive(Debug)]
+pub struct Held {
+    /// The fencing token.
+    pub token: i64,
+    lock: File,
+}
+
+impl Queue {
+    /// The queues of a state directory.
+    pub fn new(state_dir: &Path, world: World, locker: Locker) -> Self {
+        Queue { dir: state_dir.join("tickets"), world, locker }
+    }
+
+    /// Waits for a resource, as long as the locker says.
+    pub fn wait(&self, store: &mut Store, resource: &str, holder: &LockHolder) -> Result<Held> {
+        create_dir(&self.dir, 0o700)?;
+        let text = serde_json::to_string(holder).unwrap_or_default();
+        let now = self.world.now().as_millisecond();
+        let (token, lock) = store.draw_ticket(resource, &text, now, |token| self.make_file(token))?;
+        let held = Held { token, lock };
+        match self.wait_in_line(store, resource, token) {
+            Ok(()) => Ok(held),
+            Err(error) => {
+                self.give_back(store, held)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a ticket back; returns false if it had been taken away.
+    pub fn give_back(&self, store: &mut Store, held: Held) -> Result<bool> {
+        let dropped = store.drop_ticket(held.token)?;
+        self.forget_file(held.token);
+        drop(held);
+        Ok(dropped)
+    }
+
+    /// Takes away what is left of a ticket whose row is gone, and lets the next one in.
+    pub fn forget(&self, held: &Held) {
+        self.forget_file(held.token);
+    }
+
+    /// Turns a held ticket into a lease, which outlives this process.
+    pub fn lease(&self, store: &mut Store, held: Held, time: Duration) -> Result<i64> {
+        let token = held.token;
+        let kept =
+            store.hold_ticket(token, self.world.now().as_millisecond(), Some(&self.lease_end(time)))?;
+        self.forget_file(token);
+        drop(held);
+        if kept { Ok(token) } else { Err(Error::LockLost(token)) }
+    }
+
+    /// The end of a lease that begins now.
+    pub fn lease_end(&self, time: Duration) -> LeaseEnd {
+        let now = Moment::now(&self.world);
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        LeaseEnd {
+            expires_ms: now.wall_ms.saturating_add(millis),
+            boot: now.boot,
+            expires_boot_ms: now.boot_ms.saturating_add(millis),
+        }
+    }
+
+    /// Whether a ticket still stands for someone: a lease that has not ended, or a process that lives.
+    pub fn is_alive(&self, ticket: &TicketRow) -> bool {
+        match ticket.expires_ms {
+            Some(_) => lease_holds(ticket, &Moment::now(&self.world)),
+            None => match File::open(self.file(ticket.token)) {
+                Ok(file) => Locker::new(Duration::ZERO).lock(file, &self.dir).is_err(),
+                Err(_) => false,
+            },
+        }
+    }
+
+    fn wait_in_line(&self, store: &mut Store, resource: &str, token: i64) -> Result<()> {
+        let begun = Instant::now();
+        while let Some(before) = store.ticket_before(resource, token)? {
+            let remaining = self.locker.timeout().saturating_sub(begun.elapsed());
+            if before.expires_ms.is_some() {
+                if lease_holds(&before, &Moment::now(&self.world)) {
+                    if remaining.is_zero() {
+                        return Err(self.held_by(store, resource, begun.elapsed()));
+                    }
+                    std::thread::sleep(LEASE_POLL.min(remaining));
+                    continue;
+                }
+            } else {
+                if let Ok(file) = File::open(self.file(before.token)) {
+                    let wait = self.locker.clone().with_timeout(remaining);
+                    if let Err(error) = wait.lock(file, Path::new(resource)) {
+                        return Err(match error {
+                            Error::LockHeld { .. } => self.held_by(store, resource, begun.elapsed()),
+                            other => other,
+                        });
+                    }
+                }
+                // It may have become a lease while it was waited for.
+                if self.is_lease(store, resource, token, before.token)? {
+                    continue;
+                }
+            }
+            store.drop_ticket(before.token)?;
+            self.forget_file(before.token);
+        }
+        let now = self.world.now().as_millisecond();
+        if store.hold_ticket(token, now, None)? { Ok(()) } else { Err(Error::LockLost(token)) }
+    }
+
+    fn is_lease(&self, store: &Store, resource: &str, token: i64, before: i64) -> Result<bool> {
+        let now = store.ticket_before(resource, token)?;
+        Ok(now.is_some_and(|ticket| ticket.token == before && ticket.expires_ms.is_some()))
+    }
+
+    fn held_by(&self, store: &Store, resource: &str, waited: Duration) -> Error {
+        let first = store
+            .tickets(resource)
+            .unwrap_or_default()
+            .into_iter()
+            .find(|ticket| ticket.resource == resource);
+        let holder = first.map(|ticket| {
+            format!("{} (token {})", LockHolder::of_json(&ticket.holder).short(), ticket.token)
+        });
+        Error::NamedLockHeld {
+            name: resource.rsplit(':').next().unwrap_or(resource).to_owned(),
+            holder,
+            waited,
+        }
+    }
+
+    fn make_file(&self, token: i64) -> Result<File> {
+        let path = self.file(token);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| Error::io("write", &path, error))?;
+        Locker::new(Duration::ZERO).lock(file, &path)
+    }
+
+    fn file(&self, token: i64) -> PathBuf {
+        self.dir.join(token.to_string())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a ticket's file is worth nothing once its row is gone")]
+    fn forget_file(&self, token: i64) {
+        let _ = std::fs::remove_file(self.file(token));
+    }
+}
+
+impl Held {
+    /// The descriptor whose lock backs the ticket. As long as any process has it open, the ticket holds.
+    pub fn descriptor(&self) -> &File {
+        &self.lock
+    }
+}
+
+fn lease_holds(ticket: &TicketRow, now: &Moment) -> bool {
+    let same_boot = ticket.boot.as_deref() == Some(now.boot.as_str()) && !now.boot.is_empty();
+    match (ticket.expires_ms, ticket.expires_boot_ms) {
+        (_, Some(end)) if same_boot => now.boot_ms < end,
+        (Some(end), _) => now.wall_ms < end,
+        _ => false,
+    }
+}

@@ -1,0 +1,202 @@
+//! The session a call works in: named by a flag, by the variable, or selected for the terminal.
+
+use std::rc::Rc;
+
+use crate::error::{Error, Result};
+use crate::history::{Effect, perform, record};
+use crate::names::ContextName;
+use crate::session::entries::Changed;
+use crate::session::transfer::Exported;
+use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
+use crate::settings::{Layer, Origin, SettingKey, Value};
+use crate::state::State;
+use crate::store::{EntryPlace, PointerKey, PointerKind, Scope};
+use crate::text::quoted;
+
+/// The session of a call, and what named it.
+#[derive(Clone, Debug)]
+pub struct Current {
+    /// The session.
+    pub session: Rc<Session>,
+    /// What named it.
+    pub origin: Origin,
+    /// What it sets.
+    pub settings: Vec<(SettingKey, Value)>,
+}
+
+/// Finds the session that a call works in. One that was named and cannot be used is an error; one that was only
+/// selected for the terminal clears itself, with a notice.
+pub(crate) fn find(state: &State) -> Result<Option<Current>> {
+    let named = state.args().session.as_deref().map(|text| (text.to_owned(), state.session_origin()));
+    let (text, origin, pointer) = match named {
+        Some((text, origin)) => (text, origin, None),
+        None => match terminal_session(state)? {
+            Some((text, key)) => {
+                let device = crate::terminal::Terminal::key_device(&key.place).to_owned();
+                (text, Origin::named(Layer::Terminal, device), Some(key))
+            }
+            None => return Ok(None),
+        },
+    };
+    let store = state.store()?.ok_or_else(|| Error::SessionNotFound(crate::text::shortened(&text, 80)));
+    let user = state.account();
+    let mut rows = store?.sessions_named(&user, &text)?;
+    let row = match rows.len() {
+        0 => return Err(Error::SessionNotFound(crate::text::shortened(&text, 80))),
+        1 => rows.remove(0),
+        _ => return Err(Error::AmbiguousSession(text)),
+    };
+    let session = Session::of_row(row, state.dirs().state()?)?;
+    if let Some(key) = pointer
+        && session.life(state.world()) != Life::Live
+    {
+        let label = quoted(session.label());
+        let what = if session.ended.is_some() { "was ended" } else { "has expired" };
+        state.warn(format!("session {label} of this terminal {what}; this terminal has none now"), None);
+        state.store_for_writing_unlocked()?.remove_pointers(&[key])?;
+        return Ok(None);
+    }
+    let place = EntryPlace { user: &user, session: session.id.as_str(), kind: EntryKind::Setting.as_str() };
+    let mut settings = Vec::new();
+    for entry in state.store()?.map(|store| store.entries(place)).transpose()?.unwrap_or_default() {
+        let Ok(key) = entry.key.parse::<SettingKey>() else { continue };
+        let Some(definition) = state.app().setting(key.segments()) else { continue };
+        let json: serde_json::Value = serde_json::from_str(&entry.value).unwrap_or_default();
+        settings.extend(definition.kind.of_json(&json).map(|value| (key, value)));
+    }
+    Ok(Some(Current { session: Rc::new(session), origin, settings }))
+}
+
+fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
+    let Some(key) = terminal_key(state) else { return Ok(None) };
+    let Some(store) = state.store()? else { return Ok(None) };
+    Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
+}
+
+fn terminal_key(state: &State) -> Option<PointerKey> {
+    let terminal = state.world().terminal()?;
+    Some(PointerKey {
+        kind: PointerKind::Session,
+        scope: Scope::Terminal,
+        place: terminal.key(),
+        account: state.account(),
+    })
+}
+
+/// Makes a session this terminal's, if there is a terminal and the call is not inside a session already.
+pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<bool> {
+    if state.inside_session().is_some() {
+        return Ok(false);
+    }
+    let Some(key) = terminal_key(state) else { return Ok(false) };
+    let previous = state.store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
+    let previous = previous.and_then(|pointer| pointer.value);
+    let mut store = state.store_for_writing()?;
+    store.set_pointer(&key, Some(session.id.as_str()), previous.as_deref(), state.now_ms())?;
+    Ok(true)
+}
+
+impl State {
+    /// The user's sessions.
+    pub fn sessions(&self) -> Result<Sessions> {
+        if *self.source() == crate::state::ConfigSource::Nothing {
+            return Err(Error::Usage("with --no-config nothing is kept, so there are no sessions".into()));
+        }
+        Sessions::open(self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?)
+    }
+
+    /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.
+    pub fn require_session(&self, what: &str) -> Result<Rc<Session>> {
+        let current = self.session()?.ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
+        (*current.session).clone().require_live(self.world())?;
+        Ok(Rc::clone(&current.session))
+    }
+
+    /// Starts a session in the selected context, whose guard must be satisfied. On a terminal it becomes that
+    /// terminal's; nothing else is changed.
+    pub fn start_session(
+        &self,
+        name: Option<SessionName>,
+        agent: Option<String>,
+        labels: std::collections::BTreeMap<String, String>,
+        idle: std::time::Duration,
+        max: std::time::Duration,
+    ) -> Result<(Session, bool)> {
+        let context: Option<ContextName> = match self.selected()? {
+            Some(_) => Some(self.contexts().require()?.name.clone()),
+            None => None,
+        };
+        let owner = Owner::of(self.world(), agent);
+        let session = self.sessions()?.start(NewSession { name, context, owner, labels, idle, max })?;
+        record(self, "session start", session.label(), "a session that was started can be stopped")?;
+        let selected = select_for_terminal(self, &session)?;
+        Ok((session, selected))
+    }
+
+    /// Stops a session and records it; returns the processes that were ended.
+    pub fn stop_session(&self, command: &str, session: &Session) -> Result<Vec<i32>> {
+        let ended = self.sessions()?.stop(session, "stopped")?;
+        record(self, command, session.label(), "what was stopped does not run on")?;
+        Ok(ended)
+    }
+
+    /// Forgets a session that has ended, and records it.
+    pub fn forget_session(&self, session: &Session) -> Result<bool> {
+        let forgotten = self.sessions()?.forget(session)?;
+        if forgotten {
+            record(self, "session clear", session.label(), "what was forgotten is gone")?;
+        }
+        Ok(forgotten)
+    }
+
+    /// Starts a session with what an exported one had, and records it. Its context must be usable here.
+    pub fn import_session(&self, exported: &Exported, name: Option<SessionName>) -> Result<Session> {
+        if let Some(context) = &exported.context {
+            let origin = Origin::named(Layer::Flag, "session import");
+            let context = self.contexts().get(&context.parse()?)?;
+            context.require_trust(self)?;
+            context.check_guard(self, &origin)?;
+        }
+        let session = self.sessions()?.import(exported, name, self.world())?;
+        record(self, "session import", session.label(), "a session that was started can be stopped")?;
+        Ok(session)
+    }
+
+    /// Gives a session another name, and records it.
+    pub fn rename_session(&self, session: &Session, name: &SessionName) -> Result<()> {
+        let effect = Effect::SessionName {
+            session: session.id.to_string(),
+            before: session.name.clone(),
+            after: Some(name.to_string()),
+        };
+        perform(self, "session rename", name.as_str(), &[effect]).map(drop)
+    }
+
+    /// Sets or removes a value of a session's state, and records it. With `expected` only if its revision is that.
+    pub fn change_session_state(
+        &self,
+        session: &Session,
+        key: &str,
+        value: Option<&serde_json::Value>,
+        expected: Option<i64>,
+    ) -> Result<Changed> {
+        let command = if value.is_some() { "session state set" } else { "session state unset" };
+        let after = value.cloned();
+        self.sessions()?.change_entry_recorded(session, EntryKind::State, key, value, expected, |old| {
+            let before = old.map(|old| serde_json::from_str(&old.value).unwrap_or_default());
+            let session = session.id.to_string();
+            let effect =
+                Effect::Entry { session, entry: EntryKind::State, key: key.to_owned(), before, after };
+            Some(crate::history::row(self, command, key, &[effect], "done", None))
+        })
+    }
+
+    /// What every writing call does beside its own work: ends what has expired, a few at a time.
+    pub fn tidy(&self) -> Result<()> {
+        const A_FEW: usize = 8;
+        if *self.source() != crate::state::ConfigSource::Nothing {
+            self.sessions()?.gc(A_FEW)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! A session's small values: JSON with a revision, changed by compare-and-set; and its settings, kept the same way.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::session::{Session, Sessions};
+use crate::store::{EntryChange, EntryPlace, EntryRow, OperationRow};
+
+/// The largest value.
+pub const LARGEST: usize = 64 * 1024;
+/// The longest key.
+const LONGEST_KEY: usize = 256;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A setting that holds in the session.
+    Setting,
+    /// A value that the session's programs keep.
+    State,
+}
+
+impl EntryKind {
+    /// Its word in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EntryKind::Setting => "setting",
+            EntryKind::State => "state",
+        }
+    }
+}
+
+/// A value with its revision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: Value,
+    /// How often it was changed; it never goes back.
+    pub revision: i64,
+}
+
+impl From<EntryRow> for Entry {
+    fn from(row: EntryRow) -> Self {
+        Entry {
+            key: row.key,
+            value: serde_json::from_str(&row.value).unwrap_or_default(),
+            revision: row.revision,
+        }
+    }
+}
+
+/// A change that was made.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// What stood there before.
+    pub old: Option<Entry>,
+    /// The new revision; none after a removal.
+    pub revision: Option<i64>,
+}
+
+impl Sessions {
+    /// An entry.
+    pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<Entry>> {
+        Ok(self.store.entry(self.place(session, kind), key)?.map(Entry::from))
+    }
+
+    /// All entries of a kind, in the order of their keys.
+    pub fn entries(&self, session: &Session, kind: EntryKind) -> Result<Vec<Entry>> {
+        Ok(self.store.entries(self.place(session, kind))?.into_iter().map(Entry::from).collect())
+    }
+
+    /// Sets an entry, or removes it with `None`. With `expected` only if its revision is that one; 0 stands for an
+    /// entry that is not there.
+    pub fn change_entry(
+        &mut self,
+        session: &Session,
+        kind: EntryKind,
+        key: &str,
+        value: Option<&Value>,
+        expected: Option<i64>,
+    ) -> Result<Changed> {
+        self.change_entry_recorded(session, kind, key, value, expected, |_| None)
+    }
+
+    /// The same, with what `record` makes of the old entry in the history.
+    pub(crate) fn change_entry_recorded(
+        &mut self,
+        session: &Session,
+        kind: EntryKind,
+        key: &str,
+        value: Option<&Value>,
+        expected: Option<i64>,
+        record: impl FnOnce(Option<&EntryRow>) -> Option<OperationRow>,
+    ) -> Result<Changed> {
+        if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
+            return Err(Error::InvalidName {
+                what: "key",
+                name: crate::text::shortened(key, 80),
+                reason: "a key has 1 to 256 bytes and no control characters",
+            });
+        }
+        let text = value.map(Value::to_string);
+        if let Some(size) = text.as_ref().map(String::len).filter(|size| *size > LARGEST) {
+            return Err(Error::InvalidValue {
+                place: key.to_owned(),
+                value: format!("a value of {size} bytes"),
+                expected: format!("a value of at most {LARGEST} bytes"),
+            });
+        }
+        let now = self.now_ms();
+        let place = EntryPlace { user: &self.user, session: session.id.as_str(), kind: kind.as_str() };
+        match self.store.change_entry(place, key, text.as_deref(), expected, now, record)? {
+            EntryChange::Made { old, revision } => {
+                session.room().touch(&self.world)?;
+                Ok(Changed { old: old.map(Entry::from), revision })
+            }
+            EntryChange::Conflict(found) => Err(Error::RevisionConflict {
+                key: key.to_owned(),
+                expected: expected.unwrap_or_default(),
+                found,
+            }),
+            EntryChange::NoSession => Err(Error::SessionExpired {
+                session: session.label().to_owned(),
+                ended: true,
+                name: session.name.clone(),
+                context: session.context.clone(),
+            }),
+        }
+    }
+
+    fn place<'a>(&'a self, session: &'a Session, kind: EntryKind) -> EntryPlace<'a> {
+        EntryPlace { user: &self.user, session: session.id.as_str(), kind: kind.as_str() }
+    }
+}

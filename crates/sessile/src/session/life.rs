@@ -1,0 +1,130 @@
+//! Whether a session lives: not ended, not older than its longest life, and busy or used lately.
+//!
+//! Within one start of the machine its own clock counts, which neither jumps nor is set back and which goes on
+//! during suspension; across starts the wall clock has to do.
+
+use serde::Serialize;
+
+use crate::world::World;
+
+/// Where a session stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Life {
+    /// It can be used.
+    Live,
+    /// It lay idle too long or is too old.
+    Expired,
+    /// It was stopped.
+    Ended,
+}
+
+impl Life {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Life::Live => "live",
+            Life::Expired => "expired",
+            Life::Ended => "ended",
+        }
+    }
+}
+
+/// A point in time on both clocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The wall clock.
+    pub wall_ms: i64,
+    /// Which start of the machine.
+    pub boot: String,
+    /// The time since then.
+    pub boot_ms: i64,
+}
+
+impl Moment {
+    /// Now.
+    pub fn now(world: &World) -> Self {
+        Moment {
+            wall_ms: world.now().as_millisecond(),
+            boot: crate::process::boot_id(),
+            boot_ms: i64::try_from(world.since_boot().as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// How long ago another moment was. One that lies in the future, by a clock that was set back between two
+    /// starts of the machine, was long ago: a session from then is not kept for ever.
+    pub fn since(&self, earlier: &Moment) -> i64 {
+        const SKEW_MS: i64 = 60_000;
+        if !self.boot.is_empty() && self.boot == earlier.boot {
+            return (self.boot_ms - earlier.boot_ms).max(0);
+        }
+        match self.wall_ms - earlier.wall_ms {
+            past if past >= 0 => past,
+            near if near > -SKEW_MS => 0,
+            _ => i64::MAX,
+        }
+    }
+}
+
+/// The moments that decide.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// When it was started.
+    pub started: Moment,
+    /// When it was last used.
+    pub used: Moment,
+    /// How long it may lie idle.
+    pub idle_ms: i64,
+    /// How long it may live.
+    pub max_ms: i64,
+}
+
+impl Times {
+    /// Where it stands; `busy` says that something runs in it, and then it does not lie idle.
+    pub fn life(&self, now: &Moment, busy: bool) -> Life {
+        let too_old = now.since(&self.started) >= self.max_ms;
+        let too_idle = !busy && now.since(&self.used) >= self.idle_ms;
+        // What runs is never cut off by a clock; it ends when the session is stopped or left.
+        if !busy && (too_old || too_idle) { Life::Expired } else { Life::Live }
+    }
+
+    /// The wall clock's time at which it expires if nobody uses it again.
+    pub fn expires_ms(&self, now: &Moment) -> i64 {
+        let by_age = self.max_ms.saturating_sub(now.since(&self.started));
+        let by_idleness = self.idle_ms.saturating_sub(now.since(&self.used));
+        now.wall_ms.saturating_add(by_age.min(by_idleness))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(wall_ms: i64, boot: &str, boot_ms: i64) -> Moment {
+        Moment { wall_ms, boot: boot.into(), boot_ms }
+    }
+
+    fn times() -> Times {
+        Times {
+            started: at(1_000_000, "b", 10_000),
+            used: at(1_000_000, "b", 10_000),
+            idle_ms: 5_000,
+            max_ms: 50_000,
+        }
+    }
+
+    #[test]
+    fn a_clock_jump_expires_nothing_and_keeps_nothing() {
+        assert_eq!(times().life(&at(900_000_000, "b", 11_000), false), Life::Live, "jumped ahead");
+        assert_eq!(times().life(&at(0, "b", 16_000), false), Life::Expired, "set back, but time went by");
+        assert_eq!(times().life(&at(0, "c", 0), false), Life::Expired, "from the future after a restart");
+        assert_eq!(times().life(&at(1_002_000, "c", 100), false), Life::Live, "a quick restart");
+    }
+
+    #[test]
+    fn a_busy_session_does_not_expire() {
+        assert_eq!(times().life(&at(0, "b", 900_000), true), Life::Live);
+        assert_eq!(times().life(&at(0, "b", 900_000), false), Life::Expired);
+        assert_eq!(times().life(&at(0, "b", 14_999), false), Life::Live);
+    }
+}

@@ -1,0 +1,29 @@
+//! Sessions: owned, expiring, isolated stretches of work, each pinned to one context for its whole life.
+//!
+//! [`Sessions`] is one user's view of them: every query carries the user, so that another user's session does not
+//! exist. [`Room`] is a session's private directory and the kernel lock that says whether something runs in it;
+//! [`life`] decides what has expired; [`Turn`] is an exclusive step on a session's messages; [`entries`] keeps small
+//! values with revisions.
+//!
+//! Not for: running commands in a session.
+
+pub mod current;
+pub mod entries;
+mod id;
+pub mod life;
+mod owner;
+pub mod room;
+mod sessions;
+mod stop;
+pub mod transfer;
+mod turn;
+
+pub use entries::{Entry, EntryKind};
+pub use id::{SessionId, SessionName};
+pub use life::Life;
+pub use owner::Owner;
+pub use room::Room;
+pub use sessions::{NewSession, Session, Sessions};
+pub use turn::{Message, Turn};
+
+pub(crate) use turn::turn_resource;

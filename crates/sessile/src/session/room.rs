@@ -1,0 +1,233 @@
+//! A session's room: its private directory, and the kernel lock that says whether something runs in it.
+//!
+//! Whatever runs in a session holds a shared lock on the room's `lock` file through an inherited descriptor, and has
+//! a record in `running/`. The file's content is the moment of the last use. Who wants the room gone takes the lock
+//! exclusively, and so cannot while anything runs.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::files::create_dir;
+use crate::process::ProcessId;
+use crate::session::SessionId;
+use crate::session::life::Moment;
+use crate::world::World;
+
+/// A session's private directory.
+#[derive(Clone, Debug)]
+pub struct Room {
+    dir: PathBuf,
+}
+
+/// Something that runs in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The process.
+    pub process: ProcessId,
+    /// The program's name; arguments may be secret.
+    pub program: String,
+}
+
+/// The shared lock of something that runs. It lasts as long as any process has the descriptor.
+#[derive(Debug)]
+pub struct Presence {
+    lock: File,
+    record: PathBuf,
+}
+
+impl Room {
+    /// The room of a session below the state directory.
+    pub fn of(state_dir: &Path, id: &SessionId) -> Self {
+        Room { dir: state_dir.join("rooms").join(id.as_str()) }
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes it, with the mark of a first use.
+    pub fn create(&self, world: &World) -> Result<()> {
+        create_dir(&self.dir, 0o700)?;
+        self.touch(world)
+    }
+
+    /// Whether it is there.
+    pub fn exists(&self) -> bool {
+        self.dir.is_dir()
+    }
+
+    /// Marks a use, now. Only this mark may be lost in a crash.
+    pub fn touch(&self, world: &World) -> Result<()> {
+        let Moment { wall_ms, boot, boot_ms } = Moment::now(world);
+        let path = self.lock_path();
+        // In place and short: the lock is on this very file, so it cannot be replaced by another.
+        let mut file = self.open_lock()?;
+        let mark = format!("{wall_ms:020} {boot_ms:020} {boot}\n");
+        file.write_all(mark.as_bytes()).map_err(|error| Error::io("write", path, error))
+    }
+
+    /// When it was last used.
+    pub fn last_use(&self) -> Option<Moment> {
+        let mut text = String::new();
+        File::open(self.lock_path()).ok()?.take(200).read_to_string(&mut text).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let (wall, boot_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Moment { wall_ms: wall, boot_ms, boot: words.next().unwrap_or_default().to_owned() })
+    }
+
+    /// Whether something runs in it.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.try_alone(), Ok(None))
+    }
+
+    /// Takes the room for oneself, if nothing runs in it.
+    #[expect(clippy::disallowed_methods, reason = "a room is asked once and never waited for")]
+    pub fn try_alone(&self) -> Result<Option<File>> {
+        let path = self.lock_path();
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::io("open", path, error));
+            }
+            Err(error) => return Err(Error::io("open", path, error)),
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", path, error)),
+        }
+    }
+
+    /// Enters it: takes the shared lock and leaves a record of the process that runs.
+    pub fn enter(&self, world: &World, running: &Running) -> Result<Presence> {
+        self.touch(world)?;
+        let path = self.lock_path();
+        let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        match lock.try_lock_shared() {
+            Ok(()) => {}
+            // Held exclusively for a moment by someone who looks whether it is free, or for good by who removes it.
+            Err(_) => lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?,
+        }
+        if !self.lock_path().exists() {
+            return Err(Error::io("enter", &self.dir, std::io::ErrorKind::NotFound.into()));
+        }
+        let dir = self.running_dir();
+        create_dir(&dir, 0o700)?;
+        let record = dir.join(running.process.pid.to_string());
+        let text = serde_json::to_string(running).unwrap_or_default();
+        let write = |path: &Path| {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+            file.write_all(text.as_bytes())
+        };
+        write(&record).map_err(|error| Error::io("write", &record, error))?;
+        Ok(Presence { lock, record })
+    }
+
+    /// What runs in it, by its records. Records of processes that are gone are left out.
+    pub fn running(&self) -> Vec<Running> {
+        let mut running: Vec<Running> =
+            self.records().into_iter().filter(|found| found.process.is_alive()).collect();
+        running.sort_by_key(|found| found.process.pid);
+        running
+    }
+
+    /// Whether something has run in it and left, with nobody having noticed yet.
+    pub fn was_left(&self) -> bool {
+        !self.records().is_empty() && !self.is_busy()
+    }
+
+    /// Starts the idle time now, for a room that was left without anyone noticing.
+    pub fn notice_leaving(&self, world: &World) -> Result<()> {
+        self.touch(world)?;
+        let dir = self.running_dir();
+        std::fs::remove_dir_all(&dir).map_err(|error| Error::io("remove", dir, error))
+    }
+
+    /// Every process that has the room's lock open: also children that outlived what was recorded.
+    pub fn holders(&self) -> Vec<i32> {
+        holders_of(&self.lock_path())
+    }
+
+    /// Removes it. The caller has it alone.
+    pub fn remove(&self, _alone: &File) -> Result<()> {
+        match std::fs::remove_dir_all(&self.dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &self.dir, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn records(&self) -> Vec<Running> {
+        let Ok(entries) = std::fs::read_dir(self.running_dir()) else { return Vec::new() };
+        entries
+            .filter_map(|entry| {
+                let text = crate::files::read(&entry.ok()?.path()).ok()??;
+                serde_json::from_str(&text).ok()
+            })
+            .collect()
+    }
+
+    fn running_dir(&self) -> PathBuf {
+        self.dir.join("running")
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    fn open_lock(&self) -> Result<File> {
+        let path = self.lock_path();
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| Error::io("write", path, error))
+    }
+}
+
+impl Presence {
+    /// The descriptor that a child must inherit to keep the session busy.
+    pub fn descriptor(&self) -> &File {
+        &self.lock
+    }
+}
+
+impl Drop for Presence {
+    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once its process is gone")]
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.record);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn holders_of(path: &Path) -> Vec<i32> {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(lock) = path.metadata() else { return Vec::new() };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let has_it = |pid: i32| {
+        let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        descriptors
+            .filter_map(|entry| entry.path().metadata().ok())
+            .any(|found| (found.dev(), found.ino()) == (lock.dev(), lock.ino()))
+    };
+    processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| has_it(*pid))
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holders_of(_path: &Path) -> Vec<i32> {
+    Vec::new()
+}

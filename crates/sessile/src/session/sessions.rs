@@ -1,0 +1,301 @@
+//! One user's sessions: starting, finding, listing, forgetting them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::context::approval::time;
+use crate::error::{Error, Result};
+use crate::files::Locker;
+use crate::names::ContextName;
+use crate::session::life::{Life, Moment, Times};
+use crate::session::room::{Room, Running};
+use crate::session::{Owner, SessionId, SessionName};
+use crate::store::{SessionRow, Store};
+use crate::world::World;
+
+/// What a session is started with.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its name.
+    pub name: Option<SessionName>,
+    /// The context it is pinned to; none is a choice too, and lasts.
+    pub context: Option<ContextName>,
+    /// Who starts it.
+    pub owner: Owner,
+    /// Labels to find it by.
+    pub labels: BTreeMap<String, String>,
+    /// How long it may lie idle.
+    pub idle: Duration,
+    /// How long it may live.
+    pub max: Duration,
+}
+
+/// A session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Its name.
+    pub name: Option<String>,
+    /// The context it is pinned to.
+    pub context: Option<String>,
+    /// Who started it.
+    pub owner: Owner,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// How long it may lie idle.
+    pub idle_ms: i64,
+    /// How long it may live.
+    pub max_ms: i64,
+    /// When it was started.
+    pub started: Moment,
+    /// When it was ended, and why.
+    pub ended: Option<(i64, String)>,
+    room: Room,
+}
+
+/// A session as it is now: with what only a look at its room tells.
+#[derive(Clone, Debug, Serialize)]
+pub struct Look {
+    /// Where it stands in its life.
+    pub state: Life,
+    /// How long it has lain idle.
+    pub idle_ms: i64,
+    /// When it expires if nobody uses it.
+    pub expires_at: Option<String>,
+    /// What runs in it.
+    pub running: Vec<Running>,
+}
+
+impl Session {
+    pub(crate) fn of_row(row: SessionRow, dir: &Path) -> Result<Self> {
+        let id: SessionId = row.id.parse()?;
+        Ok(Session {
+            room: Room::of(dir, &id),
+            id,
+            name: row.name,
+            context: row.context,
+            owner: serde_json::from_str(&row.owner).unwrap_or_else(|_| Owner {
+                user: row.user.clone(),
+                host: String::new(),
+                terminal: None,
+                process: None,
+                agent: None,
+            }),
+            labels: serde_json::from_str(&row.labels).unwrap_or_default(),
+            idle_ms: row.idle_ms,
+            max_ms: row.max_ms,
+            started: Moment { wall_ms: row.started_ms, boot: row.boot, boot_ms: row.started_boot_ms },
+            ended: row.ended_ms.map(|at| (at, row.end_reason.unwrap_or_default())),
+        })
+    }
+
+    /// Its room.
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// How people call it: its name, else its id.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.id.as_str())
+    }
+
+    fn times(&self) -> Times {
+        let used = self.room.last_use().unwrap_or_else(|| self.started.clone());
+        Times { started: self.started.clone(), used, idle_ms: self.idle_ms, max_ms: self.max_ms }
+    }
+
+    /// Where it stands in its life. Whoever finds that it was left without anyone noticing starts its idle time.
+    pub fn life(&self, world: &World) -> Life {
+        if self.ended.is_some() {
+            return Life::Ended;
+        }
+        if self.room.was_left() {
+            let _ = self.room.notice_leaving(world);
+        }
+        self.times().life(&Moment::now(world), self.room.is_busy())
+    }
+
+    /// Looks at it.
+    pub fn look(&self, world: &World) -> Look {
+        let state = self.life(world);
+        let now = Moment::now(world);
+        let times = self.times();
+        let running = self.room.running();
+        Look {
+            state,
+            idle_ms: if running.is_empty() {
+                now.since(&times.used).min(now.since(&self.started))
+            } else {
+                0
+            },
+            expires_at: (state == Life::Live).then(|| time(times.expires_ms(&now))),
+            running,
+        }
+    }
+
+    /// The same, if it can be used; the error says why not.
+    pub fn require_live(self, world: &World) -> Result<Self> {
+        match self.life(world) {
+            Life::Live => Ok(self),
+            life => Err(Error::SessionExpired {
+                session: self.label().to_owned(),
+                ended: life == Life::Ended,
+                name: self.name.clone(),
+                context: self.context.clone(),
+            }),
+        }
+    }
+}
+
+/// A user's sessions. Another user's do not exist here.
+pub struct Sessions {
+    pub(super) store: Store,
+    pub(super) dir: PathBuf,
+    pub(super) user: String,
+    pub(super) world: World,
+    pub(super) locker: Locker,
+}
+
+impl Sessions {
+    /// Opens the sessions of a user below a state directory. Threads open one each.
+    pub fn open(dir: &Path, user: &str, world: World, locker: Locker) -> Result<Self> {
+        let store = Store::open_for_writing(&dir.join("state.db"), &locker)?;
+        Ok(Sessions { store, dir: dir.to_owned(), user: user.to_owned(), world, locker })
+    }
+
+    /// Starts a session. Nothing else is stopped, replaced or pointed elsewhere by it.
+    pub fn start(&mut self, new: NewSession) -> Result<Session> {
+        let now = Moment::now(&self.world);
+        if let Some(name) = &new.name {
+            self.expire_named(name.as_str())?;
+        }
+        let id = SessionId::new(now.wall_ms)?;
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        let row = SessionRow {
+            user: self.user.clone(),
+            id: id.to_string(),
+            name: new.name.as_ref().map(ToString::to_string),
+            context: new.context.map(|context| context.to_string()),
+            owner: serde_json::to_string(&new.owner).unwrap_or_default(),
+            labels: serde_json::to_string(&new.labels).unwrap_or_default(),
+            idle_ms: millis(new.idle),
+            max_ms: millis(new.max),
+            started_ms: now.wall_ms,
+            boot: now.boot,
+            started_boot_ms: now.boot_ms,
+            ended_ms: None,
+            end_reason: None,
+        };
+        // The room comes first: a row without one would be a session that cannot be used.
+        let room = Room::of(&self.dir, &id);
+        room.create(&self.world)?;
+        let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
+        let added = self.store.add_session(&row, check_ms);
+        if !matches!(added, Ok(true)) {
+            if let Ok(Some(alone)) = room.try_alone() {
+                let _ = room.remove(&alone);
+            }
+            added?;
+            let name = new.name.map(|name| name.to_string()).unwrap_or_default();
+            return Err(Error::SessionExists(name));
+        }
+        Session::of_row(row, &self.dir)
+    }
+
+    /// A session by its id, its name, or an unambiguous beginning of its id.
+    pub fn get(&self, text: &str) -> Result<Session> {
+        let mut found = self.store.sessions_named(&self.user, text)?;
+        match found.len() {
+            0 => Err(Error::SessionNotFound(crate::text::shortened(text, 80))),
+            1 => Session::of_row(found.remove(0), &self.dir),
+            _ => Err(Error::AmbiguousSession(text.to_owned())),
+        }
+    }
+
+    /// A session that can be used.
+    pub fn get_live(&self, text: &str) -> Result<Session> {
+        self.get(text)?.require_live(&self.world)
+    }
+
+    /// The sessions, the newest first: those that have not ended, or all.
+    pub fn list(&self, before: Option<&str>, only_live: bool, limit: usize) -> Result<Vec<Session>> {
+        let rows = self.store.sessions(&self.user, before, only_live, limit)?;
+        rows.into_iter().map(|row| Session::of_row(row, &self.dir)).collect()
+    }
+
+    /// Gives a session another name, or none. Returns the old one.
+    pub fn rename(&mut self, session: &Session, name: Option<&SessionName>) -> Result<Option<String>> {
+        let new = name.map(SessionName::as_str);
+        if let Some(name) = new {
+            self.expire_named(name)?;
+        }
+        if !self.store.rename_session(&self.user, session.id.as_str(), new)? {
+            return Err(Error::SessionExists(new.unwrap_or_default().to_owned()));
+        }
+        Ok(session.name.clone())
+    }
+
+    /// Forgets a session that has ended. Returns whether there was one.
+    pub fn forget(&mut self, session: &Session) -> Result<bool> {
+        self.store.forget_session(&self.user, session.id.as_str())
+    }
+
+    /// Ends what has expired and removes its rooms, at most `limit` of them. Returns the ids of those it ended.
+    pub fn gc(&mut self, limit: usize) -> Result<Vec<SessionId>> {
+        let now = Moment::now(&self.world);
+        let mut ended = Vec::new();
+        for row in self.store.sessions_to_check(now.wall_ms, limit)? {
+            let user = row.user.clone();
+            let session = Session::of_row(row, &self.dir)?;
+            match session.life(&self.world) {
+                Life::Expired => {
+                    if self.end(&user, &session, "expired")? {
+                        ended.push(session.id);
+                    }
+                }
+                _ => {
+                    let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
+                    self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
+                }
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Ends a session in which nothing runs. Returns false if something does.
+    pub(super) fn end(&mut self, user: &str, session: &Session, reason: &str) -> Result<bool> {
+        let room = session.room();
+        if !room.exists() {
+            return self.store.end_session(user, session.id.as_str(), self.now_ms(), reason).map(|_| true);
+        }
+        let Some(alone) = room.try_alone()? else { return Ok(false) };
+        // The row first: a room without a live session is swept up, a live session without a room is broken.
+        self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
+        room.remove(&alone)?;
+        Ok(true)
+    }
+
+    /// A name is free again once its session has expired, whether anyone has swept it up or not.
+    fn expire_named(&mut self, name: &str) -> Result<()> {
+        let found = self.store.sessions_named(&self.user, name)?;
+        let Some(row) =
+            found.into_iter().find(|row| row.name.as_deref() == Some(name) && row.ended_ms.is_none())
+        else {
+            return Ok(());
+        };
+        let session = Session::of_row(row, &self.dir)?;
+        if session.life(&self.world) == Life::Expired {
+            let user = self.user.clone();
+            self.end(&user, &session, "expired")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn now_ms(&self) -> i64 {
+        self.world.now().as_millisecond()
+    }
+}

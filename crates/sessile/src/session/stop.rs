@@ -1,0 +1,69 @@
+//! Stopping a session: what runs in it is told to end, then made to, and only then is it stopped.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::{Error, Result};
+use crate::process::ProcessId;
+use crate::session::{Session, Sessions};
+
+/// How long a process has to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long one that was killed may take to be gone.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+
+impl Sessions {
+    /// Stops a session. Succeeds only if it is stopped: nothing runs in it any more and it has ended. Returns the
+    /// processes that were ended.
+    pub fn stop(&mut self, session: &Session, reason: &str) -> Result<Vec<i32>> {
+        let user = self.user.clone();
+        if session.ended.is_some() {
+            return Ok(Vec::new());
+        }
+        let mut told: Vec<i32> = Vec::new();
+        let begun = Instant::now();
+        loop {
+            if self.end(&user, session, reason)? {
+                return Ok(told);
+            }
+            let holders = others(session);
+            if holders.is_empty() && holds_itself(session) {
+                // Only this very process is left in it: it was called from inside, and is about to end.
+                self.store.end_session(&user, session.id.as_str(), self.now_ms(), reason)?;
+                return Ok(told);
+            }
+            let signal = if begun.elapsed() < GRACE { Signal::TERM } else { Signal::KILL };
+            for process in holders {
+                let first = !told.contains(&process.pid);
+                if first {
+                    told.push(process.pid);
+                }
+                if (first || signal == Signal::KILL) && process.is_alive() {
+                    // It may have ended meanwhile; the next look tells.
+                    let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
+                }
+            }
+            if begun.elapsed() > GRACE + AFTER_KILL {
+                let left = others(session).iter().map(|process| process.pid).collect();
+                return Err(Error::StopFailed { session: session.label().to_owned(), left });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// What runs in the session, this process left out: what was recorded, and what holds the room's lock.
+fn others(session: &Session) -> Vec<ProcessId> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let recorded = session.room().running().into_iter().map(|running| running.process);
+    let holding = session.room().holders().into_iter().filter_map(ProcessId::of);
+    let mut all: Vec<ProcessId> = recorded.chain(holding).filter(|process| process.pid != own).collect();
+    all.sort_by_key(|process| process.pid);
+    all.dedup();
+    all
+}
+
+fn holds_itself(session: &Session) -> bool {
+    session.room().holders().contains(&rustix::process::getpid().as_raw_nonzero().get())
+}

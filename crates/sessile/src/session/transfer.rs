@@ -1,0 +1,117 @@
+//! Sessions on the move: one JSON file with settings, state and messages, and no secret, for none is kept here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Place, Result};
+use crate::session::{EntryKind, NewSession, Owner, Session, SessionName, Sessions};
+use crate::world::World;
+
+/// What the file says it is.
+const FORMAT: &str = "sessile-session";
+/// The newest version of the format that is known here.
+const VERSION: u32 = 1;
+
+/// A session in a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Exported {
+    format: String,
+    version: u32,
+    /// Its id where it came from.
+    pub id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// The context it was pinned to.
+    pub context: Option<String>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// How long it may lie idle.
+    pub idle_ms: u64,
+    /// How long it may live.
+    pub max_ms: u64,
+    /// What it sets.
+    pub settings: BTreeMap<String, Value>,
+    /// What its programs keep.
+    pub state: BTreeMap<String, Value>,
+    /// Its messages, in order.
+    pub messages: Vec<Value>,
+}
+
+impl Sessions {
+    /// A session as it can be written to a file.
+    pub fn export(&self, session: &Session) -> Result<Exported> {
+        let entries = |kind| -> Result<BTreeMap<String, Value>> {
+            Ok(self.entries(session, kind)?.into_iter().map(|entry| (entry.key, entry.value)).collect())
+        };
+        Ok(Exported {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            id: session.id.to_string(),
+            name: session.name.clone(),
+            context: session.context.clone(),
+            labels: session.labels.clone(),
+            idle_ms: session.idle_ms.unsigned_abs(),
+            max_ms: session.max_ms.unsigned_abs(),
+            settings: entries(EntryKind::Setting)?,
+            state: entries(EntryKind::State)?,
+            messages: self.messages(session, usize::MAX)?.into_iter().map(|message| message.body).collect(),
+        })
+    }
+
+    /// Starts a new session with everything that an exported one had. It gets an id of its own.
+    pub fn import(
+        &mut self,
+        exported: &Exported,
+        name: Option<SessionName>,
+        world: &World,
+    ) -> Result<Session> {
+        let context = exported.context.as_deref().map(str::parse).transpose()?;
+        let name = match (name, &exported.name) {
+            (Some(name), _) => Some(name),
+            (None, Some(name)) => Some(name.parse()?),
+            (None, None) => None,
+        };
+        let session = self.start(NewSession {
+            name,
+            context,
+            owner: Owner::of(world, None),
+            labels: exported.labels.clone(),
+            idle: Duration::from_millis(exported.idle_ms),
+            max: Duration::from_millis(exported.max_ms),
+        })?;
+        for (kind, values) in [(EntryKind::Setting, &exported.settings), (EntryKind::State, &exported.state)]
+        {
+            for (key, value) in values {
+                self.change_entry(&session, kind, key, Some(value), None)?;
+            }
+        }
+        let bodies: Vec<String> = exported.messages.iter().map(Value::to_string).collect();
+        let now = self.now_ms();
+        self.store.append_messages(&self.user, session.id.as_str(), &bodies, now)?;
+        Ok(session)
+    }
+}
+
+/// Reads an exported session.
+pub fn read(path: &Path, text: &str) -> Result<Exported> {
+    let wrong = |line: usize, message: String| Error::FileSyntax {
+        place: Box::new(Place {
+            path: path.to_owned(),
+            line: line.max(1),
+            column: 1,
+            text: crate::text::shortened(text.lines().nth(line.saturating_sub(1)).unwrap_or_default(), 200),
+        }),
+        message,
+    };
+    let exported: Exported =
+        serde_json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;
+    match (exported.format.as_str(), exported.version) {
+        (FORMAT, 1..=VERSION) => Ok(exported),
+        (FORMAT, newer) => Err(wrong(1, format!("version {newer} of the format is newer than {VERSION}"))),
+        _ => Err(wrong(1, "this is not an exported session".to_owned())),
+    }
+}

@@ -1,0 +1,119 @@
+//! Turns: exclusive read-think-append steps on a session's messages.
+//!
+//! Whoever begins a turn is alone with the session's messages until it commits or abandons it. Turns of one session
+//! come in the order in which they were asked for. What a turn appends is there as a whole or not at all, and never
+//! after the turn was lost: its token is checked in the same transaction.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::lock::{Held, LockHolder, Queue};
+use crate::session::{Session, Sessions};
+use crate::store::Commit;
+
+/// A message of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in the session, from 1.
+    pub number: i64,
+    /// What it says.
+    pub body: Value,
+}
+
+/// A turn that has begun. Dropping it abandons it.
+pub struct Turn<'a> {
+    sessions: &'a mut Sessions,
+    session: Session,
+    held: Option<Held>,
+    queue: Queue,
+    messages: Vec<String>,
+}
+
+/// What turns of a session queue for.
+pub(crate) fn turn_resource(user: &str, session: &str) -> String {
+    format!("turn:{user}:{session}")
+}
+
+impl Sessions {
+    /// Waits for the session's turn and begins it.
+    pub fn begin_turn(&mut self, session: &Session) -> Result<Turn<'_>> {
+        let session = self.get_live(session.id.as_str())?;
+        let queue = Queue::new(&self.dir, self.world.clone(), self.locker.clone());
+        let holder = LockHolder::own(&self.world, Some(session.id.to_string()), "turn");
+        let resource = turn_resource(&self.user, session.id.as_str());
+        let held = queue.wait(&mut self.store, &resource, &holder)?;
+        Ok(Turn { sessions: self, session, held: Some(held), queue, messages: Vec::new() })
+    }
+
+    /// The last messages of a session, oldest first.
+    pub fn messages(&self, session: &Session, limit: usize) -> Result<Vec<Message>> {
+        let rows = self.store.last_messages(&self.user, session.id.as_str(), limit)?;
+        Ok(rows
+            .into_iter()
+            .map(|row| Message {
+                number: row.number,
+                body: serde_json::from_str(&row.body).unwrap_or_default(),
+            })
+            .collect())
+    }
+}
+
+impl Turn<'_> {
+    /// The fencing token: larger than that of every turn before.
+    pub fn token(&self) -> i64 {
+        self.held.as_ref().map_or(0, |held| held.token)
+    }
+
+    /// The last messages, oldest first, without those of this turn.
+    pub fn read(&self, limit: usize) -> Result<Vec<Message>> {
+        self.sessions.messages(&self.session, limit)
+    }
+
+    /// Adds a message; it is written when the turn is committed.
+    pub fn append(&mut self, body: &Value) {
+        self.messages.push(body.to_string());
+    }
+
+    /// Ends the turn and writes all it appended. Returns the number of the last message.
+    pub fn commit(mut self) -> Result<i64> {
+        let Some(held) = self.held.take() else { return Err(Error::LockLost(0)) };
+        let now = self.sessions.now_ms();
+        let id = self.session.id.as_str().to_owned();
+        let user = self.sessions.user.clone();
+        let messages = std::mem::take(&mut self.messages);
+        let committed = self.sessions.store.commit_turn(&user, &id, held.token, &messages, now)?;
+        let token = held.token;
+        self.queue.forget(&held);
+        drop(held);
+        match committed {
+            Commit::Done(last) => {
+                let _ = self.session.room().touch(&self.sessions.world);
+                Ok(last)
+            }
+            Commit::Lost => Err(Error::LockLost(token)),
+            Commit::NoSession => Err(Error::SessionExpired {
+                session: self.session.label().to_owned(),
+                ended: true,
+                name: self.session.name.clone(),
+                context: self.session.context.clone(),
+            }),
+        }
+    }
+
+    /// Ends the turn; what it appended is forgotten.
+    pub fn abandon(mut self) -> Result<()> {
+        match self.held.take() {
+            Some(held) => self.queue.give_back(&mut self.sessions.store, held).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            let _ = self.queue.give_back(&mut self.sessions.store, held);
+        }
+    }
+}

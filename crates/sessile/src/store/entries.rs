@@ -1,0 +1,156 @@
+//! A session's settings and small values: each with a revision, changed only by who saw the last one.
+
+use rusqlite::OptionalExtension;
+
+use crate::error::Result;
+use crate::store::{OperationRow, Store, operations};
+
+/// Which entry: whose, of which session, of which kind.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryPlace<'a> {
+    /// The user.
+    pub user: &'a str,
+    /// The session.
+    pub session: &'a str,
+    /// `setting` or `state`.
+    pub kind: &'a str,
+}
+
+/// An entry as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryRow {
+    /// The key.
+    pub key: String,
+    /// The value, as JSON.
+    pub value: String,
+    /// How often it was changed.
+    pub revision: i64,
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryChange {
+    /// It was made; this stood there before.
+    Made {
+        /// What stood there before.
+        old: Option<EntryRow>,
+        /// The new revision; nothing after a removal.
+        revision: Option<i64>,
+    },
+    /// Another revision is there than the caller has seen: this one, or none.
+    Conflict(Option<i64>),
+    /// There is no such session, or it has ended.
+    NoSession,
+}
+
+impl Store {
+    /// One entry.
+    pub fn entry(&self, place: EntryPlace<'_>, key: &str) -> Result<Option<EntryRow>> {
+        self.read(|connection| find(connection, place, key))
+    }
+
+    /// All entries of a kind, in order.
+    pub fn entries(&self, place: EntryPlace<'_>) -> Result<Vec<EntryRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT key, value, revision FROM entry WHERE user = ?1 AND session = ?2 AND kind = ?3 ORDER BY key",
+                )?
+                .query_map((place.user, place.session, place.kind), |row| {
+                    Ok(EntryRow { key: row.get(0)?, value: row.get(1)?, revision: row.get(2)? })
+                })?
+                .collect()
+        })
+    }
+
+    /// Sets an entry, or removes it with `None`. With `expected`, only if its revision is that one; 0 means that
+    /// there must be none. A removed entry goes on counting where it stopped, so that no revision comes twice. What
+    /// `record` makes of the old entry goes into the history in the same transaction.
+    pub fn change_entry(
+        &mut self,
+        place: EntryPlace<'_>,
+        key: &str,
+        value: Option<&str>,
+        expected: Option<i64>,
+        now_ms: i64,
+        record: impl FnOnce(Option<&EntryRow>) -> Option<OperationRow>,
+    ) -> Result<EntryChange> {
+        self.write(|connection| {
+            let lives = connection
+                .prepare_cached("SELECT 1 FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL")?
+                .exists((place.user, place.session))?;
+            if !lives {
+                return Ok(EntryChange::NoSession);
+            }
+            let old = find(connection, place, key)?;
+            let last = last_revision(connection, place, key)?;
+            let seen = old.as_ref().map_or(0, |old| old.revision);
+            if expected.is_some_and(|expected| expected != seen) {
+                return Ok(EntryChange::Conflict(old.map(|old| old.revision)));
+            }
+            if value.is_none() && old.is_none() {
+                return Ok(EntryChange::Made { old: None, revision: None });
+            }
+            let revision = last + 1;
+            let stored_kind = if value.is_some() { place.kind.to_owned() } else { gone(place.kind) };
+            for kind in [place.kind.to_owned(), gone(place.kind)] {
+                connection
+                    .prepare_cached(
+                        "DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = ?3 AND key = ?4",
+                    )?
+                    .execute((place.user, place.session, kind, key))?;
+            }
+            connection
+                .prepare_cached(
+                    "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute((
+                    place.user,
+                    place.session,
+                    stored_kind,
+                    key,
+                    value.unwrap_or("null"),
+                    revision,
+                    now_ms,
+                ))?;
+            if let Some(operation) = record(old.as_ref()) {
+                operations::insert(connection, &operation)?;
+            }
+            Ok(EntryChange::Made { old, revision: value.map(|_| revision) })
+        })
+    }
+}
+
+/// The kind under which a removed entry's last revision is kept.
+fn gone(kind: &str) -> String {
+    format!("{kind}-gone")
+}
+
+fn find(
+    connection: &rusqlite::Connection,
+    place: EntryPlace<'_>,
+    key: &str,
+) -> rusqlite::Result<Option<EntryRow>> {
+    connection
+        .prepare_cached(
+            "SELECT key, value, revision FROM entry WHERE user = ?1 AND session = ?2 AND kind = ?3 AND key = ?4",
+        )?
+        .query_row((place.user, place.session, place.kind, key), |row| {
+            Ok(EntryRow { key: row.get(0)?, value: row.get(1)?, revision: row.get(2)? })
+        })
+        .optional()
+}
+
+fn last_revision(
+    connection: &rusqlite::Connection,
+    place: EntryPlace<'_>,
+    key: &str,
+) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT coalesce(max(revision), 0) FROM entry
+             WHERE user = ?1 AND session = ?2 AND kind IN (?3, ?4) AND key = ?5",
+        )?
+        .query_row((place.user, place.session, place.kind, gone(place.kind), key), |row| row.get(0))
+}

@@ -1,0 +1,112 @@
+//! A session's messages, numbered by the session itself.
+
+use crate::error::Result;
+use crate::store::Store;
+
+/// A message as it is stored.
+#[derive(Clone, Debug)]
+pub struct MessageRow {
+    /// Its number in the session, from 1.
+    pub number: i64,
+    /// The token of the turn that wrote it.
+    pub token: i64,
+    /// What it says, as JSON.
+    pub body: String,
+    /// When it was written.
+    pub at_ms: i64,
+}
+
+/// What became of the end of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    /// Everything was appended; the number of the last message.
+    Done(i64),
+    /// The turn is no longer this one's: it was broken, or given to another.
+    Lost,
+    /// The session has ended.
+    NoSession,
+}
+
+impl Store {
+    /// The last messages of a session, oldest first.
+    pub fn last_messages(&self, user: &str, session: &str, limit: usize) -> Result<Vec<MessageRow>> {
+        let mut rows = self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2
+                     ORDER BY number DESC LIMIT ?3",
+                )?
+                .query_map((user, session, i64::try_from(limit).unwrap_or(i64::MAX)), |row| {
+                    Ok(MessageRow {
+                        number: row.get(0)?,
+                        token: row.get(1)?,
+                        body: row.get(2)?,
+                        at_ms: row.get(3)?,
+                    })
+                })?
+                .collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        rows.reverse();
+        Ok(rows)
+    }
+
+    /// Ends a turn: appends all its messages and gives its ticket back, or does nothing.
+    pub fn commit_turn(
+        &mut self,
+        user: &str,
+        session: &str,
+        token: i64,
+        bodies: &[String],
+        now_ms: i64,
+    ) -> Result<Commit> {
+        self.write(|connection| {
+            let resource = crate::session::turn_resource(user, session);
+            let first: Option<i64> = connection
+                .prepare_cached("SELECT min(token) FROM ticket WHERE resource = ?1")?
+                .query_row([&resource], |row| row.get(0))?;
+            if first != Some(token) {
+                return Ok(Commit::Lost);
+            }
+            connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?.execute([token])?;
+            append(connection, user, session, token, bodies, now_ms)
+        })
+    }
+
+    /// Appends messages outside any turn, for an import into a session that nobody knows yet.
+    pub fn append_messages(
+        &mut self,
+        user: &str,
+        session: &str,
+        bodies: &[String],
+        now_ms: i64,
+    ) -> Result<Commit> {
+        self.write(|connection| append(connection, user, session, 0, bodies, now_ms))
+    }
+}
+
+fn append(
+    connection: &rusqlite::Connection,
+    user: &str,
+    session: &str,
+    token: i64,
+    bodies: &[String],
+    now_ms: i64,
+) -> rusqlite::Result<Commit> {
+    use rusqlite::OptionalExtension;
+    let next: Option<i64> = connection
+        .prepare_cached(
+            "UPDATE session SET next_message = next_message + ?3
+             WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL RETURNING next_message",
+        )?
+        .query_row((user, session, i64::try_from(bodies.len()).unwrap_or(0)), |row| row.get(0))
+        .optional()?;
+    let Some(next) = next else { return Ok(Commit::NoSession) };
+    let first = next - i64::try_from(bodies.len()).unwrap_or(0);
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (number, body) in (first..).zip(bodies) {
+        insert.execute((user, session, number, token, body, now_ms))?;
+    }
+    Ok(Commit::Done(next - 1))
+}

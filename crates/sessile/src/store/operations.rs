@@ -1,0 +1,164 @@
+//! The history: one row for each change, written before it is made and closed after.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::Result;
+use crate::store::Store;
+
+/// An operation as it is stored.
+#[derive(Clone, Debug)]
+pub struct OperationRow {
+    /// Its number.
+    pub id: i64,
+    /// When.
+    pub at_ms: i64,
+    /// Who.
+    pub user: String,
+    /// In which session.
+    pub session: Option<String>,
+    /// On which terminal.
+    pub terminal: Option<String>,
+    /// By which command.
+    pub command: String,
+    /// What it is about.
+    pub subject: String,
+    /// What it changed, as JSON.
+    pub effects: String,
+    /// `intent`, `done` or `void`.
+    pub state: String,
+    /// The process that made it, as JSON.
+    pub process: String,
+    /// The operation it undoes.
+    pub undoes: Option<i64>,
+    /// The operation that undid it.
+    pub undone_by: Option<i64>,
+}
+
+const COLUMNS: &str =
+    "id, at_ms, user, session, terminal, command, subject, effects, state, process, undoes, undone_by";
+
+fn row(row: &Row<'_>) -> rusqlite::Result<OperationRow> {
+    Ok(OperationRow {
+        id: row.get(0)?,
+        at_ms: row.get(1)?,
+        user: row.get(2)?,
+        session: row.get(3)?,
+        terminal: row.get(4)?,
+        command: row.get(5)?,
+        subject: row.get(6)?,
+        effects: row.get(7)?,
+        state: row.get(8)?,
+        process: row.get(9)?,
+        undoes: row.get(10)?,
+        undone_by: row.get(11)?,
+    })
+}
+
+/// Which operations are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct OperationFilter<'a> {
+    /// Of this session.
+    pub session: Option<&'a str>,
+    /// Of this terminal.
+    pub terminal: Option<&'a str>,
+    /// Not older than this.
+    pub since_ms: Option<i64>,
+    /// Before this one.
+    pub before: Option<i64>,
+    /// At most this many.
+    pub limit: Option<usize>,
+}
+
+impl Store {
+    /// Records an operation; returns its number.
+    pub fn add_operation(&mut self, new: &OperationRow) -> Result<i64> {
+        self.write(|connection| insert(connection, new))
+    }
+
+    /// Closes an operation: it was made, or it was not.
+    pub fn close_operation(&mut self, id: i64, state: &str) -> Result<()> {
+        self.write(|connection| {
+            connection
+                .prepare_cached("UPDATE operation SET state = ?2 WHERE id = ?1")?
+                .execute((id, state))?;
+            if state == "done" {
+                connection
+                    .prepare_cached(
+                        "UPDATE operation SET undone_by = ?1
+                         WHERE id = (SELECT undoes FROM operation WHERE id = ?1)",
+                    )?
+                    .execute([id])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// One operation.
+    pub fn operation(&self, user: &str, id: i64) -> Result<Option<OperationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare(&format!("SELECT {COLUMNS} FROM operation WHERE user = ?1 AND id = ?2"))?
+                .query_row((user, id), row)
+                .optional()
+        })
+    }
+
+    /// The operations of a user, the newest first.
+    pub fn operations(&self, user: &str, filter: &OperationFilter<'_>) -> Result<Vec<OperationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare(&format!(
+                    "SELECT {COLUMNS} FROM operation
+                     WHERE user = ?1 AND state <> 'void'
+                       AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR terminal = ?3)
+                       AND (?4 IS NULL OR at_ms >= ?4) AND (?5 IS NULL OR id < ?5)
+                     ORDER BY id DESC LIMIT ?6"
+                ))?
+                .query_map(
+                    params![
+                        user,
+                        filter.session,
+                        filter.terminal,
+                        filter.since_ms,
+                        filter.before,
+                        i64::try_from(filter.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX)
+                    ],
+                    row,
+                )?
+                .collect()
+        })
+    }
+
+    /// The operations that were begun and never closed.
+    pub fn open_operations(&self) -> Result<Vec<OperationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM operation WHERE state = 'intent' ORDER BY id"
+                ))?
+                .query_map([], row)?
+                .collect()
+        })
+    }
+}
+
+pub(super) fn insert(connection: &Connection, new: &OperationRow) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO operation (at_ms, user, session, terminal, command, subject, effects, state, process, undoes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            new.at_ms,
+            new.user,
+            new.session,
+            new.terminal,
+            new.command,
+            new.subject,
+            new.effects,
+            new.state,
+            new.process,
+            new.undoes
+        ])?;
+    Ok(connection.last_insert_rowid())
+}

@@ -1,0 +1,218 @@
+//! Sessions as rows. Every query carries the user.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::error::Result;
+use crate::store::Store;
+
+/// A session as it is stored.
+#[derive(Clone, Debug)]
+pub struct SessionRow {
+    /// Whose it is.
+    pub user: String,
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// The context it is pinned to.
+    pub context: Option<String>,
+    /// Who started it, as JSON.
+    pub owner: String,
+    /// Its labels, as a JSON object.
+    pub labels: String,
+    /// How long it may lie idle.
+    pub idle_ms: i64,
+    /// How long it may live.
+    pub max_ms: i64,
+    /// When it was started.
+    pub started_ms: i64,
+    /// In which start of the machine.
+    pub boot: String,
+    /// When, on that start's clock.
+    pub started_boot_ms: i64,
+    /// When it was ended.
+    pub ended_ms: Option<i64>,
+    /// Why.
+    pub end_reason: Option<String>,
+}
+
+const COLUMNS: &str = "user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms, \
+                       ended_ms, end_reason";
+
+fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    Ok(SessionRow {
+        user: row.get(0)?,
+        id: row.get(1)?,
+        name: row.get(2)?,
+        context: row.get(3)?,
+        owner: row.get(4)?,
+        labels: row.get(5)?,
+        idle_ms: row.get(6)?,
+        max_ms: row.get(7)?,
+        started_ms: row.get(8)?,
+        boot: row.get(9)?,
+        started_boot_ms: row.get(10)?,
+        ended_ms: row.get(11)?,
+        end_reason: row.get(12)?,
+    })
+}
+
+impl Store {
+    /// Adds a session. Returns false, and adds nothing, if a live one has its name.
+    pub fn add_session(&mut self, new: &SessionRow, check_ms: i64) -> Result<bool> {
+        self.write(|connection| {
+            if let Some(name) = &new.name {
+                let taken = connection
+                    .prepare_cached("SELECT 1 FROM session WHERE user = ?1 AND name = ?2 AND ended_ms IS NULL")?
+                    .exists((&new.user, name))?;
+                if taken {
+                    return Ok(false);
+                }
+            }
+            connection
+                .prepare_cached(
+                    "INSERT INTO session (user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot,
+                                          started_boot_ms, check_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                )?
+                .execute(params![
+                    new.user,
+                    new.id,
+                    new.name,
+                    new.context,
+                    new.owner,
+                    new.labels,
+                    new.idle_ms,
+                    new.max_ms,
+                    new.started_ms,
+                    new.boot,
+                    new.started_boot_ms,
+                    check_ms
+                ])?;
+            Ok(true)
+        })
+    }
+
+    /// A session by its id.
+    pub fn session(&self, user: &str, id: &str) -> Result<Option<SessionRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2"))?
+                .query_row((user, id), row)
+                .optional()
+        })
+    }
+
+    /// The sessions that a name or the beginning of an id can mean: a live one of that name, else at most two whose
+    /// ids begin so, else the newest ended one of that name.
+    pub fn sessions_named(&self, user: &str, text: &str) -> Result<Vec<SessionRow>> {
+        self.read(|connection| {
+            let find = |clause: &str, limit: u32| {
+                connection
+                    .prepare_cached(&format!(
+                        "SELECT {COLUMNS} FROM session WHERE user = ?1 AND {clause} LIMIT {limit}"
+                    ))?
+                    .query_map((user, text), row)?
+                    .collect::<rusqlite::Result<Vec<_>>>()
+            };
+            let live = find("name = ?2 AND ended_ms IS NULL", 1)?;
+            if !live.is_empty() {
+                return Ok(live);
+            }
+            let is_hex = text.len() >= 4 && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+            if is_hex {
+                // '~' sorts after every character of an id.
+                let by_id = find("id >= ?2 AND id < ?2 || '~'", 2)?;
+                if !by_id.is_empty() {
+                    return Ok(by_id);
+                }
+            }
+            find("name = ?2 ORDER BY id DESC", 1)
+        })
+    }
+
+    /// Sessions in the order of their ids, newest first, after the one given.
+    pub fn sessions(
+        &self,
+        user: &str,
+        before: Option<&str>,
+        only_live: bool,
+        limit: usize,
+    ) -> Result<Vec<SessionRow>> {
+        let live = if only_live { "AND ended_ms IS NULL" } else { "" };
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM session WHERE user = ?1 AND id < coalesce(?2, '~') {live}
+                     ORDER BY id DESC LIMIT ?3"
+                ))?
+                .query_map((user, before, i64::try_from(limit).unwrap_or(i64::MAX)), row)?
+                .collect()
+        })
+    }
+
+    /// The live sessions of any user that may have expired by now.
+    pub fn sessions_to_check(&self, now_ms: i64, limit: usize) -> Result<Vec<SessionRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM session WHERE ended_ms IS NULL AND check_ms <= ?1 ORDER BY check_ms LIMIT ?2"
+                ))?
+                .query_map((now_ms, i64::try_from(limit).unwrap_or(i64::MAX)), row)?
+                .collect()
+        })
+    }
+
+    /// Puts the next check of a session off.
+    pub fn put_off_check(&mut self, user: &str, id: &str, check_ms: i64) -> Result<()> {
+        self.write(|connection| {
+            connection
+                .prepare_cached("UPDATE session SET check_ms = ?3 WHERE user = ?1 AND id = ?2")?
+                .execute((user, id, check_ms))
+                .map(drop)
+        })
+    }
+
+    /// Ends a session; returns whether it lived.
+    pub fn end_session(&mut self, user: &str, id: &str, now_ms: i64, reason: &str) -> Result<bool> {
+        self.write(|connection| {
+            let ended = connection
+                .prepare_cached(
+                    "UPDATE session SET ended_ms = ?3, end_reason = ?4 WHERE user = ?1 AND id = ?2 AND ended_ms IS NULL",
+                )?
+                .execute((user, id, now_ms, reason))?;
+            Ok(ended == 1)
+        })
+    }
+
+    /// Gives a session a name, or takes it; returns false if a live one has it.
+    pub fn rename_session(&mut self, user: &str, id: &str, name: Option<&str>) -> Result<bool> {
+        self.write(|connection| {
+            let taken = connection
+                .prepare_cached(
+                    "SELECT 1 FROM session WHERE user = ?1 AND name = ?2 AND id <> ?3 AND ended_ms IS NULL",
+                )?
+                .exists((user, name, id))?;
+            if !taken {
+                connection
+                    .execute("UPDATE session SET name = ?3 WHERE user = ?1 AND id = ?2", (user, id, name))?;
+            }
+            Ok(!taken)
+        })
+    }
+
+    /// Forgets a session that has ended, with everything in it; returns whether it was there.
+    pub fn forget_session(&mut self, user: &str, id: &str) -> Result<bool> {
+        self.write(|connection| {
+            let gone = connection.execute(
+                "DELETE FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NOT NULL",
+                (user, id),
+            )?;
+            if gone == 1 {
+                connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
+                connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;
+            }
+            Ok(gone == 1)
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Tickets: who holds a resource and who waits for it, in order. The number is the fencing token.
+
+use rusqlite::{OptionalExtension, Row};
+
+use crate::error::Result;
+use crate::store::Store;
+
+/// A ticket as it is stored.
+#[derive(Clone, Debug)]
+pub struct TicketRow {
+    /// Its number.
+    pub token: i64,
+    /// What it is for.
+    pub resource: String,
+    /// Who has it, as JSON.
+    pub holder: String,
+    /// When it was drawn.
+    pub asked_ms: i64,
+    /// When its turn came.
+    pub held_ms: Option<i64>,
+    /// The end of a lease.
+    pub expires_ms: Option<i64>,
+    /// In which start of the machine the lease was taken.
+    pub boot: Option<String>,
+    /// The end of the lease on that start's clock.
+    pub expires_boot_ms: Option<i64>,
+}
+
+/// The end of a lease, on both clocks.
+#[derive(Clone, Debug)]
+pub struct LeaseEnd {
+    /// The wall clock.
+    pub expires_ms: i64,
+    /// Which start of the machine.
+    pub boot: String,
+    /// That start's clock.
+    pub expires_boot_ms: i64,
+}
+
+const COLUMNS: &str = "token, resource, holder, asked_ms, held_ms, expires_ms, boot, expires_boot_ms";
+
+fn row(row: &Row<'_>) -> rusqlite::Result<TicketRow> {
+    Ok(TicketRow {
+        token: row.get(0)?,
+        resource: row.get(1)?,
+        holder: row.get(2)?,
+        asked_ms: row.get(3)?,
+        held_ms: row.get(4)?,
+        expires_ms: row.get(5)?,
+        boot: row.get(6)?,
+        expires_boot_ms: row.get(7)?,
+    })
+}
+
+impl Store {
+    /// Draws a ticket. `before_seen` is called with its number before anyone else can see it.
+    pub fn draw_ticket<T>(
+        &mut self,
+        resource: &str,
+        holder: &str,
+        now_ms: i64,
+        before_seen: impl FnOnce(i64) -> Result<T>,
+    ) -> Result<(i64, T)> {
+        let mut failed = None;
+        let drawn = self.write(|connection| {
+            connection
+                .prepare_cached("INSERT INTO ticket (resource, holder, asked_ms) VALUES (?1, ?2, ?3)")?
+                .execute((resource, holder, now_ms))?;
+            let token = connection.last_insert_rowid();
+            match before_seen(token) {
+                Ok(made) => Ok((token, made)),
+                Err(error) => {
+                    failed = Some(error);
+                    Err(rusqlite::Error::QueryReturnedNoRows)
+                }
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => drawn,
+        }
+    }
+
+    /// The ticket just before another, if there is one.
+    pub fn ticket_before(&self, resource: &str, token: i64) -> Result<Option<TicketRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM ticket WHERE resource = ?1 AND token < ?2 ORDER BY token DESC LIMIT 1"
+                ))?
+                .query_row((resource, token), row)
+                .optional()
+        })
+    }
+
+    /// The tickets of a resource, or of all whose names begin so, the holder of each first.
+    pub fn tickets(&self, prefix: &str) -> Result<Vec<TicketRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM ticket WHERE resource >= ?1 AND resource < ?1 || char(1114111)
+                     ORDER BY resource, token"
+                ))?
+                .query_map([prefix], row)?
+                .collect()
+        })
+    }
+
+    /// Notes that a ticket's turn has come, with the end of the lease if it is one. Returns false if the ticket is
+    /// gone: it was broken.
+    pub fn hold_ticket(&mut self, token: i64, now_ms: i64, lease: Option<&LeaseEnd>) -> Result<bool> {
+        self.write(|connection| {
+            let changed = connection
+                .prepare_cached(
+                    "UPDATE ticket SET held_ms = coalesce(held_ms, ?2), expires_ms = ?3, boot = ?4, expires_boot_ms = ?5
+                     WHERE token = ?1",
+                )?
+                .execute((
+                    token,
+                    now_ms,
+                    lease.map(|lease| lease.expires_ms),
+                    lease.map(|lease| &lease.boot),
+                    lease.map(|lease| lease.expires_boot_ms),
+                ))?;
+            Ok(changed == 1)
+        })
+    }
+
+    /// Gives a ticket back; returns false if it was gone already.
+    pub fn drop_ticket(&mut self, token: i64) -> Result<bool> {
+        self.write(|connection| {
+            Ok(connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?.execute([token])? == 1)
+        })
+    }
+}
