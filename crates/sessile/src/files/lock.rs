@@ -72,6 +72,11 @@ impl Locker {
         self
     }
 
+    /// How long it waits.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
     #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
     pub(super) fn lock(&self, file: File, path: &Path) -> Result<File> {

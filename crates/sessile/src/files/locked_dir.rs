@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::files::lock::Locker;
-use crate::files::read::{read, resolve_links};
+use crate::files::read::{read, require_file, resolve_links};
 
 /// The one temporary name in a directory. The lock makes it private, and the next write takes over what a
 /// killed one left.
@@ -53,11 +53,11 @@ impl LockedDir {
     #[expect(clippy::disallowed_methods, reason = "the one place where files are replaced")]
     pub fn replace(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
         let path = self.path.join(name);
-        let old = match path.symlink_metadata() {
-            Ok(old) if old.is_dir() => return Err(Error::NotAFile { path, found: "a directory" }),
-            Ok(old) => Some(old),
-            Err(_) => None,
-        };
+        let old = path.symlink_metadata().ok();
+        if let Some(old) = &old {
+            // A rename would put a file into the place of a pipe or a device, for whoever else uses it.
+            require_file(&path, old)?;
+        }
         let temporary = self.path.join(TEMPORARY);
         let fail = |error| Error::io("write", &path, error);
         self.remove_temporary()?;
@@ -95,12 +95,21 @@ impl LockedDir {
         }
     }
 
-    /// Gives a file another name in the same directory.
-    #[expect(clippy::disallowed_methods, reason = "the one place where files are renamed")]
-    pub fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let path = self.path.join(from);
-        std::fs::rename(&path, self.path.join(to)).map_err(|error| Error::io("rename", path, error))?;
-        self.sync()
+    /// Gives a file a second name in the same directory; returns whether that name was free.
+    pub fn link(&self, from: &Path, to: &Path) -> Result<bool> {
+        let (path, second) = (self.path.join(from), self.path.join(to));
+        match std::fs::hard_link(&path, &second) {
+            Ok(()) => self.sync().map(|()| true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::FileNotFound(path)),
+            // Not every file system has links, and not every file may be linked: a copy has the same content.
+            Err(_) if second.symlink_metadata().is_ok() => Ok(false),
+            Err(_) => {
+                let mode = path.metadata().map_or(0o600, |found| found.permissions().mode());
+                let text = self.read(from)?.ok_or(Error::FileNotFound(path))?;
+                self.replace(to, &text, mode).map(|()| true)
+            }
+        }
     }
 
     #[expect(clippy::disallowed_methods, reason = "what a killed writer left under the one temporary name")]
@@ -172,6 +181,20 @@ mod tests {
     }
 
     #[test]
+    fn a_second_name_is_given_only_if_it_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let locked = lock(dir.path());
+        let (one, two) = (Path::new("one"), Path::new("two"));
+        locked.replace(one, "text", 0o640).unwrap();
+        assert!(locked.link(one, two).unwrap());
+        assert_eq!(locked.read(two).unwrap().unwrap(), "text");
+        locked.replace(one, "other", 0o640).unwrap();
+        assert!(!locked.link(one, two).unwrap());
+        assert_eq!(locked.read(two).unwrap().unwrap(), "text");
+        assert!(matches!(locked.link(Path::new("none"), Path::new("three")), Err(Error::FileNotFound(_))));
+    }
+
+    #[test]
     fn a_linked_file_stays_a_link() {
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().join("dotfiles");
@@ -185,10 +208,20 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_the_place_of_a_file_is_an_error() {
+    fn a_directory_or_a_socket_in_the_place_of_a_file_is_an_error_and_stays() {
         let dir = tempfile::tempdir().unwrap();
         create_dir(&dir.path().join("a.toml"), 0o755).unwrap();
-        let error = lock(dir.path()).replace(Path::new("a.toml"), "x", 0o600).unwrap_err();
-        assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("b.toml")).unwrap();
+        for (name, what) in [("a.toml", "a directory"), ("b.toml", "a socket")] {
+            let locked = lock(dir.path());
+            let errors = [
+                locked.replace(Path::new(name), "x", 0o600).unwrap_err(),
+                locked.read(Path::new(name)).unwrap_err(),
+            ];
+            for error in errors {
+                assert!(matches!(error, Error::NotAFile { found, .. } if found == what), "{error}");
+            }
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }
