@@ -7,17 +7,16 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::{Error, Result};
-use crate::files::{LockedDir, Locker, network_file_system};
+use crate::files::{LockedDir, Locker, network_file_system, require_file};
 use crate::store::migrate;
-
-/// How long SQLite waits for another writer's transaction.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    /// How long another writer's transaction is waited for.
+    patience: Duration,
 }
 
 impl Store {
@@ -26,24 +25,28 @@ impl Store {
         match path.metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", path, error)),
-            // SQLite would wait for a pipe and take a directory for a missing file.
-            Ok(found) if !found.is_file() => {
-                let found = if found.is_dir() { "a directory" } else { "a special file" };
-                return Err(Error::NotAFile { path: path.to_owned(), found });
+            Ok(found) => {
+                // SQLite would wait for a pipe and take a directory for a missing file.
+                require_file(path, &found)?;
+                // A process was killed between making the file and filling it: nothing is in it yet.
+                if found.len() == 0 {
+                    return Ok(None);
+                }
             }
-            // A process was killed between making the file and filling it: nothing is in it yet.
-            Ok(found) if found.len() == 0 => return Ok(None),
-            Ok(_) => {}
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut store = Self::connect(path, flags)?;
+        let mut store = Self::connect(path, flags, locker)?;
         let version = match store.version() {
-            Err(Error::Store { .. }) => {
-                // Beside a read-only directory the shared-memory file cannot be made; nobody can write then.
+            Err(Error::Store { .. } | Error::Io { .. }) if is_at_rest(path) => {
                 let uri = format!("file:{}?immutable=1", uri_path(path));
-                store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)?;
+                store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, locker)?;
                 store.path = path.to_owned();
                 store.version()?
+            }
+            // A writer was killed half-way. What it began can only be taken back by one who may write.
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                drop(store);
+                return Self::open_for_writing(path, locker).map(Some);
             }
             other => other?,
         };
@@ -63,13 +66,13 @@ impl Store {
         if let Some(kind) = network_file_system(dir) {
             return Err(Error::NetworkFileSystem { path: dir.to_owned(), kind });
         }
-        if path.is_dir() {
-            return Err(Error::NotAFile { path: path.to_owned(), found: "a directory" });
+        if let Ok(found) = path.metadata() {
+            require_file(path, &found)?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let current = path.metadata().is_ok_and(|found| found.len() > 0);
         if current {
-            let store = Self::connect(path, flags)?;
+            let store = Self::connect(path, flags, locker)?;
             match store.version()? {
                 migrate::VERSION => return store.ready_for_writing(),
                 found if found > migrate::VERSION => return Err(store.too_new(found)),
@@ -79,7 +82,7 @@ impl Store {
         // Making and migrating is done by one process at a time; the others find it done.
         let _alone = LockedDir::lock(locker, dir, 0o700)?;
         create_private(path)?;
-        let mut store = Self::connect(path, flags)?.ready_for_writing()?;
+        let mut store = Self::connect(path, flags, locker)?.ready_for_writing()?;
         let found = store.version()?;
         if found > migrate::VERSION {
             return Err(store.too_new(found));
@@ -118,15 +121,16 @@ impl Store {
         outcome.map_err(|error| self.error(&error))
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
+    fn connect(path: &Path, flags: OpenFlags, locker: &Locker) -> Result<Self> {
+        let patience = locker.timeout();
         let connect = || {
             let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(BUSY)?;
+            connection.busy_timeout(patience)?;
             Ok(connection)
         };
         match connect() {
-            Ok(connection) => Ok(Store { path: path.to_owned(), connection }),
-            Err(error) => Err(describe(path, &error)),
+            Ok(connection) => Ok(Store { path: path.to_owned(), connection, patience }),
+            Err(error) => Err(describe(path, &error, patience)),
         }
     }
 
@@ -147,7 +151,7 @@ impl Store {
     }
 
     fn error(&self, error: &rusqlite::Error) -> Error {
-        describe(&self.path, error)
+        describe(&self.path, error, self.patience)
     }
 }
 
@@ -161,7 +165,17 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-fn describe(path: &Path, error: &rusqlite::Error) -> Error {
+/// Whether nobody can be writing the database, so that it may be read without its shared memory: its directory
+/// is read-only, and nothing waits in a write-ahead log.
+fn is_at_rest(path: &Path) -> bool {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err()
+        && !Path::new(&log).metadata().is_ok_and(|found| found.len() > 0)
+}
+
+fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
     let (path, detail) = (path.to_owned(), error.to_string());
     let io = |kind: std::io::ErrorKind| Error::io("write", path.clone(), kind.into());
     match error.sqlite_error_code() {
@@ -169,7 +183,7 @@ fn describe(path: &Path, error: &rusqlite::Error) -> Error {
         Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::LockHeld { path, holder: None, waited: BUSY }
+            Error::LockHeld { path, holder: None, waited }
         }
         _ => Error::Store { path, detail },
     }
@@ -216,6 +230,19 @@ mod tests {
             Store::open_for_reading(&path, &locker()),
             Err(Error::StoreTooNew { found: 9999, .. })
         ));
+    }
+
+    #[test]
+    fn another_writer_is_waited_for_as_long_as_the_locker_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let other = Store::open_for_writing(&path, &locker()).unwrap();
+        other.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let begun = std::time::Instant::now();
+        let mut store = Store::open_for_writing(&path, &Locker::new(Duration::ZERO)).unwrap();
+        let error = store.trust(&[("a".into(), "b".into())], 0).unwrap_err();
+        assert!(matches!(error, Error::LockHeld { waited: Duration::ZERO, .. }), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(4));
     }
 
     #[test]
