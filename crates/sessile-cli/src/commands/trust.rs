@@ -71,7 +71,7 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     }
     if cx.out.is_text() && !cx.out.is_quiet() {
         for (path, text) in &contents {
-            cx.out.note(&format!("--- {}\n{}", path.display(), text.trim_end()));
+            cx.out.note(&format!("--- {}\n{}", shown(path.display()), text.trim_end()));
         }
     }
     ask::confirm(&cx.state, &format!("Trust the {} file(s) of {root}?", files.len()))?;
@@ -96,11 +96,11 @@ fn list(cx: &Cx) -> Outcome {
     let trusted = cx.state.store()?.map(|store| store.trusted()).transpose()?.unwrap_or_default();
     let mut table = Table::new(&["STATE", "FILE"]);
     let mut items = Vec::new();
-    for (path, fingerprint, _) in &trusted {
+    for path in &trusted {
         let current = sessile::files::read(Path::new(path)).ok().flatten();
         let state = match current {
             None => "missing",
-            Some(text) if trust::fingerprint(&text) == *fingerprint => "trusted",
+            Some(text) if trust::is_trusted(cx.state.store()?, Path::new(path), &text)? => "trusted",
             Some(_) => "changed",
         };
         table.row(&[state, path], None);

@@ -115,11 +115,15 @@ pub fn change_text(
     let empty = || if path.extension().is_some_and(|ending| ending == "json") { "{}" } else { "" };
     let Some(new) = change(old.as_deref().unwrap_or_else(empty))? else { return Ok(()) };
     let covered = project.is_some() && is_covered(state, path, old)?;
-    dir.replace(&name, &new, mode)?;
-    if covered {
-        let row = (trust::key(path), trust::fingerprint(&new));
-        state.store_for_writing()?.trust(&[row], state.now_ms())?;
+    if !covered {
+        return dir.replace(&name, &new, mode);
     }
+    let (key, fingerprint) = (trust::key(path), trust::fingerprint(&new));
+    let mut store = state.store_for_writing()?;
+    store.trust_also(&key, &fingerprint, state.now_ms())?;
+    dir.replace(&name, &new, mode)?;
+    // If this fails, what the file said before stays trusted: its user trusted that too.
+    let _ = store.trust(&[(key, fingerprint)], state.now_ms());
     Ok(())
 }
 
