@@ -100,32 +100,35 @@ impl Contexts<'_> {
             return Err(Error::ContextExists { name: to.to_string(), path: taken.path().to_owned() });
         }
         let path = existing.path().to_owned();
+        // An approval is one of this name. To take it back first is safe, whatever happens after.
+        self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
         if let ConfigSource::File(file) = self.state.source() {
             write::change_text(self.state, file, |text| {
-                edit::rename_table(file, text, "contexts", from.as_str(), to.as_str()).map(Some)
+                let renamed = edit::rename_table(file, text, "contexts", from.as_str(), to.as_str())?;
+                select_in(file, &renamed, from, Some(to)).map(Some)
             })?;
-        } else {
-            let dir = path.parent().unwrap_or(Path::new("."));
-            let (old, new) = (PathBuf::from(format!("{from}.toml")), PathBuf::from(format!("{to}.toml")));
-            let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
-            if locked.path().join(&new).symlink_metadata().is_ok() {
-                return Err(Error::ContextExists { name: to.to_string(), path: locked.path().join(new) });
-            }
-            locked.rename(&old, &new)?;
-            if existing.trusted && existing.home == super::Home::Project {
-                let text = existing.document().text();
-                let row = (trust::key(&locked.path().join(&new)), trust::fingerprint(text));
-                self.state.store_for_writing()?.trust(&[row], self.state.now_ms())?;
-            }
+            repoint(self.state, from, Some(to))?;
+            return self.get_fresh(to, &path);
         }
-        repoint(self.state, from, Some(to))?;
-        self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
-        let path = if *self.state.source() == ConfigSource::Usual {
-            path.with_file_name(format!("{to}.toml"))
-        } else {
-            path
-        };
-        self.get_fresh(to, &path)
+        let renamed = path.with_file_name(format!("{to}.toml"));
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
+        if existing.trusted && existing.home == super::Home::Project {
+            let row = (trust::key(&renamed), trust::fingerprint(existing.document().text()));
+            self.state.store_for_writing()?.trust(&[row], self.state.now_ms())?;
+        }
+        // It has both names until everything points to the new one, so that nothing ever points to nothing.
+        let (old, new) = (PathBuf::from(format!("{from}.toml")), PathBuf::from(format!("{to}.toml")));
+        if !locked.link(&old, &new)? {
+            return Err(Error::ContextExists { name: to.to_string(), path: renamed });
+        }
+        if let Err(error) = repoint(self.state, from, Some(to)) {
+            let _ = repoint(self.state, to, Some(from));
+            let _ = locked.remove(&new);
+            return Err(error);
+        }
+        locked.remove(&old)?;
+        self.get_fresh(to, &renamed)
     }
 
     /// What has a context selected.
@@ -141,20 +144,25 @@ impl Contexts<'_> {
         let pointed_to_by = self.pointing_to(name)?;
         if let ConfigSource::File(file) = self.state.source() {
             let key = SettingKey::new(["contexts", name.as_str()]);
-            write::change_text(self.state, file, |text| edit::unset(file, text, &key))?;
-        } else {
-            let dir = path.parent().unwrap_or(Path::new("."));
-            let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
-            if !locked.remove(Path::new(&format!("{name}.toml")))? {
-                return Err(self.not_found(name, None));
-            }
+            write::change_text(self.state, file, |text| {
+                let removed = edit::unset(file, text, &key)?.unwrap_or_else(|| text.to_owned());
+                select_in(file, &removed, name, None).map(Some)
+            })?;
+            return Ok(Removed { path, pointed_to_by });
+        }
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
+        if locked.read(Path::new(&format!("{name}.toml")))?.is_none() {
+            return Err(self.not_found(name, None));
+        }
+        // The file goes last, so that nothing ever points to nothing.
+        if existing.guard == Guard::Approval {
+            self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
         }
         if !pointed_to_by.is_empty() {
             repoint(self.state, name, None)?;
         }
-        if existing.guard == Guard::Approval {
-            self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
-        }
+        locked.remove(Path::new(&format!("{name}.toml")))?;
         Ok(Removed { path, pointed_to_by })
     }
 
@@ -222,6 +230,19 @@ impl Contexts<'_> {
             format!("{what} the guarded context {}", crate::text::quoted(existing.name.as_str())),
             "do it outside the session",
         )
+    }
+}
+
+/// The text of a file of many contexts, with its selection of one moved to another or to none.
+fn select_in(path: &Path, text: &str, from: &ContextName, to: Option<&ContextName>) -> Result<String> {
+    let document = Document::parse(path, text.to_owned())?;
+    let key = SettingKey::new(["context"]);
+    if document.root().get("context").and_then(|node| node.as_str()) != Some(from.as_str()) {
+        return Ok(text.to_owned());
+    }
+    match to {
+        Some(to) => edit::set(path, text, &key, &Value::Text(to.to_string())),
+        None => Ok(edit::unset(path, text, &key)?.unwrap_or_else(|| text.to_owned())),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::names::ContextName;
 use crate::settings::project::Project;
 use crate::settings::{Candidate, Document, Layer, Origin, SettingKey, Value, trust, write};
 use crate::state::{ConfigSource, State};
-use crate::store::{PointerKey, Scope};
+use crate::store::{PointerKey, PointerRow, Scope};
 use crate::terminal::Terminal;
 use crate::text::quoted;
 
@@ -117,29 +117,35 @@ pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchSco
     let new: ContextName = match name {
         Some(name) => name.clone(),
         None => {
-            let previous = pointer.and_then(|pointer| pointer.previous).ok_or(Error::NoContext)?;
-            previous.parse()?
+            let previous = pointer.as_ref().and_then(|pointer| pointer.previous.as_deref());
+            previous.ok_or(Error::NoContext)?.parse()?
         }
     };
     state.contexts().get(&new)?.require_trust(state)?;
     let previous = if old.as_deref() == Some(new.as_str()) {
-        store
-            .map(|store| store.pointer(&target.key))
-            .transpose()?
-            .flatten()
-            .and_then(|pointer| pointer.previous)
+        pointer.as_ref().and_then(|pointer| pointer.previous.clone())
     } else {
         old.clone()
     };
 
+    // The file comes last: it is what counts, and once it is written nothing can fail any more.
     let mut store = state.store_for_writing()?;
-    if let Some(file) = &target.file {
-        let name = Value::Text(new.to_string());
-        write::change_file(state, file, &SettingKey::new(["context"]), Some(&name))?;
-    }
     let value = target.file.is_none().then_some(new.as_str());
     store.set_pointer(&target.key, value, previous.as_deref(), state.now_ms())?;
-    forget_dead_terminals(&mut store)?;
+    if let Some(file) = &target.file {
+        let name = Value::Text(new.to_string());
+        let written = write::change_file(state, file, &SettingKey::new(["context"]), Some(&name));
+        if let Err(error) = written {
+            let _ = match &pointer {
+                Some(PointerRow { value, previous, .. }) => {
+                    store.set_pointer(&target.key, value.as_deref(), previous.as_deref(), state.now_ms())
+                }
+                None => store.remove_pointers(&[target.key]),
+            };
+            return Err(error);
+        }
+    }
+    let _ = forget_dead_terminals(&mut store);
     Ok(Switched { scope, place: target.place, old, new })
 }
 
