@@ -21,6 +21,9 @@ use crate::store::Store;
 use crate::text::quoted;
 use crate::world::World;
 
+/// How many keys of a file are told one by one in warnings.
+const MOST_TOLD: usize = 10;
+
 /// Something that is not an error and that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
@@ -205,15 +208,24 @@ impl State {
             return Ok(base);
         }
         let base = Stack::new(&self.app, self.sources()?);
-        for unknown in base.unknown() {
+        let (unknown, more) = base.unknown(MOST_TOLD);
+        for unknown in unknown {
             self.warn(
                 format!("{}: there is no setting {}", unknown.place, quoted(unknown.key.to_string())),
                 unknown.near.map(|near| format!("did you mean {}?", quoted(near))),
             );
         }
+        if more > 0 {
+            let hint = format!("`{} config validate` shows them", self.app.name());
+            self.warn(format!("{more} more keys are no settings"), Some(hint));
+        }
         let untrusted = base.untrusted();
         if let (Some(project), false) = (self.project(), untrusted.is_empty()) {
-            let keys: Vec<String> = untrusted.iter().map(|(key, _)| key.to_string()).collect();
+            let mut keys: Vec<String> =
+                untrusted.iter().take(MOST_TOLD).map(|(key, _)| crate::text::shown(key)).collect();
+            if untrusted.len() > MOST_TOLD {
+                keys.push(format!("and {} more", untrusted.len() - MOST_TOLD));
+            }
             let root = project.root().to_string_lossy();
             self.warn(
                 format!(

@@ -52,6 +52,9 @@ pub struct Context {
     within: Vec<String>,
 }
 
+/// How many keys that mean nothing are remembered; a stranger's file may hold any number.
+const MOST_UNKNOWN: usize = 20;
+
 /// The keys a context file has at its top.
 const KEYS: &[&str] = &["description", "guard", "settings", "env", "tools", "agents"];
 
@@ -94,6 +97,7 @@ impl Context {
                 "env" => context.env = reader.variables(key, node)?,
                 "tools" => context.tools = reader.tools(key, node)?,
                 "agents" => context.agents = reader.agents(key, node)?,
+                _ if context.unknown.len() >= MOST_UNKNOWN => {}
                 _ => context.unknown.push(Unknown {
                     key: SettingKey::new([key.as_str()]),
                     place: file.place(node.offset),
@@ -103,7 +107,7 @@ impl Context {
         }
         let settings = Stack::new(app, vec![context.settings()]);
         settings.check()?;
-        context.unknown.extend(settings.unknown());
+        context.unknown.extend(settings.unknown(MOST_UNKNOWN).0);
         Ok(context)
     }
 

@@ -141,19 +141,23 @@ impl Stack {
         keys.into_iter().collect()
     }
 
-    /// The keys in files that no setting has.
-    pub fn unknown(&self) -> Vec<Unknown> {
+    /// The first so many keys in files that no setting has, and how many more there are. A file from a stranger
+    /// may hold a hundred thousand of them.
+    pub fn unknown(&self, limit: usize) -> (Vec<Unknown>, usize) {
         let mut unknown = Vec::new();
+        let mut more = 0;
         for source in &self.sources {
             let Some((document, _)) = source.root() else { continue };
             self.walk(source, &mut |key, node, known| {
-                if !known {
+                if !known && unknown.len() == limit {
+                    more += 1;
+                } else if !known {
                     let place = document.place(node.offset);
                     unknown.push(Unknown { key: key.clone(), place, near: nearest_key(&self.app, key) });
                 }
             });
         }
-        unknown
+        (unknown, more)
     }
 
     /// The keys in untrusted files that would count if the files were trusted.
