@@ -90,7 +90,7 @@ impl State {
         };
         let dirs = match &source {
             ConfigSource::File(file) => Dirs::beside(file),
-            _ => Dirs::resolve(app, &world),
+            _ => Dirs::resolve(app, &world)?,
         };
         let said = Source::Said(said(app, &world, &args)?);
         Ok(State {
@@ -392,17 +392,7 @@ impl State {
 /// The flags that the variables say, where the command line does not.
 fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<StateArgs> {
     let text = |name: &str| -> Result<Option<String>> {
-        let variable = app.variable(name);
-        world
-            .variable(&variable)
-            .map(|value| {
-                value.to_str().map(str::to_owned).ok_or_else(|| Error::InvalidValue {
-                    place: variable.clone(),
-                    value: value.to_string_lossy().into_owned(),
-                    expected: "valid UTF-8".into(),
-                })
-            })
-            .transpose()
+        Ok(text_variable(world, &app.variable(name))?.map(str::to_owned))
     };
     let flag = |name: &str| -> Result<bool> {
         let Some(value) = text(name)? else { return Ok(false) };
@@ -425,6 +415,16 @@ fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<State
     args.quiet |= flag("QUIET")?;
     args.verbose |= flag("VERBOSE")?;
     Ok(args)
+}
+
+/// A variable that is to hold text. What is not text is refused, not changed into something like it.
+fn text_variable<'w>(world: &'w World, variable: &str) -> Result<Option<&'w str>> {
+    let Some(value) = world.variable(variable) else { return Ok(None) };
+    value.to_str().map(Some).ok_or_else(|| Error::InvalidValue {
+        place: variable.to_owned(),
+        value: crate::text::shortened(&value.to_string_lossy(), 80),
+        expected: "valid UTF-8".into(),
+    })
 }
 
 /// What flags and variables say, strongest first.
@@ -454,14 +454,14 @@ fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(SettingKey, V
     for setting in app.settings() {
         let Some(name) = setting.variable() else { continue };
         let variable = format!("{prefix}{name}");
-        let Some(value) = world.variable(&variable) else { continue };
-        let value = setting.parse(&value.to_string_lossy(), &variable)?;
+        let Some(value) = text_variable(world, &variable)? else { continue };
+        let value = setting.parse(value, &variable)?;
         let origin = Origin::named(Layer::Environment, variable);
         said.push((SettingKey::new(setting.key.split('.')), value, origin));
     }
     let variable = format!("{prefix}SET");
-    if let Some(pairs) = world.variable(&variable) {
-        for pair in pairs.to_string_lossy().lines().filter(|line| !line.trim().is_empty()) {
+    if let Some(pairs) = text_variable(world, &variable)? {
+        for pair in pairs.lines().filter(|line| !line.trim().is_empty()) {
             said.push(parse_pair(app, pair, &variable, Origin::named(Layer::Environment, &variable))?);
         }
     }
