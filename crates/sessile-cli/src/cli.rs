@@ -241,7 +241,7 @@ fn describe_wait(wait: &sessile::files::Waiting<'_>) -> String {
     let holder = wait.holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
     format!(
         "waiting for {}, held by {holder}; giving up in {}",
-        wait.path.display(),
+        sessile::text::shown(wait.path.display()),
         sessile::duration::short(wait.remaining)
     )
 }

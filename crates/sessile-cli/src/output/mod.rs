@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::state::Warning;
-use sessile::text::shown_lines;
+use sessile::text::{json_safe, shown_lines};
 use sessile::{App, World};
 
 use crate::error::Failure;
@@ -93,8 +93,8 @@ impl Output {
     pub fn result(&self, json: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&format!("{:#}\n", to_value(json))),
-            Format::Jsonl => self.print(&format!("{}\n", to_value(json))),
+            Format::Json => self.print(&json_safe(&format!("{:#}\n", to_value(json)))),
+            Format::Jsonl => self.print(&json_line(&to_value(json))),
         }
     }
 
@@ -102,8 +102,8 @@ impl Output {
     pub fn list(&self, items: &[Value], text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&format!("{:#}\n", Value::from(items))),
-            Format::Jsonl => self.print(&items.iter().map(|item| format!("{item}\n")).collect::<String>()),
+            Format::Json => self.print(&json_safe(&format!("{:#}\n", Value::from(items)))),
+            Format::Jsonl => self.print(&items.iter().map(json_line).collect::<String>()),
         }
     }
 
@@ -117,8 +117,13 @@ impl Output {
 
     /// Says something beside the result, for people.
     pub fn note(&self, text: &str) {
-        if !self.quiet {
+        if self.quiet {
+            return;
+        }
+        if self.is_text() {
             self.say(&format!("{}\n", shown_lines(text)));
+        } else {
+            self.say(&json_line(&json!({ "note": text })));
         }
     }
 
@@ -146,7 +151,7 @@ impl Output {
                 }
                 self.say(&text);
             } else {
-                self.say(&format!("{}\n", json!({ "warning": warning })));
+                self.say(&json_line(&json!({ "warning": warning })));
             }
         }
     }
@@ -157,7 +162,7 @@ impl Output {
         if self.is_text() {
             self.say(&told.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
-            self.say(&format!("{}\n", told.to_json()));
+            self.say(&json_line(&told.to_json()));
         }
     }
 
@@ -178,6 +183,10 @@ fn toned(text: &str, tone: Tone, colored: bool) -> String {
     } else {
         text.to_owned()
     }
+}
+
+fn json_line(json: &Value) -> String {
+    json_safe(&format!("{json}\n"))
 }
 
 fn to_value(json: &impl Serialize) -> Value {
