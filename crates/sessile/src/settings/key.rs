@@ -42,12 +42,7 @@ impl fmt::Display for SettingKey {
             if index > 0 {
                 f.write_str(".")?;
             }
-            let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            if !segment.is_empty() && segment.chars().all(bare) {
-                f.write_str(segment)?;
-            } else {
-                write!(f, "{segment:?}")?;
-            }
+            f.write_str(&toml_edit::Key::new(segment).display_repr())?;
         }
         Ok(())
     }
