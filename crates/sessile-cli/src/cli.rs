@@ -136,8 +136,10 @@ impl Command {
 /// The program.
 pub fn main() -> ExitCode {
     let world = World::from_process();
-    if world.variable(crate::completion::VARIABLE).is_some() {
-        crate::completion::answer();
+    if world.variable(crate::completion::VARIABLE).is_some()
+        && let Some(status) = crate::completion::answer(&world)
+    {
+        return ExitCode::from(status);
     }
     ExitCode::from(run(world, std::env::args_os()))
 }
@@ -217,7 +219,7 @@ fn output(state: &State) -> Result<Output, Error> {
 /// How to print what goes wrong before the arguments and settings are understood.
 fn early_output(world: &World, args: &[OsString]) -> Output {
     let words: Vec<&str> =
-        args.iter().skip(1).map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+        args.iter().skip(1).filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
     let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
         "--output" | "-o" => words.get(at + 1).copied(),
         word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
