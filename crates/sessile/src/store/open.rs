@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::files::{LockedDir, Locker, network_file_system, require_file};
 use crate::store::migrate;
@@ -37,7 +38,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags, locker)?;
         let version = match store.version() {
-            Err(Error::Store { .. } | Error::Io { .. }) if is_at_rest(path) => {
+            Err(error) if is_at_rest(path, &error) => {
                 let uri = format!("file:{}?immutable=1", uri_path(path));
                 store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, locker)?;
                 store.path = path.to_owned();
@@ -68,6 +69,11 @@ impl Store {
         }
         if let Ok(found) = path.metadata() {
             require_file(path, &found)?;
+        }
+        // SQLite would only say that it cannot open something.
+        match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(refused) => return Err(Error::io("write", path, refused.into())),
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let current = path.metadata().is_ok_and(|found| found.len() > 0);
@@ -165,20 +171,26 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether nobody can be writing the database, so that it may be read without its shared memory: its directory
-/// is read-only, and nothing waits in a write-ahead log.
-fn is_at_rest(path: &Path) -> bool {
+/// Whether nobody can be writing the database, so that it may be read without its shared memory: that memory
+/// cannot be made, because the directory is read-only or the disk full, and nothing waits in a write-ahead log.
+fn is_at_rest(path: &Path, error: &Error) -> bool {
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err()
-        && !Path::new(&log).metadata().is_ok_and(|found| found.len() > 0)
+    let for_nobody = match error.code() {
+        Code::DiskFull => true,
+        Code::Store | Code::Io => rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err(),
+        _ => false,
+    };
+    for_nobody && !Path::new(&log).metadata().is_ok_and(|found| found.len() > 0)
 }
 
 fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
     let (path, detail) = (path.to_owned(), error.to_string());
     let io = |kind: std::io::ErrorKind| Error::io("write", path.clone(), kind.into());
+    let extended = error.sqlite_error().map(|error| error.extended_code);
     match error.sqlite_error_code() {
+        _ if extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::StoreCorrupt { path, detail },
         Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
