@@ -25,6 +25,11 @@ pub fn quoted(text: impl AsRef<str>) -> String {
     format!("\"{}\"", shown(text.as_ref().replace('"', "\\\"")))
 }
 
+/// Whether a text holds more than lines and tabs of what could act on a terminal.
+pub(crate) fn acts_on_terminals(text: &str) -> bool {
+    text.chars().any(|c| is_hostile(c) && c != '\n' && c != '\t')
+}
+
 /// JSON in which no character can act on a terminal; it says the same. Line breaks between values stay.
 pub fn json_safe(json: &str) -> String {
     if !json.chars().any(|c| is_hostile(c) && c != '\n') {

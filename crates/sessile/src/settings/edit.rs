@@ -69,9 +69,16 @@ fn toml_value(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(value) => (*value).into(),
         Value::Integer(value) => (*value).into(),
-        Value::Text(text) | Value::Secret(text) => text.as_str().into(),
+        Value::Text(text) | Value::Secret(text) => toml_text(text),
         Value::List(items) => toml_edit::Value::Array(items.iter().map(String::as_str).collect()),
     }
+}
+
+/// A text as TOML. The file may be shown on a terminal: what could act there is written as escapes.
+fn toml_text(text: &str) -> toml_edit::Value {
+    // A JSON string is a basic string of TOML too.
+    let escaped = || crate::text::json_safe(&serde_json::Value::from(text).to_string()).parse().ok();
+    crate::text::acts_on_terminals(text).then(escaped).flatten().unwrap_or_else(|| text.into())
 }
 
 /// Where a key and its value stand in a TOML text.
