@@ -3,6 +3,10 @@
 use testkit::Home;
 
 mod contract;
+mod crash;
+mod hostile;
+mod no_input;
+mod parallel;
 
 /// A throwaway home for the program.
 fn home() -> Home {
