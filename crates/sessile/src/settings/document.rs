@@ -208,6 +208,7 @@ fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn parse(name: &str, text: &str) -> Result<Document> {
         Document::parse(Path::new(name), text.to_owned())
@@ -256,8 +257,7 @@ mod tests {
         }
     }
 
-    fn json_value() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
-        use proptest::prelude::*;
+    fn json_value() -> impl Strategy<Value = serde_json::Value> {
         let leaf = prop_oneof![
             any::<bool>().prop_map(Into::into),
             any::<i64>().prop_map(Into::into),
@@ -285,6 +285,28 @@ mod tests {
                     && a.iter().all(|(key, node)| b.get(key).is_some_and(|b| same(&node.data, b)))
             }
             _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_document_or_an_error_with_a_place_in_it(
+            text in "([a-c.]{1,3} ?=? ?([\\[\\]{}0-9\"'a#,.:-]{0,6})[\r\n \t]{0,2}){0,6}|\\PC{0,30}|([{}\\[\\]\",:0-9a\\\\n]){0,16}",
+            name in "a\\.(toml|json)",
+            offset in 0_usize..200,
+        ) {
+            match parse(&name, &text) {
+                Ok(document) => {
+                    let naive = 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+                    prop_assert_eq!(document.line(offset), naive);
+                    prop_assert_eq!(document.place(offset).line, naive);
+                }
+                Err(error) => {
+                    let place = error.place().unwrap();
+                    prop_assert!(place.line <= 1 + text.matches('\n').count());
+                    prop_assert!(place.column <= 1 + text.chars().count());
+                }
+            }
         }
     }
 }

@@ -298,6 +298,102 @@ mod tests {
         );
     }
 
+    /// A file as people write them: every kind of table and value, comments, both kinds of line ends.
+    fn toml() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just("# comment"),
+            Just(""),
+            Just("a = 1 # one"),
+            Just("b = 'x'"),
+            Just("c.d = true"),
+            Just("c.e = [1, 2, # two\n  3]"),
+            Just("t = { a = 1, b = { c = 2 } }"),
+            Just("m = \"\"\"two\nlines\"\"\""),
+            Just("[a]"),
+            Just("[c.f]"),
+            Just("  [s] # table"),
+            Just("[t]"),
+            Just("[[l]]"),
+            Just("[c]"),
+        ];
+        (prop::collection::vec(line, 0..9), any::<bool>(), any::<bool>()).prop_map(|(lines, crlf, ended)| {
+            let end = if crlf { "\r\n" } else { "\n" };
+            lines.join("\n").replace('\n', end) + if ended { end } else { "" }
+        })
+    }
+
+    /// Every value that is not a table, by its path.
+    fn leaves(node: &super::super::Node, path: &str, found: &mut Vec<(String, String)>) {
+        for (name, node) in node.members() {
+            leaves(node, &format!("{path}/{name}"), found);
+        }
+        if !matches!(node.data, super::super::Data::Table(_)) {
+            let text = match &node.data {
+                super::super::Data::Array(nodes) => format!("{} values", nodes.len()),
+                _ => format!("{:?}", node.as_str().map_or_else(|| node.described(), str::to_owned)),
+            };
+            found.push((path.to_owned(), text));
+        }
+    }
+
+    fn leaves_of(path: &Path, text: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        leaves(Document::parse(path, text.to_owned()).unwrap().root(), "", &mut found);
+        found.sort();
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// Whatever stands in a file, a change touches the one value, keeps every comment, and can be taken back.
+        #[test]
+        fn a_change_touches_one_value(
+            text in toml(),
+            name in "a|b|c|c\\.d|c\\.z|c\\.f\\.g|t\\.a|t\\.b\\.c|t\\.z|s\\.a|s\\.x\\.y|l\\.a|m|new|new\\.x\\.y",
+            json in any::<bool>(),
+        ) {
+            let toml = Path::new("c.toml");
+            let Ok(document) = Document::parse(toml, text.clone()) else { return Ok(()) };
+            let path = if json { Path::new("c.json") } else { toml };
+            let text = if json {
+                let Ok(parsed) = text.parse::<DocumentMut>() else { return Ok(()) };
+                json_of(parsed.as_table()).to_string()
+            } else {
+                document.text().to_owned()
+            };
+            let key = key(&name);
+            let own = format!("/{}", key.segments().join("/"));
+            let others = |text: &str| {
+                let mut found = leaves_of(path, text);
+                found.retain(|(path, _)| *path != own);
+                found
+            };
+            // A table in the place of the value, or a value in the place of a table, is not replaced.
+            let before = leaves_of(path, &text);
+            let Ok(changed) = set(path, &text, &key, &Value::Text("new".into())) else { return Ok(()) };
+            prop_assume!(!before.iter().any(|(path, _)| path.starts_with(&format!("{own}/"))));
+            prop_assert_eq!(others(&changed), others(&text), "{}", changed);
+            prop_assert!(leaves_of(path, &changed).contains(&(own.clone(), "\"new\"".to_owned())), "{}", changed);
+            prop_assert_eq!(changed.matches('#').count(), text.matches('#').count(), "{}", changed);
+
+            let removed = unset(path, &changed, &key).unwrap().unwrap();
+            prop_assert_eq!(others(&removed), others(&text), "{}", removed);
+            prop_assert!(!leaves_of(path, &removed).iter().any(|(path, _)| *path == own), "{}", removed);
+        }
+    }
+
+    fn json_of(table: &dyn TableLike) -> serde_json::Value {
+        let members = table.iter().map(|(key, item)| {
+            let value = match item.as_table_like() {
+                Some(table) => json_of(table),
+                None => item.as_str().map_or_else(|| serde_json::json!(1), Into::into),
+            };
+            (key.to_owned(), value)
+        });
+        serde_json::Value::Object(members.collect())
+    }
+
     proptest! {
         /// set + unset leaves every other value alone, whatever the text, the key and the value.
         #[test]

@@ -53,3 +53,29 @@ impl Serialize for SettingKey {
         serializer.collect_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What is printed can be pasted back, whatever the segments are.
+        #[test]
+        fn a_printed_key_is_the_same_key(
+            segments in prop::collection::vec("[a-z0-9_-]{0,6}|[ .\"'\\\\#=a\\[\\]]{0,6}|\\PC{0,4}|[\\x00-\\x7f]{0,3}", 1..5)
+        ) {
+            let key = SettingKey::new(segments);
+            let printed = key.to_string();
+            prop_assert!(!printed.contains('\x1b'));
+            prop_assert_eq!(printed.parse::<SettingKey>().unwrap(), key);
+        }
+
+        #[test]
+        fn any_text_is_a_key_or_refused(text in any::<String>()) {
+            if let Ok(key) = text.parse::<SettingKey>() {
+                prop_assert!(!key.segments().is_empty());
+            }
+        }
+    }
+}

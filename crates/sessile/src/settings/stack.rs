@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn unknown_keys_are_found_with_their_nearest_and_their_line() {
         let stack = stack(vec![file(Layer::User, "\nlock-timout = \"5s\"\n", true)]);
-        let unknown = stack.unknown();
+        let (unknown, more) = stack.unknown(1);
+        assert_eq!(more, 0);
         assert_eq!(unknown[0].near.as_deref(), Some("lock-timeout"));
         assert_eq!(unknown[0].place.line, 2);
     }
