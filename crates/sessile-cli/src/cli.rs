@@ -10,7 +10,7 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{completions, config, context, demo, doctor, man, manifest, status, trust};
 use crate::error::{Failure, Outcome};
-use crate::help::{PRECEDENCE, examples};
+use crate::help::examples_and_precedence;
 use crate::lazy::{Lazy, LazyGroup};
 use crate::output::Output;
 use crate::settings::app;
@@ -22,13 +22,12 @@ use crate::settings::app;
     version,
     max_term_width = 110,
     disable_help_subcommand = true,
-    after_help = examples!(
+    after_help = examples_and_precedence!(
         "sessile demo                                see the problem, and the cure"
         "sessile context create staging              make a context"
         "sessile context use staging                 select it, in this terminal only"
         "sessile status --output json                where am I, and why"
-    ),
-    after_long_help = PRECEDENCE
+    )
 )]
 pub struct Cli {
     /// What every command takes.
