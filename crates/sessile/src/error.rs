@@ -232,8 +232,13 @@ pub enum Error {
     #[error("no context is selected")]
     NoContext,
     /// No value anywhere.
-    #[error("{} is not set", .0)]
-    SettingNotSet(String),
+    #[error("{key} is not set{}", path.as_ref().map_or_else(String::new, |path| format!(" in {}", shown(path.display()))))]
+    SettingNotSet {
+        /// The setting.
+        key: String,
+        /// The file that does not say it, if only that one was meant.
+        path: Option<PathBuf>,
+    },
     /// No such session.
     #[error("session {} not found", quoted(.0))]
     SessionNotFound(String),
@@ -342,7 +347,7 @@ impl Error {
             Error::UntrustedProject { .. } => Code::UntrustedProject,
             Error::ContextNotFound { .. } => Code::ContextNotFound,
             Error::NoContext => Code::NoContext,
-            Error::SettingNotSet(_) => Code::SettingNotSet,
+            Error::SettingNotSet { .. } => Code::SettingNotSet,
             Error::SessionNotFound(_) => Code::SessionNotFound,
             Error::ProjectNotFound(_) => Code::ProjectNotFound,
             Error::ApprovalNotFound(_) => Code::ApprovalNotFound,
@@ -425,7 +430,10 @@ impl Error {
             Error::NoContext => {
                 format!("name one with --context, or select one with `{name} context use NAME`")
             }
-            Error::SettingNotSet(key) => format!("set it with `{name} config set {key} VALUE`"),
+            Error::SettingNotSet { key, path: None } => format!("set it with `{name} config set {key} VALUE`"),
+            Error::SettingNotSet { key, path: Some(_) } => {
+                format!("`{name} config show {key} --source` tells where it is set")
+            }
             Error::SessionNotFound(_) => format!("check --session and {prefix}_SESSION"),
             Error::ProjectNotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
             Error::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
