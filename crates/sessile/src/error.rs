@@ -231,6 +231,9 @@ pub enum Error {
     /// None selected.
     #[error("no context is selected")]
     NoContext,
+    /// None was selected before.
+    #[error("no other context was selected here before")]
+    NoPreviousContext,
     /// No value anywhere.
     #[error("{key} is not set{}", path.as_ref().map_or_else(String::new, |path| format!(" in {}", shown(path.display()))))]
     SettingNotSet {
@@ -346,7 +349,7 @@ impl Error {
             Error::NoHome(_) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,
             Error::ContextNotFound { .. } => Code::ContextNotFound,
-            Error::NoContext => Code::NoContext,
+            Error::NoContext | Error::NoPreviousContext => Code::NoContext,
             Error::SettingNotSet { .. } => Code::SettingNotSet,
             Error::SessionNotFound(_) => Code::SessionNotFound,
             Error::ProjectNotFound(_) => Code::ProjectNotFound,
@@ -388,7 +391,7 @@ impl Error {
             Error::GuardApproval(context) => {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
-            Error::NoContext => format!("{name} context list"),
+            Error::NoContext | Error::NoPreviousContext => format!("{name} context list"),
             _ => return None,
         })
     }
@@ -430,6 +433,7 @@ impl Error {
             Error::NoContext => {
                 format!("name one with --context, or select one with `{name} context use NAME`")
             }
+            Error::NoPreviousContext => format!("select one by its name: `{name} context use NAME`"),
             Error::SettingNotSet { key, path: None } => format!("set it with `{name} config set {key} VALUE`"),
             Error::SettingNotSet { key, path: Some(_) } => {
                 format!("`{name} config show {key} --source` tells where it is set")

@@ -117,7 +117,7 @@ pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchSco
     let new: ContextName = match name {
         Some(name) => name.clone(),
         None => {
-            let previous = pointer.and_then(|pointer| pointer.previous).ok_or(Error::NoContext)?;
+            let previous = pointer.and_then(|pointer| pointer.previous).ok_or(Error::NoPreviousContext)?;
             previous.parse()?
         }
     };
