@@ -73,7 +73,7 @@ impl Edited {
             };
             if error.place().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
-                if ask::confirm(state, "Edit it again?").is_ok() {
+                if ask::confirm(state, "edit it again").is_ok() {
                     self.again(state)?;
                     continue;
                 }

@@ -74,7 +74,7 @@ pub enum Error {
         flags: &'static str,
     },
     /// A yes is needed and nobody is there.
-    #[error("{what}: this needs a confirmation, and there is no terminal to ask on")]
+    #[error("{what}: this needs a confirmation, and nobody can be asked")]
     ConfirmationRequired {
         /// What would be done, with what it affects.
         what: String,

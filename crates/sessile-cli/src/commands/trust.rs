@@ -74,7 +74,7 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
             cx.out.note(&format!("--- {}\n{}", path.display(), text.trim_end()));
         }
     }
-    ask::confirm(&cx.state, &format!("Trust the {} file(s) of {root}?", files.len()))?;
+    ask::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
     let rows: Vec<(String, String)> =
         contents.iter().map(|(path, text)| (trust::key(path), trust::fingerprint(text))).collect();

@@ -81,7 +81,7 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);
-        ask::confirm(&cx.state, &format!("Open context {} for {time}?", quoted(name.as_str())))?;
+        ask::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
     }
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
     let mut json = json!(approval);

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let path = cx.state.absolute(file);
     if path.exists() {
-        ask::confirm(&cx.state, &format!("Replace {}?", shown(path.display())))?;
+        ask::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace(Path::new(&name), &exported.text, 0o644)?;
