@@ -168,9 +168,11 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
         Ok(state) => state.on_wait(move |wait| waiting.note(&describe_wait(wait))),
         Err(error) => return finish(early, Err(error.into())),
     };
+    let mends = command.tolerates_broken_settings();
+    let state = if mends { state.for_mending() } else { state };
     let out = match output(&state) {
         Ok(out) => out,
-        Err(_) if command.tolerates_broken_settings() => early.clone(),
+        Err(_) if mends => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
     // Nothing in the state needs to be taken down in order.

@@ -67,6 +67,7 @@ pub struct State {
     store: OnceCell<Option<Store>>,
     warnings: RefCell<Vec<Warning>>,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+    mending: bool,
 }
 
 impl State {
@@ -107,6 +108,7 @@ impl State {
             store: OnceCell::new(),
             warnings: RefCell::default(),
             on_wait: Rc::new(|_| ()),
+            mending: false,
         })
     }
 
@@ -114,6 +116,13 @@ impl State {
     #[must_use]
     pub fn on_wait(mut self, tell: impl Fn(&Waiting<'_>) + 'static) -> Self {
         self.on_wait = Rc::new(tell);
+        self
+    }
+
+    /// For a call that mends the settings: that they cannot be read must not stop it.
+    #[must_use]
+    pub fn for_mending(mut self) -> Self {
+        self.mending = true;
         self
     }
 
@@ -172,7 +181,11 @@ impl State {
 
     /// How locks are taken, with the time-out that the settings say.
     pub fn locker(&self) -> Result<Locker> {
-        let timeout = self.duration("lock-timeout")?.unwrap_or(Duration::from_secs(5));
+        let timeout = match self.duration("lock-timeout") {
+            Err(_) if self.mending => None,
+            read => read?,
+        };
+        let timeout = timeout.unwrap_or(Duration::from_secs(5));
         Ok(Locker::new(timeout).on_wait(Rc::clone(&self.on_wait)))
     }
 
