@@ -81,7 +81,7 @@ impl Contexts<'_> {
         self.refuse_to_unguard(existing, "changing")?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
-        self.parse(&existing.name, &path, new)?;
+        self.parse(&existing.name, &path, new, &[])?;
         write::change_text(self.state, &path, |text| {
             if text == old {
                 Ok((text != new).then(|| new.to_owned()))
@@ -188,16 +188,14 @@ impl Contexts<'_> {
                 return Err(Error::ContextExists { name: name.to_string(), path: path.to_owned() });
             }
             let changed = change(text, &prefix)?;
-            if prefix.is_empty() {
-                self.parse(name, path, &changed)?;
-            }
+            self.parse(name, path, &changed, &prefix)?;
             Ok(Some(changed))
         })
     }
 
-    fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
+    fn parse(&self, name: &ContextName, path: &Path, text: &str, within: &[String]) -> Result<Context> {
         let document = std::rc::Rc::new(Document::parse(path, text.to_owned())?);
-        Context::read(self.state.app(), name.clone(), super::Home::User, true, document, Vec::new())
+        Context::read(self.state.app(), name.clone(), super::Home::User, true, document, within.to_vec())
     }
 
     /// The context as its file says now; the state itself may have read an older version.
