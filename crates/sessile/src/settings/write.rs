@@ -43,6 +43,10 @@ pub fn target(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBu
         (_, Some(WriteScope::Directory)) => Ok((Layer::Directory, directory(state)?.local_settings())),
         (_, Some(WriteScope::Project)) => Ok((Layer::Directory, directory(state)?.settings())),
         (_, Some(WriteScope::Global)) => Ok((Layer::User, user_file(state)?)),
+        (_, None) if state.inside_session().is_some() => Err(Error::ScopeRequired {
+            what: "inside a session nothing outside it is changed unasked".into(),
+            flags: "--dir for this directory or --global for this user, or set it for one call with --set KEY=VALUE",
+        }),
         (_, None) => match state.project() {
             Some(project) => Ok((Layer::Directory, project.local_settings())),
             None => Err(Error::ScopeRequired {
