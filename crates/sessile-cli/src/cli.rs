@@ -207,11 +207,7 @@ fn output(state: &State) -> Result<Output, Error> {
         Ok(settings.get(key)?.and_then(|found| found.value.as_str().map(str::to_owned)))
     };
     let format = word("output")?.and_then(|word| format_named(&word)).unwrap_or_default();
-    let color = match word("color")?.as_deref() {
-        Some("always") => Color::Always,
-        Some("never") => Color::Never,
-        _ => Color::Auto,
-    };
+    let color = word("color")?.map_or(Color::Auto, |word| color_named(&word));
     Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
 }
 
@@ -219,14 +215,28 @@ fn output(state: &State) -> Result<Output, Error> {
 fn early_output(world: &World, args: &[OsString]) -> Output {
     let words: Vec<&str> =
         args.iter().skip(1).map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
-    let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
-        "--output" | "-o" => words.get(at + 1).copied(),
-        word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
-    });
-    let variable = world.variable("SESSILE_OUTPUT").and_then(|value| value.to_str());
-    let format = flag.or(variable).and_then(format_named).unwrap_or_default();
+    let said = |long: &str, short: Option<&str>, variable: &str| {
+        let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
+            word if word == long || Some(word) == short => words.get(at + 1).copied(),
+            word => {
+                let joined = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+                joined.or_else(|| short.and_then(|short| word.strip_prefix(short)))
+            }
+        });
+        flag.or_else(|| world.variable(variable).and_then(|value| value.to_str()))
+    };
+    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(format_named).unwrap_or_default();
+    let color = said("--color", None, "SESSILE_COLOR").map_or(Color::Auto, color_named);
     let quiet = words.contains(&"--quiet") || words.contains(&"-q");
-    Output::new(world, format, Color::Auto, quiet, false)
+    Output::new(world, format, color, quiet, false)
+}
+
+fn color_named(word: &str) -> Color {
+    match word {
+        "always" => Color::Always,
+        "never" => Color::Never,
+        _ => Color::Auto,
+    }
 }
 
 fn format_named(word: &str) -> Option<Format> {
