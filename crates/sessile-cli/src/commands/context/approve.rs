@@ -91,7 +91,10 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
 
 fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
     let is_set = cx.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
-    Ok(if is_set { ask::secret(prompt) } else { None })
+    if !is_set {
+        return Ok(None);
+    }
+    ask::secret(prompt).map(Some).ok_or_else(|| Error::WrongPin("a PIN is set and none was given".into()))
 }
 
 fn change_pin(set: bool, cx: &Cx) -> Outcome {
