@@ -212,7 +212,7 @@ impl Contexts<'_> {
     }
 
     /// Inside a session a guarded context stays as it is, or the guard would be no rail at all.
-    fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
+    pub(super) fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
         if existing.guard == Guard::None {
             return Ok(());
         }

@@ -61,7 +61,8 @@ impl Contexts<'_> {
                     let path = existing.path().to_owned();
                     return Err(Error::ContextExists { name: context.name.to_string(), path });
                 }
-                _ => {}
+                Some(existing) => self.refuse_to_unguard(&existing, "replacing")?,
+                None => {}
             }
         }
         contexts
