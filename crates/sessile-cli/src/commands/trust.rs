@@ -106,5 +106,7 @@ fn list(cx: &Cx) -> Outcome {
         table.row(&[state, path], None);
         items.push(json!({ "path": path, "state": state }));
     }
-    cx.out.list(&items, || table.render(&cx.out))
+    cx.out.list(&items, || {
+        if items.is_empty() { "no project's file is trusted\n".to_owned() } else { table.render(&cx.out) }
+    })
 }
