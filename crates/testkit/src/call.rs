@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::Tty;
+
 /// A call that has not been made yet.
 pub struct Call {
     command: Command,
@@ -61,6 +63,11 @@ impl Call {
         self
     }
 
+    /// Makes the call on a terminal of its own.
+    pub fn tty(self) -> Tty {
+        Tty::new(self)
+    }
+
     /// The command itself, for tests that spawn it their own way.
     pub fn command(self) -> Command {
         self.command
@@ -95,7 +102,6 @@ pub struct Done {
 
 impl Done {
     /// The same, if the exit status is the one expected.
-    #[must_use]
     #[track_caller]
     pub fn exit(self, expected: i32) -> Self {
         assert_eq!(self.output.status.code(), Some(expected), "{}\n{}", self.description, self.told());
