@@ -15,7 +15,14 @@ pub(crate) const VARIABLE: &str = "SESSILE_COMPLETE";
 
 /// Answers the shell and ends the process.
 pub(crate) fn answer() {
-    CompleteEnv::with_factory(|| with_completers(Cli::command())).var(VARIABLE).complete();
+    CompleteEnv::with_factory(tree).var(VARIABLE).complete();
+}
+
+/// The whole tree: what is built only when it is called must be built here, to be completed.
+fn tree() -> Command {
+    let mut tree = Cli::command();
+    tree.build();
+    with_completers(tree)
 }
 
 /// The tree with completers for the values that have names. Ordinary calls are spared the cost.

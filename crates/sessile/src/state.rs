@@ -289,8 +289,8 @@ impl State {
 
     /// The file given with `--config`, parsed.
     pub(crate) fn isolated_document(&self) -> Result<Option<Rc<Document>>> {
-        let files = self.settings_files()?;
-        Ok(files.files.iter().find(|(layer, ..)| *layer == Layer::File).map(|(_, file, _)| Rc::clone(file)))
+        let ConfigSource::File(_) = self.source else { return Ok(None) };
+        Ok(self.settings_files()?.files.first().map(|(_, file, _)| Rc::clone(file)))
     }
 
     /// Whether the project file with this content has been trusted.
