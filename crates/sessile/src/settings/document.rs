@@ -124,6 +124,8 @@ fn place(path: &Path, text: &str, offset: usize) -> Place {
     }
     let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
     let line = text[start..].lines().next().unwrap_or_default();
+    // A line that may hold a secret is named, not shown.
+    let line = if crate::context::transfer::looks_secret(line) { "" } else { line };
     Place {
         path: path.to_owned(),
         line: 1 + text[..start].matches('\n').count(),
