@@ -21,7 +21,7 @@ pub struct Place {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The text of the line, shortened when it is very long.
+    /// The text of the line, shortened when it is very long; nothing if it may hold a secret.
     pub text: String,
 }
 
@@ -434,7 +434,9 @@ impl Error {
                 format!("name one with --context, or select one with `{name} context use NAME`")
             }
             Error::NoPreviousContext => format!("select one by its name: `{name} context use NAME`"),
-            Error::SettingNotSet { key, path: None } => format!("set it with `{name} config set {key} VALUE`"),
+            Error::SettingNotSet { key, path: None } => {
+                format!("set it with `{name} config set {key} VALUE`")
+            }
             Error::SettingNotSet { key, path: Some(_) } => {
                 format!("`{name} config show {key} --source` tells where it is set")
             }

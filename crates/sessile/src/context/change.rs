@@ -152,7 +152,8 @@ impl Contexts<'_> {
         if !pointed_to_by.is_empty() {
             repoint(self.state, name, None)?;
         }
-        if existing.guard == Guard::Approval {
+        // Whatever it demands now: a successor of that name starts without approvals.
+        if self.state.store()?.is_some() {
             self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
         }
         Ok(Removed { path, pointed_to_by })

@@ -85,6 +85,9 @@ fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
         candidates.insert(0, Candidate { value, origin: selected.origin.clone(), ignored: None });
     }
     candidates.sort_by_key(|candidate| candidate.ignored.is_some());
+    for candidate in &mut candidates {
+        candidate.value = candidate.value.clone().masked_for(key);
+    }
     Ok(candidates)
 }
 

@@ -15,8 +15,8 @@ use crate::help::examples;
 
 /// Write contexts into one file, without secrets
 ///
-/// The file is TOML, or JSON if its name ends in .json. Credentials travel as names. A variable whose name says that it is a secret and whose value stands in plain
-/// text is left out, and said.
+/// The file is TOML, or JSON if its name ends in .json. Credentials travel as names. A variable whose name says
+/// that it is a secret and whose value stands in plain text is left out, and said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context export staging > staging.toml"
