@@ -2,9 +2,45 @@
 
 use testkit::Home;
 
+mod approve;
+mod color;
+mod completions;
+mod config_get;
+mod config_set;
+mod config_show;
+mod config_validate;
+mod context_delete;
+mod context_edit;
+mod context_rename;
+mod context_transfer;
+mod context_use;
+mod contexts;
 mod contract;
+mod demo;
+mod doctor;
+mod editor;
+mod global_flags;
+mod guards;
+mod help;
+mod isolated_config;
+mod man;
+mod manifest;
+mod precedence;
+mod schema;
+mod status;
+mod terminals;
+mod trust;
 
 /// A throwaway home for the program.
 fn home() -> Home {
     Home::new(env!("CARGO_BIN_EXE_sessile"))
+}
+
+/// A throwaway home with contexts in it.
+fn home_with(contexts: &[&str]) -> Home {
+    let home = home();
+    for name in contexts {
+        home.write(format!(".config/sessile/contexts/{name}.toml"), "");
+    }
+    home
 }
