@@ -56,6 +56,21 @@ fn edits_keep_comments_order_and_spacing() {
 }
 
 #[test]
+fn a_comment_about_the_file_stays_on_top() {
+    let home = home();
+    home.write(SETTINGS, "# about this file\n\n# about the table\n[env]\nA = \"1\"\n");
+    home.call(&["config", "set", "color", "never", "--global"]).ok();
+    assert_eq!(
+        home.read(SETTINGS),
+        "# about this file\n\ncolor = \"never\"\n# about the table\n[env]\nA = \"1\"\n"
+    );
+    home.write(SETTINGS, "# about this file");
+    home.call(&["config", "set", "env.A", "1", "--global"]).ok();
+    home.call(&["config", "set", "color", "never", "--global"]).ok();
+    assert_eq!(home.read(SETTINGS), "# about this file\n\ncolor = \"never\"\n[env]\nA = \"1\"\n");
+}
+
+#[test]
 fn the_last_variable_takes_its_table_with_it() {
     let home = home();
     home.call(&["config", "set", "env.A", "1", "--global"]).ok();
