@@ -23,11 +23,11 @@ fn sessile_loses_nothing_and_mixes_nothing_up() {
 #[test]
 fn a_tool_that_is_not_there_is_said() {
     let done = home().call(&["demo", "--tool", "nonsense"]).run().exit(2);
-    insta::assert_snapshot!(done.told(), @"
+    insta::assert_snapshot!(done.told(), @r#"
     exit 2
     --- stdout
     --- stderr
-    error: nonsense: not found on this machine; install git, for instance
-    ");
+    error: there is no tool "nonsense" here; there are docker, gh, git, kubectl, npm
+    "#);
     home().call(&["demo", "--agents", "1"]).run().exit(2);
 }
