@@ -125,7 +125,7 @@ fn what_cannot_be_a_context_is_refused_and_leaves_nothing() {
     --- stdout
     --- stderr
     error: there is no setting "colour"
-    hint: `sessile config list` shows every setting
+    hint: did you mean "color"?
     "#);
     insta::assert_snapshot!(create(&["a", "--setting", "color=pink"]).told(), @r#"
     exit 2
