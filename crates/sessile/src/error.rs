@@ -258,6 +258,8 @@ pub enum Error {
         name: String,
         /// Where it is defined.
         path: PathBuf,
+        /// Whether a yes would replace it.
+        replaceable: bool,
     },
     /// The lock is held by another.
     #[error(
@@ -443,7 +445,16 @@ impl Error {
             Error::SessionNotFound(_) => format!("check --session and {prefix}_SESSION"),
             Error::ProjectNotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
             Error::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
-            Error::ContextExists { .. } => "choose another name, or add --yes to replace it".to_owned(),
+            Error::ContextExists { replaceable: true, .. } => {
+                "choose another name, or add --yes to replace it".to_owned()
+            }
+            Error::ContextExists { name: context, .. } => {
+                format!(
+                    "choose another name, or delete it first: {name} context delete {}",
+                    shell_quoted(context)
+                )
+            }
+            Error::FileNotFound(_) => "check the path".to_owned(),
             Error::FileExists(_) => "add --yes to replace it".to_owned(),
             Error::LockHeld { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
             Error::ConcurrentChange { kept: Some(kept), .. } => {

@@ -352,7 +352,9 @@ impl State {
     /// The store, for writing.
     pub fn store_for_writing(&self) -> Result<Store> {
         if self.source == ConfigSource::Nothing {
-            return Err(Error::Usage("with --no-config nothing is kept, so nothing can be changed".into()));
+            return Err(Error::Usage(
+                "with --no-config nothing is kept, so nothing can be changed: leave it out".into(),
+            ));
         }
         Store::open_for_writing(&self.dirs.store()?, &self.locker()?)
     }

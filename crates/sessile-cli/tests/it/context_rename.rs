@@ -46,7 +46,7 @@ fn a_name_that_is_taken_is_refused() {
     --- stdout
     --- stderr
     error: context "b" exists already (~/.config/sessile/contexts/b.toml)
-    hint: choose another name, or add --yes to replace it
+    hint: choose another name, or delete it first: sessile context delete b
     "#);
     home.call(&["context", "rename", "a", "b", "--yes"]).run().exit(6);
     home.call(&["context", "rename", "a", "../x"]).run().exit(2);

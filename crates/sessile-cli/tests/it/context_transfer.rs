@@ -203,23 +203,26 @@ fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
     exit 1
     --- stdout
     --- stderr
-    error: standard input:1:1: "contexts" must be a table with a table for each context, not missing
+    error: standard input:1:1: there is no [contexts.NAME] in it; export a context to see such a file
       |
     1 | description = "x"
       | ^
     "#);
-    insta::assert_snapshot!(import("contexts = \"x\"\n").told(), @"
-    exit 0
-    --- stdout
-    --- stderr
-    in no context, no session
-    ");
-    insta::assert_snapshot!(import("").told(), @r#"
+    insta::assert_snapshot!(import("contexts = \"x\"\n").told(), @r#"
     exit 1
     --- stdout
     --- stderr
-    error: standard input:1:1: "contexts" must be a table with a table for each context, not missing
+    error: standard input:1:1: "contexts" must be a table with a table for each context, not "x"
+      |
+    1 | contexts = "x"
+      | ^
     "#);
+    insta::assert_snapshot!(import("").told(), @"
+    exit 1
+    --- stdout
+    --- stderr
+    error: standard input:1:1: there is no [contexts.NAME] in it; export a context to see such a file
+    ");
     home.call(&["context", "import", "missing.toml"]).run().exit(5);
     assert_eq!(home.tree(), before);
 }

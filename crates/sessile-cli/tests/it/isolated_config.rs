@@ -143,9 +143,10 @@ fn nothing_of_the_users_is_read_or_written() {
     call(&["context", "rename", "a", "c"]).ok();
     call(&["context", "delete", "b", "--yes"]).ok();
     insta::assert_snapshot!(home.read("alone/c.toml"), @r#"
+    # alone
+
     context = "c"
     lock-timeout = "9s"
-    # alone
     [contexts.c]
     description = "first"
     "#);
@@ -217,6 +218,7 @@ fn a_file_that_is_not_there_is_not_made() {
     --- stdout
     --- stderr
     error: ~/nothing.toml does not exist
+    hint: check the path
     ");
     home.call(&["--config", "nothing.toml", "config", "set", "color", "never"]).run().exit(5);
     assert!(!home.path("nothing.toml").exists());
@@ -237,13 +239,13 @@ fn no_config_ignores_every_file_and_changes_none() {
     exit 2
     --- stdout
     --- stderr
-    error: with --no-config there is no file to change
+    error: with --no-config there is no file to change: leave it out
     ");
     insta::assert_snapshot!(call(&["context", "create", "a"]).run().told(), @"
     exit 2
     --- stdout
     --- stderr
-    error: with --no-config there is no place for a context
+    error: with --no-config there is no place for a context: leave it out
     ");
     call(&["context", "use", "mine", "--global"]).run().exit(2);
     assert_eq!(home.tree(), before);

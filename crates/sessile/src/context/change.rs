@@ -43,6 +43,7 @@ impl Contexts<'_> {
                 return Err(Error::ContextExists {
                     name: name.to_string(),
                     path: existing.path().to_owned(),
+                    replaceable: true,
                 });
             }
             self.refuse_to_unguard(&existing, "replacing")?;
@@ -97,7 +98,11 @@ impl Contexts<'_> {
         let existing = self.get(from)?;
         self.refuse_to_unguard(&existing, "renaming")?;
         if let Some(taken) = self.find(to)? {
-            return Err(Error::ContextExists { name: to.to_string(), path: taken.path().to_owned() });
+            return Err(Error::ContextExists {
+                name: to.to_string(),
+                path: taken.path().to_owned(),
+                replaceable: false,
+            });
         }
         let path = existing.path().to_owned();
         if let ConfigSource::File(file) = self.state.source() {
@@ -109,7 +114,11 @@ impl Contexts<'_> {
             let (old, new) = (PathBuf::from(format!("{from}.toml")), PathBuf::from(format!("{to}.toml")));
             let locked = LockedDir::lock(&self.state.locker()?, dir, 0o700)?;
             if locked.path().join(&new).symlink_metadata().is_ok() {
-                return Err(Error::ContextExists { name: to.to_string(), path: locked.path().join(new) });
+                return Err(Error::ContextExists {
+                    name: to.to_string(),
+                    path: locked.path().join(new),
+                    replaceable: false,
+                });
             }
             locked.rename(&old, &new)?;
             if existing.trusted && existing.home == super::Home::Project {
@@ -164,7 +173,7 @@ impl Contexts<'_> {
         match self.state.source() {
             ConfigSource::File(file) => Ok(file.clone()),
             ConfigSource::Nothing => {
-                Err(Error::Usage("with --no-config there is no place for a context".into()))
+                Err(Error::Usage("with --no-config there is no place for a context: leave it out".into()))
             }
             ConfigSource::Usual if in_project => Ok(file_in(&write::directory(self.state)?.contexts(), name)),
             ConfigSource::Usual => Ok(file_in(&self.state.dirs().config()?.join("contexts"), name)),
@@ -186,7 +195,11 @@ impl Contexts<'_> {
         write::change_text(self.state, path, |text| {
             // Another process may have made it since it was looked for; under the lock that is certain.
             if !may_exist && prefix.is_empty() && path.exists() {
-                return Err(Error::ContextExists { name: name.to_string(), path: path.to_owned() });
+                return Err(Error::ContextExists {
+                    name: name.to_string(),
+                    path: path.to_owned(),
+                    replaceable: true,
+                });
             }
             let changed = change(text, &prefix)?;
             self.parse(name, path, &changed, &prefix)?;

@@ -8,7 +8,7 @@ use crate::context::catalog::empty_text;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
 use crate::error::{Error, Result};
 use crate::names::ContextName;
-use crate::settings::{Document, SettingKey, Value};
+use crate::settings::{Data, Document, SettingKey, Value};
 
 /// An exported file.
 #[derive(Clone, Debug)]
@@ -37,15 +37,21 @@ pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> 
 pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
     let document = Rc::new(Document::parse(path, text)?);
     let Some(all) = document.root().get("contexts") else {
-        return Err(Error::FileValue {
+        return Err(Error::FileSyntax {
             place: document.place(0).into(),
+            message: "there is no [contexts.NAME] in it; export a context to see such a file".into(),
+        });
+    };
+    let Data::Table(all_contexts) = &all.data else {
+        return Err(Error::FileValue {
+            place: document.place(all.offset).into(),
             key: "contexts".into(),
             expected: "a table with a table for each context".into(),
-            found: "missing".into(),
+            found: all.described(),
         });
     };
     let mut contexts = Vec::new();
-    for (name, _) in all.members() {
+    for (name, _) in all_contexts {
         let within = vec!["contexts".to_owned(), name.clone()];
         contexts.push(Context::read(app, name.parse()?, Home::File, true, Rc::clone(&document), within)?);
     }
@@ -59,7 +65,11 @@ impl Contexts<'_> {
             match self.find(&context.name)? {
                 Some(existing) if !replace => {
                     let path = existing.path().to_owned();
-                    return Err(Error::ContextExists { name: context.name.to_string(), path });
+                    return Err(Error::ContextExists {
+                        name: context.name.to_string(),
+                        path,
+                        replaceable: true,
+                    });
                 }
                 Some(existing) => self.refuse_to_unguard(&existing, "replacing")?,
                 None => {}

@@ -39,7 +39,9 @@ pub struct Changed {
 /// The file that a scope means. Without a scope it is the project's personal file, and nothing wider.
 pub fn target(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
     match (state.source(), scope) {
-        (ConfigSource::Nothing, _) => Err(Error::Usage("with --no-config there is no file to change".into())),
+        (ConfigSource::Nothing, _) => {
+            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+        }
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
         (_, Some(WriteScope::Directory)) => Ok((Layer::Directory, directory(state)?.local_settings())),
         (_, Some(WriteScope::Project)) => Ok((Layer::Directory, directory(state)?.settings())),
@@ -73,7 +75,9 @@ pub fn user_file(state: &State) -> Result<PathBuf> {
     match state.source() {
         ConfigSource::File(file) => Ok(file.clone()),
         ConfigSource::Usual => Ok(state.dirs().config()?.join("config.toml")),
-        ConfigSource::Nothing => Err(Error::Usage("with --no-config there is no file to change".into())),
+        ConfigSource::Nothing => {
+            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+        }
     }
 }
 
