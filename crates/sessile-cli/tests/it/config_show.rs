@@ -15,7 +15,7 @@ fn layered() -> Home {
     home
 }
 
-fn in_every_layer<'a>(home: &'a Home, args: &[&str]) -> Call {
+fn in_every_layer(home: &Home, args: &[&str]) -> Call {
     let call: Call = home.call(args);
     call.cwd("project")
         .env("SESSILE_CONTEXT", "staging")

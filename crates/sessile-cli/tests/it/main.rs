@@ -1,5 +1,12 @@
 //! The program as its users see it: one file per command or promise.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking, and look at files as they are"
+)]
+
 use testkit::Home;
 
 mod approve;
