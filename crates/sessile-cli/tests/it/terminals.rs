@@ -80,6 +80,7 @@ fn a_recycled_terminal_does_not_inherit() {
     let home = home_with(&["staging"]);
     let mut first = home.shell();
     first.run("sessile context use staging");
+    assert_eq!(first.run("sessile context current").1, 0);
     let device = first.run("tty").0.trim().to_owned();
     first.type_line("exit");
     first.finish();
