@@ -254,3 +254,26 @@ fn a_linked_settings_file_stays_a_link() {
     assert!(home.path(SETTINGS).is_symlink());
     assert_eq!(home.read("dotfiles/sessile.toml"), "# linked\ncolor = \"never\"\n");
 }
+
+#[test]
+fn what_looks_like_a_secret_is_not_repeated() {
+    let home = home();
+    for args in [
+        &["config", "set", "env.GH_TOKEN", "t0psecret", "--global"][..],
+        &["config", "show", "--source"],
+        &["config", "unset", "env.GH_TOKEN", "--global"],
+    ] {
+        for format in ["text", "json"] {
+            home.write(SETTINGS, "env.GH_TOKEN = \"t0psecret\"\n");
+            let done = home.call(args).arg("--output").arg(format).ok();
+            assert!(!done.told().contains("t0psecret"), "{}", done.told());
+            assert!(done.stdout().contains("********"), "{}", done.told());
+        }
+    }
+    home.write(SETTINGS, "env.GH_TOKEN = \"t0psecret\"\n");
+    assert_eq!(
+        home.call(&["config", "get", "env.GH_TOKEN"]).ok().stdout(),
+        "t0psecret\n",
+        "asked for by name"
+    );
+}
