@@ -10,7 +10,7 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{completions, config, context, demo, doctor, man, manifest, status, trust};
 use crate::error::{Failure, Outcome};
-use crate::help::{PRECEDENCE, examples};
+use crate::help::examples_and_precedence;
 use crate::lazy::{Lazy, LazyGroup};
 use crate::output::Output;
 use crate::settings::app;
@@ -22,13 +22,12 @@ use crate::settings::app;
     version,
     max_term_width = 110,
     disable_help_subcommand = true,
-    after_help = examples!(
+    after_help = examples_and_precedence!(
         "sessile demo                                see the problem, and the cure"
         "sessile context create staging              make a context"
         "sessile context use staging                 select it, in this terminal only"
         "sessile status --output json                where am I, and why"
-    ),
-    after_long_help = PRECEDENCE
+    )
 )]
 pub struct Cli {
     /// What every command takes.
@@ -171,9 +170,11 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
         Ok(state) => state.on_wait(move |wait| waiting.note(&describe_wait(wait))),
         Err(error) => return finish(early, Err(error.into())),
     };
+    let mends = command.tolerates_broken_settings();
+    let state = if mends { state.for_mending() } else { state };
     let out = match output(&state) {
         Ok(out) => out,
-        Err(_) if command.tolerates_broken_settings() => early.clone(),
+        Err(_) if mends => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
     // Nothing in the state needs to be taken down in order.
@@ -208,11 +209,7 @@ fn output(state: &State) -> Result<Output, Error> {
         Ok(settings.get(key)?.and_then(|found| found.value.as_str().map(str::to_owned)))
     };
     let format = word("output")?.and_then(|word| format_named(&word)).unwrap_or_default();
-    let color = match word("color")?.as_deref() {
-        Some("always") => Color::Always,
-        Some("never") => Color::Never,
-        _ => Color::Auto,
-    };
+    let color = word("color")?.map_or(Color::Auto, |word| color_named(&word));
     Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
 }
 
@@ -220,14 +217,28 @@ fn output(state: &State) -> Result<Output, Error> {
 fn early_output(world: &World, args: &[OsString]) -> Output {
     let words: Vec<&str> =
         args.iter().skip(1).filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
-    let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
-        "--output" | "-o" => words.get(at + 1).copied(),
-        word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
-    });
-    let variable = world.variable("SESSILE_OUTPUT").and_then(|value| value.to_str());
-    let format = flag.or(variable).and_then(format_named).unwrap_or_default();
+    let said = |long: &str, short: Option<&str>, variable: &str| {
+        let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
+            word if word == long || Some(word) == short => words.get(at + 1).copied(),
+            word => {
+                let joined = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+                joined.or_else(|| short.and_then(|short| word.strip_prefix(short)))
+            }
+        });
+        flag.or_else(|| world.variable(variable).and_then(|value| value.to_str()))
+    };
+    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(format_named).unwrap_or_default();
+    let color = said("--color", None, "SESSILE_COLOR").map_or(Color::Auto, color_named);
     let quiet = words.contains(&"--quiet") || words.contains(&"-q");
-    Output::new(world, format, Color::Auto, quiet, false)
+    Output::new(world, format, color, quiet, false)
+}
+
+fn color_named(word: &str) -> Color {
+    match word {
+        "always" => Color::Always,
+        "never" => Color::Never,
+        _ => Color::Auto,
+    }
 }
 
 fn format_named(word: &str) -> Option<Format> {

@@ -71,7 +71,10 @@ impl Failure {
                 hint: error.hint(app),
                 fix_command: error.fix_command(app),
                 retry_after_ms: error.retry_after().map(|time| time.as_millis()),
-                excerpt: error.place().map(|place| (place.line, place.column, place.text.clone())),
+                excerpt: error
+                    .place()
+                    .filter(|place| !place.text.is_empty())
+                    .map(|place| (place.line, place.column, place.text.clone())),
             }),
             Failure::Arguments(error) => Some(arguments(error)),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
@@ -98,7 +101,7 @@ fn arguments(error: &clap::Error) -> Told {
             Some(first) => message.push(first),
             None if line.starts_with("tip: ") => hint.push(line.trim_start_matches("tip: ")),
             None if line.starts_with("Usage: ") => hint.push(line),
-            None if line.starts_with("For more information") => {}
+            None if line.starts_with("For more information") => hint.push("add --help for more"),
             None if hint.is_empty() => message.push(line),
             None => {}
         }

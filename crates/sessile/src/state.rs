@@ -70,6 +70,7 @@ pub struct State {
     store: OnceCell<Option<Store>>,
     warnings: RefCell<Vec<Warning>>,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+    mending: bool,
 }
 
 impl State {
@@ -110,6 +111,7 @@ impl State {
             store: OnceCell::new(),
             warnings: RefCell::default(),
             on_wait: Rc::new(|_| ()),
+            mending: false,
         })
     }
 
@@ -117,6 +119,13 @@ impl State {
     #[must_use]
     pub fn on_wait(mut self, tell: impl Fn(&Waiting<'_>) + 'static) -> Self {
         self.on_wait = Rc::new(tell);
+        self
+    }
+
+    /// For a call that mends the settings: that they cannot be read must not stop it.
+    #[must_use]
+    pub fn for_mending(mut self) -> Self {
+        self.mending = true;
         self
     }
 
@@ -175,7 +184,11 @@ impl State {
 
     /// How locks are taken, with the time-out that the settings say.
     pub fn locker(&self) -> Result<Locker> {
-        let timeout = self.duration("lock-timeout")?.unwrap_or(Duration::from_secs(5));
+        let timeout = match self.duration("lock-timeout") {
+            Err(_) if self.mending => None,
+            read => read?,
+        };
+        let timeout = timeout.unwrap_or(Duration::from_secs(5));
         Ok(Locker::new(timeout).on_wait(Rc::clone(&self.on_wait)))
     }
 
@@ -288,8 +301,8 @@ impl State {
 
     /// The file given with `--config`, parsed.
     pub(crate) fn isolated_document(&self) -> Result<Option<Rc<Document>>> {
-        let files = self.settings_files()?;
-        Ok(files.files.iter().find(|(layer, ..)| *layer == Layer::File).map(|(_, file, _)| Rc::clone(file)))
+        let ConfigSource::File(_) = self.source else { return Ok(None) };
+        Ok(self.settings_files()?.files.first().map(|(_, file, _)| Rc::clone(file)))
     }
 
     /// Whether the project file with this content has been trusted.
@@ -351,7 +364,9 @@ impl State {
     /// The store, for writing.
     pub fn store_for_writing(&self) -> Result<Store> {
         if self.source == ConfigSource::Nothing {
-            return Err(Error::Usage("with --no-config nothing is kept, so nothing can be changed".into()));
+            return Err(Error::Usage(
+                "with --no-config nothing is kept, so nothing can be changed: leave it out".into(),
+            ));
         }
         Store::open_for_writing(&self.dirs.store()?, &self.locker()?)
     }

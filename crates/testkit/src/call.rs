@@ -10,6 +10,8 @@ use std::time::Duration;
 /// How long a call may take before it is taken to wait for something that never comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+use crate::Tty;
+
 /// A call that has not been made yet.
 pub struct Call {
     command: Command,
@@ -66,6 +68,11 @@ impl Call {
         self
     }
 
+    /// Makes the call on a terminal of its own.
+    pub fn tty(self) -> Tty {
+        Tty::new(self)
+    }
+
     /// The command itself, for tests that spawn it their own way.
     pub fn command(self) -> Command {
         self.command
@@ -109,7 +116,6 @@ pub struct Done {
 
 impl Done {
     /// The same, if the exit status is the one expected.
-    #[must_use]
     #[track_caller]
     pub fn exit(self, expected: i32) -> Self {
         assert_eq!(self.output.status.code(), Some(expected), "{}\n{}", self.description, self.told());

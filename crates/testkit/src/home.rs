@@ -75,7 +75,20 @@ impl Home {
 
     /// The program on a terminal of its own.
     pub fn tty(&self, args: &[&str]) -> Tty {
-        Tty::new(self.call(args))
+        self.call(args).tty()
+    }
+
+    /// A shell on a terminal of its own, in which the program is found by its name. It is typed at with
+    /// [`Tty::run`].
+    pub fn shell(&self) -> Tty {
+        let dir = self.program.parent().expect("a directory").display();
+        // Not an interactive one: that would ignore the signal that ends it.
+        let read = "while IFS= read -r line; do eval \"$line\"; done";
+        let mut shell = Call::new(Path::new("/bin/bash"), &self.dir(), &["-c", read])
+            .env("PATH", format!("{dir}:/usr/local/bin:/usr/bin:/bin"))
+            .tty();
+        shell.run("stty -echo");
+        shell
     }
 
     /// The program.

@@ -74,7 +74,7 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
             cx.out.note(&format!("--- {}\n{}", shown(path.display()), text.trim_end()));
         }
     }
-    ask::confirm(&cx.state, &format!("Trust the {} file(s) of {root}?", files.len()))?;
+    ask::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
     let rows: Vec<(String, String)> =
         contents.iter().map(|(path, text)| (trust::key(path), trust::fingerprint(text))).collect();
@@ -106,5 +106,7 @@ fn list(cx: &Cx) -> Outcome {
         table.row(&[state, path], None);
         items.push(json!({ "path": path, "state": state }));
     }
-    cx.out.list(&items, || table.render(&cx.out))
+    cx.out.list(&items, || {
+        if items.is_empty() { "no project's file is trusted\n".to_owned() } else { table.render(&cx.out) }
+    })
 }

@@ -115,22 +115,17 @@ impl Output {
         Ok(())
     }
 
-    /// Says something beside the result, for people.
+    /// Says something beside the result.
     pub fn note(&self, text: &str) {
-        if self.quiet {
-            return;
-        }
-        if self.is_text() {
-            self.say(&format!("{}\n", shown_lines(text)));
-        } else {
-            self.say(&json_line(&json!({ "note": text })));
+        if !self.quiet {
+            self.say_note(text);
         }
     }
 
     /// Says something that only `--verbose` wants to know.
     pub fn detail(&self, text: &str) {
         if self.verbose {
-            self.say(&format!("{}\n", shown_lines(text)));
+            self.say_note(text);
         }
     }
 
@@ -163,6 +158,14 @@ impl Output {
             self.say(&told.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
             self.say(&json_line(&told.to_json()));
+        }
+    }
+
+    fn say_note(&self, text: &str) {
+        if self.is_text() {
+            self.say(&format!("{}\n", shown_lines(text)));
+        } else {
+            self.say(&format!("{}\n", json!({ "note": text })));
         }
     }
 

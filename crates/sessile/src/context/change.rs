@@ -43,6 +43,7 @@ impl Contexts<'_> {
                 return Err(Error::ContextExists {
                     name: name.to_string(),
                     path: existing.path().to_owned(),
+                    replaceable: true,
                 });
             }
             self.refuse_to_unguard(&existing, "replacing")?;
@@ -81,7 +82,7 @@ impl Contexts<'_> {
         self.refuse_to_unguard(existing, "changing")?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
-        self.parse(&existing.name, &path, new)?;
+        self.parse(&existing.name, &path, new, &[])?;
         write::change_text(self.state, &path, |text| {
             if text == old {
                 Ok((text != new).then(|| new.to_owned()))
@@ -97,7 +98,11 @@ impl Contexts<'_> {
         let existing = self.get(from)?;
         self.refuse_to_unguard(&existing, "renaming")?;
         if let Some(taken) = self.find(to)? {
-            return Err(Error::ContextExists { name: to.to_string(), path: taken.path().to_owned() });
+            return Err(Error::ContextExists {
+                name: to.to_string(),
+                path: taken.path().to_owned(),
+                replaceable: false,
+            });
         }
         let path = existing.path().to_owned();
         // An approval is one of this name. To take it back first is safe, whatever happens after.
@@ -120,7 +125,7 @@ impl Contexts<'_> {
         // It has both names until everything points to the new one, so that nothing ever points to nothing.
         let (old, new) = (PathBuf::from(format!("{from}.toml")), PathBuf::from(format!("{to}.toml")));
         if !locked.link(&old, &new)? {
-            return Err(Error::ContextExists { name: to.to_string(), path: renamed });
+            return Err(Error::ContextExists { name: to.to_string(), path: renamed, replaceable: false });
         }
         if let Err(error) = repoint(self.state, from, Some(to)) {
             let _ = repoint(self.state, to, Some(from));
@@ -156,11 +161,12 @@ impl Contexts<'_> {
             return Err(self.not_found(name, None));
         }
         // The file goes last, so that nothing ever points to nothing.
-        if existing.guard == Guard::Approval {
-            self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
-        }
         if !pointed_to_by.is_empty() {
             repoint(self.state, name, None)?;
+        }
+        // Whatever it demands now: a successor of that name starts without approvals.
+        if self.state.store()?.is_some() {
+            self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
         }
         locked.remove(Path::new(&format!("{name}.toml")))?;
         Ok(Removed { path, pointed_to_by })
@@ -171,7 +177,7 @@ impl Contexts<'_> {
         match self.state.source() {
             ConfigSource::File(file) => Ok(file.clone()),
             ConfigSource::Nothing => {
-                Err(Error::Usage("with --no-config there is no place for a context".into()))
+                Err(Error::Usage("with --no-config there is no place for a context: leave it out".into()))
             }
             ConfigSource::Usual if in_project => Ok(file_in(&write::directory(self.state)?.contexts(), name)),
             ConfigSource::Usual => Ok(file_in(&self.state.dirs().config()?.join("contexts"), name)),
@@ -193,19 +199,21 @@ impl Contexts<'_> {
         write::change_text(self.state, path, |text| {
             // Another process may have made it since it was looked for; under the lock that is certain.
             if !may_exist && prefix.is_empty() && path.exists() {
-                return Err(Error::ContextExists { name: name.to_string(), path: path.to_owned() });
+                return Err(Error::ContextExists {
+                    name: name.to_string(),
+                    path: path.to_owned(),
+                    replaceable: true,
+                });
             }
             let changed = change(text, &prefix)?;
-            if prefix.is_empty() {
-                self.parse(name, path, &changed)?;
-            }
+            self.parse(name, path, &changed, &prefix)?;
             Ok(Some(changed))
         })
     }
 
-    fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
+    fn parse(&self, name: &ContextName, path: &Path, text: &str, within: &[String]) -> Result<Context> {
         let document = std::rc::Rc::new(Document::parse(path, text.to_owned())?);
-        Context::read(self.state.app(), name.clone(), super::Home::User, true, document, Vec::new())
+        Context::read(self.state.app(), name.clone(), super::Home::User, true, document, within.to_vec())
     }
 
     /// The context as its file says now; the state itself may have read an older version.
@@ -222,7 +230,7 @@ impl Contexts<'_> {
     }
 
     /// Inside a session a guarded context stays as it is, or the guard would be no rail at all.
-    fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
+    pub(super) fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
         if existing.guard == Guard::None {
             return Ok(());
         }

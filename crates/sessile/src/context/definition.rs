@@ -135,7 +135,7 @@ impl Context {
         Ok(values)
     }
 
-    /// What its file says, as JSON.
+    /// What its file says, as JSON; what looks like a secret is masked.
     pub fn to_json(&self, app: &App) -> Result<serde_json::Value> {
         let map =
             |pairs: Vec<(String, serde_json::Value)>| serde_json::Value::Object(pairs.into_iter().collect());
@@ -144,8 +144,11 @@ impl Context {
             "description": self.description,
             "guard": self.guard,
             "settings": map(settings.iter().map(|(key, value)| (key.to_string(), serde_json::json!(value))).collect()),
-            "env": map(self.env.iter().map(|(name, value)| (name.clone(), serde_json::json!(value))).collect()),
-            "tools": map(self.tools.iter().map(|(tool, bindings)| (tool.clone(), map(bindings.clone()))).collect()),
+            "env": map(self.env.iter().map(|(name, value)| (name.clone(), masked(name, &serde_json::json!(value)))).collect()),
+            "tools": map(self.tools.iter().map(|(tool, bindings)| {
+                let bindings = bindings.iter().map(|(name, value)| (name.clone(), masked(name, value)));
+                (tool.clone(), map(bindings.collect()))
+            }).collect()),
             "agents": map(self.agents.iter().map(|(url, credential)| {
                 (url.clone(), serde_json::json!({ "credential": credential }))
             }).collect()),
@@ -171,6 +174,13 @@ impl Context {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+fn masked(name: &str, value: &serde_json::Value) -> serde_json::Value {
+    match value.as_str() {
+        Some(text) => serde_json::json!(Value::Text(text.to_owned()).masked_if_secret(name)),
+        None => value.clone(),
     }
 }
 

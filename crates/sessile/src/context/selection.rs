@@ -118,7 +118,7 @@ pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchSco
         Some(name) => name.clone(),
         None => {
             let previous = pointer.as_ref().and_then(|pointer| pointer.previous.as_deref());
-            previous.ok_or(Error::NoContext)?.parse()?
+            previous.ok_or(Error::NoPreviousContext)?.parse()?
         }
     };
     state.contexts().get(&new)?.require_trust(state)?;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use toml_edit::{Item, TableLike};
 
+use crate::context::transfer::looks_secret;
 use crate::error::{Error, Place, Result};
 use crate::settings::json;
 use crate::text::shortened;
@@ -138,11 +139,13 @@ fn place(path: &Path, text: &str, offset: usize) -> Place {
 
 fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usize) -> Place {
     let offset = text.floor_char_boundary(offset);
+    let content = text[start..].lines().next().unwrap_or_default();
     Place {
         path: path.to_owned(),
         line,
         column: 1 + text[start.min(offset)..offset].chars().count(),
-        text: shortened(text[start..].lines().next().unwrap_or_default(), 200),
+        // A line that may hold a secret is named, not shown.
+        text: if looks_secret(content) { String::new() } else { shortened(content, 200) },
     }
 }
 

@@ -104,6 +104,8 @@ fn toml_place(text: &str, key: &SettingKey) -> Option<TomlPlace> {
 
 fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<String> {
     let (path, text) = (document.path(), document.text());
+    // What stands above everything else, with a blank line below it, speaks of the file and stays on top.
+    let (header, text) = text.split_at(header_end(text));
     let mut edited: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| Error::FileSyntax {
         place: document.place(error.span().map_or(0, |span| span.start)).into(),
         message: error.message().to_owned(),
@@ -147,10 +149,27 @@ fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<S
     let mut changed = edited.to_string();
     if let Some(comments) = comments.filter(|comments| !comments.trim().is_empty()) {
         let end = if comments.ends_with('\n') { "" } else { "\n" };
-        changed = format!("{comments}{end}{changed}");
+        let apart = if changed.starts_with('[') { "\n" } else { "" };
+        changed = format!("{comments}{end}{apart}{changed}");
     }
+    let changed = format!("{header}{changed}");
     debug_assert!(Document::parse(path, changed.clone()).is_ok());
     Ok(changed)
+}
+
+/// Where the comments above everything else end, up to the last blank line among them.
+fn header_end(text: &str) -> usize {
+    let mut offset = 0;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        offset += line.len();
+        match line.trim() {
+            "" => end = offset,
+            comment if comment.starts_with('#') => {}
+            _ => break,
+        }
+    }
+    end
 }
 
 fn remove_toml(text: &str, key: &SettingKey) -> String {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::{Error, Place, Result};
 use crate::names::nearest;
-use crate::settings::{Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
+use crate::settings::{Data, Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
 
 /// One source of values. Sources are kept strongest first.
 #[derive(Clone, Debug)]
@@ -196,7 +196,11 @@ impl Stack {
 
     fn visit(&self, path: &mut Vec<String>, node: &Node, visit: &mut dyn FnMut(&SettingKey, &Node, bool)) {
         let known = self.app.setting(path).is_some();
-        if known || node.members().is_empty() {
+        let is_leaf = node.members().is_empty();
+        // A table that could hold settings and holds none says nothing.
+        let says_nothing =
+            || matches!(node.data, Data::Table(_)) && self.app.settings().any(|it| it.is_below(path));
+        if known || is_leaf && !says_nothing() {
             visit(&SettingKey::new(path.iter().cloned()), node, known);
             return;
         }

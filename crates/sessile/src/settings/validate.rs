@@ -116,6 +116,7 @@ pub fn file(app: &App, path: &Path, layer: Layer) -> Vec<Problem> {
             problems.extend(context(app, path, name, &document, vec!["contexts".to_owned(), name.clone()]));
         }
     }
+    problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
 

@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::context::{Context, Home};
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
 use crate::settings::project::Project;
-use crate::settings::{Document, Kind, Layer, SettingKey, Value, edit, trust};
+use crate::settings::{Document, Kind, Layer, Node, SettingKey, Source, Stack, Value, edit, trust};
 use crate::state::{ConfigSource, State};
 
 /// Where a setting is to hold.
@@ -27,7 +28,7 @@ pub enum WriteScope {
 pub struct Changed {
     /// The key.
     pub key: SettingKey,
-    /// What it was there.
+    /// What it was there, masked if it looks like a secret.
     pub old: Option<Value>,
     /// What it is there now.
     pub new: Option<Value>,
@@ -38,11 +39,17 @@ pub struct Changed {
 /// The file that a scope means. Without a scope it is the project's personal file, and nothing wider.
 pub fn target(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
     match (state.source(), scope) {
-        (ConfigSource::Nothing, _) => Err(Error::Usage("with --no-config there is no file to change".into())),
+        (ConfigSource::Nothing, _) => {
+            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+        }
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
         (_, Some(WriteScope::Directory)) => Ok((Layer::Directory, directory(state)?.local_settings())),
         (_, Some(WriteScope::Project)) => Ok((Layer::Directory, directory(state)?.settings())),
         (_, Some(WriteScope::Global)) => Ok((Layer::User, user_file(state)?)),
+        (_, None) if state.inside_session().is_some() => Err(Error::ScopeRequired {
+            what: "inside a session nothing outside it is changed unasked".into(),
+            flags: "--dir for this directory or --global for this user, or set it for one call with --set KEY=VALUE",
+        }),
         (_, None) => match state.project() {
             Some(project) => Ok((Layer::Directory, project.local_settings())),
             None => Err(Error::ScopeRequired {
@@ -68,7 +75,9 @@ pub fn user_file(state: &State) -> Result<PathBuf> {
     match state.source() {
         ConfigSource::File(file) => Ok(file.clone()),
         ConfigSource::Usual => Ok(state.dirs().config()?.join("config.toml")),
-        ConfigSource::Nothing => Err(Error::Usage("with --no-config there is no file to change".into())),
+        ConfigSource::Nothing => {
+            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+        }
     }
 }
 
@@ -92,7 +101,22 @@ pub fn change_file(state: &State, path: &Path, key: &SettingKey, value: Option<&
             None => edit::unset(path, text, key),
         }
     })?;
-    Ok(Changed { key: key.clone(), old, new: value.cloned(), path: path.to_owned() })
+    let masked = |value: Value| value.masked_for(key);
+    let (old, new) = (old.map(masked), value.cloned().map(masked));
+    Ok(Changed { key: key.clone(), old, new, path: path.to_owned() })
+}
+
+/// Fails unless a text could stand in a settings file.
+pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Result<()> {
+    let document = Rc::new(Document::parse(path, text.to_owned())?);
+    if layer == Layer::File {
+        for (name, _) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
+            let within = vec!["contexts".to_owned(), name.clone()];
+            Context::read(state.app(), name.parse()?, Home::File, true, Rc::clone(&document), within)?;
+        }
+    }
+    let source = Source::File { layer, name: None, document, within: Vec::new(), trusted: true };
+    Stack::new(state.app(), vec![source]).check()
 }
 
 /// Changes the text of a settings file under its lock. `None` leaves it alone. In a project, trust that covered

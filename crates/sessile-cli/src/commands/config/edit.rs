@@ -2,8 +2,7 @@
 
 use serde_json::json;
 use sessile::Error;
-use sessile::settings::Document;
-use sessile::settings::write::{change_text, target};
+use sessile::settings::write::{change_text, check_text, target};
 use sessile::text::shown;
 
 use super::ScopeArgs;
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let suffix = if path.extension().is_some_and(|ending| ending == "json") { ".json" } else { ".toml" };
     let edited = Edited::open(&cx.state, &old, suffix, "use `sessile config set KEY VALUE`")?;
     let changed = edited.until(&cx.state, &cx.out, |text| {
-        Document::parse(&path, text.to_owned())?;
+        check_text(&cx.state, layer, &path, text)?;
         if text == old {
             return Ok(false);
         }

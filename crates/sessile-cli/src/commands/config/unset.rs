@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (layer, path) = target(&cx.state, args.scope.scope())?;
     let changed = change_file(&cx.state, &path, &key, None)?;
     let Some(old) = &changed.old else {
-        return Err(Error::SettingNotSet(format!("{key} in {}", path.display())).into());
+        return Err(Error::SettingNotSet { key: key.to_string(), path: Some(path) }.into());
     };
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path }),
