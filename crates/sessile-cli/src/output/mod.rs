@@ -153,11 +153,11 @@ impl Output {
 
     /// Prints why a call failed.
     pub fn failure(&self, app: &App, failure: &Failure) {
-        let Some(told) = failure.told(app) else { return };
+        let Some(report) = failure.report(app) else { return };
         if self.is_text() {
-            self.say(&told.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
+            self.say(&report.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
-            self.say(&format!("{}\n", told.to_json()));
+            self.say(&format!("{}\n", report.to_json()));
         }
     }
 
