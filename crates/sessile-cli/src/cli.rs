@@ -201,16 +201,7 @@ fn print_help(out: &Output) -> Outcome {
 
 /// How results are printed, as the settings say.
 fn output(state: &State) -> Result<Output, Error> {
-    let settings = state.settings()?;
-    let word = |key| -> Result<Option<String>, Error> {
-        Ok(settings.get(key)?.and_then(|found| found.value.as_str().map(str::to_owned)))
-    };
-    let format = word("output")?.and_then(|word| format_named(&word)).unwrap_or_default();
-    let color = match word("color")?.as_deref() {
-        Some("always") => Color::Always,
-        Some("never") => Color::Never,
-        _ => Color::Auto,
-    };
+    let (format, color) = (state.format()?, state.color()?);
     Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
 }
 
@@ -223,18 +214,9 @@ fn early_output(world: &World, args: &[OsString]) -> Output {
         word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
     });
     let variable = world.variable("SESSILE_OUTPUT").and_then(|value| value.to_str());
-    let format = flag.or(variable).and_then(format_named).unwrap_or_default();
+    let format = flag.or(variable).and_then(Format::named).unwrap_or_default();
     let quiet = words.contains(&"--quiet") || words.contains(&"-q");
     Output::new(world, format, Color::Auto, quiet, false)
-}
-
-fn format_named(word: &str) -> Option<Format> {
-    match word {
-        "text" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        "jsonl" => Some(Format::Jsonl),
-        _ => None,
-    }
 }
 
 fn describe_wait(wait: &sessile::files::Waiting<'_>) -> String {

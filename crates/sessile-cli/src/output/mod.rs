@@ -136,15 +136,8 @@ impl Output {
         }
         for warning in warnings {
             if self.is_text() {
-                let mut text = format!(
-                    "{} {}\n",
-                    toned("warning:", Tone::Warning, self.color_err),
-                    shown_lines(&warning.message)
-                );
-                if let Some(hint) = &warning.hint {
-                    text.push_str(&format!("{} {}\n", self.hint_label(), shown_lines(hint)));
-                }
-                self.say(&text);
+                let label = toned("warning:", Tone::Warning, self.color_err);
+                self.say(&warning.to_text(&label, &self.hint_label()));
             } else {
                 self.say(&format!("{}\n", json!({ "warning": warning })));
             }
