@@ -28,6 +28,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn text(status: &Status, out: &Output) -> String {
     let mut text = String::new();
     for (label, value) in status.lines() {
+        // What a value is comes first, where it comes from behind it.
+        let (value, origin) = value.split_at(value.find("  from ").unwrap_or(value.len()));
         let tone = match label {
             "context" if !status.context_exists && status.current_context.is_some() => Some(Tone::Bad),
             "context" => Some(Tone::Strong),
@@ -35,8 +37,8 @@ fn text(status: &Status, out: &Output) -> String {
             "guard" => Some(Tone::Bad),
             _ => None,
         };
-        let value = tone.map_or_else(|| value.clone(), |tone| out.toned(&value, tone));
-        text.push_str(&format!("{label:<9} {value}\n"));
+        let value = tone.map_or_else(|| value.to_owned(), |tone| out.toned(value, tone));
+        text.push_str(&format!("{label:<9} {value}{}\n", out.toned(origin, Tone::Faint)));
     }
     if let Some(files) = &status.state_files {
         let mut table = Table::new(&["MODE", "SIZE", "PATH", "PURPOSE"]);

@@ -165,7 +165,7 @@ impl Output {
 }
 
 fn toned(text: &str, tone: Tone, colored: bool) -> String {
-    if colored {
+    if colored && !text.is_empty() {
         let style = tone.style();
         format!("{style}{text}{style:#}")
     } else {
