@@ -21,6 +21,7 @@ pub mod store;
 pub mod terminal;
 pub mod text;
 pub mod tool;
+pub mod variables;
 pub mod world;
 
 pub use app::App;
