@@ -1,5 +1,7 @@
 //! Another command-line tool on the same library has variables, directories, settings and a status of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::PathBuf;
 
 use serde_json::Value;
