@@ -3,6 +3,10 @@
 use testkit::Home;
 
 mod contract;
+mod documents;
+mod packages;
+mod reference;
+mod repository;
 
 /// A throwaway home for the program.
 fn home() -> Home {
