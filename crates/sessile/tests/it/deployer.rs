@@ -2,16 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use testkit::{Call, Home};
 
-/// The example program, which cargo builds beside the tests.
+/// The example program, which cargo builds beside the tests unless it is told to build only these.
 fn program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.ancestors().nth(2).unwrap().join("examples/deployer");
-    assert!(path.is_file(), "build it first: cargo build -p sessile --example deployer");
+    let built = path.metadata().and_then(|found| found.modified()).ok();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/deployer.rs");
+    let changed = source.metadata().and_then(|found| found.modified()).unwrap();
+    assert!(
+        built.is_some_and(|built| built >= changed),
+        "the example is missing or old: cargo build -p sessile --example deployer"
+    );
     path
 }
 
