@@ -8,7 +8,7 @@ use sessile::{Error, State};
 
 /// Fails unless `what` ("delete this or that") is confirmed: by `--yes`, or by a person who says so.
 pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
-    match consent(state, what)? {
+    match consent(state, what.trim_end_matches(['?', '.', ':']))? {
         Consent::Given => Ok(()),
         Consent::Ask => {
             let answer = line(&format!("{}? [y/N] ", capitalised(&sessile::text::shown_lines(what))));

@@ -204,12 +204,7 @@ fn print_help(out: &Output) -> Outcome {
 
 /// How results are printed, as the settings say.
 fn output(state: &State) -> Result<Output, Error> {
-    let settings = state.settings()?;
-    let word = |key| -> Result<Option<String>, Error> {
-        Ok(settings.get(key)?.and_then(|found| found.value.as_str().map(str::to_owned)))
-    };
-    let format = word("output")?.and_then(|word| format_named(&word)).unwrap_or_default();
-    let color = word("color")?.map_or(Color::Auto, |word| color_named(&word));
+    let (format, color) = (state.format()?, state.color()?);
     Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
 }
 
@@ -227,27 +222,10 @@ fn early_output(world: &World, args: &[OsString]) -> Output {
         });
         flag.or_else(|| world.variable(variable).and_then(|value| value.to_str()))
     };
-    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(format_named).unwrap_or_default();
-    let color = said("--color", None, "SESSILE_COLOR").map_or(Color::Auto, color_named);
+    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(Format::named).unwrap_or_default();
+    let color = said("--color", None, "SESSILE_COLOR").and_then(Color::named).unwrap_or_default();
     let quiet = words.contains(&"--quiet") || words.contains(&"-q");
     Output::new(world, format, color, quiet, false)
-}
-
-fn color_named(word: &str) -> Color {
-    match word {
-        "always" => Color::Always,
-        "never" => Color::Never,
-        _ => Color::Auto,
-    }
-}
-
-fn format_named(word: &str) -> Option<Format> {
-    match word {
-        "text" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        "jsonl" => Some(Format::Jsonl),
-        _ => None,
-    }
 }
 
 fn describe_wait(wait: &sessile::files::Waiting<'_>) -> String {

@@ -3,6 +3,7 @@
 //! Opening it reads nothing. Files are read and the store is opened when something in them is asked for, once.
 
 use std::cell::{OnceCell, RefCell};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::StateArgs;
+use crate::args::{Color, Format, StateArgs};
 use crate::context::{Context, Contexts, Selected};
 use crate::dirs::Dirs;
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::files::{Locker, Waiting};
 use crate::settings::project::Project;
 use crate::settings::{Document, Layer, Origin, SettingKey, Source, Stack, Value, trust};
 use crate::store::Store;
-use crate::text::quoted;
+use crate::text::{quoted, shown_lines};
 use crate::world::World;
 
 /// How many keys of a file are told one by one in warnings.
@@ -32,6 +33,23 @@ pub struct Warning {
     /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+impl Warning {
+    /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.
+    pub fn to_text(&self, warning_label: &str, hint_label: &str) -> String {
+        let mut text = format!("{warning_label} {}\n", shown_lines(&self.message));
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{hint_label} {}\n", shown_lines(hint)));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text("warning:", "hint:"))
+    }
 }
 
 /// Which files settings and contexts come from.
@@ -196,6 +214,18 @@ impl State {
     pub fn duration(&self, key: &str) -> Result<Option<Duration>> {
         let value = self.settings()?.get(key)?;
         Ok(value.and_then(|found| crate::duration::parse(found.value.as_str()?)))
+    }
+
+    /// How results are to be printed, as flags, variables and files say.
+    pub fn format(&self) -> Result<Format> {
+        let found = self.settings()?.get("output")?;
+        Ok(found.and_then(|found| Format::named(found.value.as_str()?)).unwrap_or_default())
+    }
+
+    /// When output is to be coloured, as flags, variables and files say.
+    pub fn color(&self) -> Result<Color> {
+        let found = self.settings()?.get("color")?;
+        Ok(found.and_then(|found| Color::named(found.value.as_str()?)).unwrap_or_default())
     }
 
     /// All layers, the selected context's among them.

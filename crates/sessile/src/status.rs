@@ -1,14 +1,16 @@
 //! Where am I: the context, the account, the session, and every file behind them.
 
+use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::context::GuardState;
+use crate::context::{Guard, GuardState};
 use crate::error::Result;
 use crate::settings::{Origin, trust};
 use crate::state::{ConfigSource, State};
+use crate::text::shown;
 
 /// The answer of `status`.
 #[derive(Clone, Debug, Serialize)]
@@ -91,6 +93,44 @@ impl Status {
             },
             state_files: with_files.then(|| state_files(state)).transpose()?,
         })
+    }
+
+    /// The answer for people, as labels and values that are safe for terminals. The files are not in it.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        let context = match (&self.current_context, &self.context_origin) {
+            (Some(name), Some(origin)) => {
+                let missing = if self.context_exists { "" } else { " does not exist" };
+                format!("{}{missing}  from {origin}", shown(name))
+            }
+            _ => "none".to_owned(),
+        };
+        lines.push(("context", context));
+        if let Some(guard) = self.guard.as_ref().filter(|guard| guard.guard != Guard::None) {
+            let state = match (guard.satisfied, &guard.approved_until) {
+                (true, Some(until)) => format!("open until {until}"),
+                (true, None) => "open".to_owned(),
+                (false, _) => "shut".to_owned(),
+            };
+            lines.push(("guard", format!("{} ({state})", guard.guard.as_str())));
+        }
+        lines.push(("session", self.session.as_deref().map_or_else(|| "none".to_owned(), shown)));
+        let login = if self.logged_in { "logged in" } else { "no credential selected" };
+        lines.push(("user", format!("{} ({login})", shown(&self.user))));
+        if let Some(project) = &self.project {
+            let trust = if project.trusted { "trusted" } else { "not trusted" };
+            lines.push(("project", format!("{} ({trust})", shown(project.path.display()))));
+        }
+        if let Some(config) = &self.config {
+            lines.push(("config", shown(config.display())));
+        }
+        lines
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines().iter().try_for_each(|(label, value)| writeln!(f, "{label:<9} {value}"))
     }
 }
 

@@ -136,15 +136,8 @@ impl Output {
         }
         for warning in warnings {
             if self.is_text() {
-                let mut text = format!(
-                    "{} {}\n",
-                    toned("warning:", Tone::Warning, self.color_err),
-                    shown_lines(&warning.message)
-                );
-                if let Some(hint) = &warning.hint {
-                    text.push_str(&format!("{} {}\n", self.hint_label(), shown_lines(hint)));
-                }
-                self.say(&text);
+                let label = toned("warning:", Tone::Warning, self.color_err);
+                self.say(&warning.to_text(&label, &self.hint_label()));
             } else {
                 self.say(&json_line(&json!({ "warning": warning })));
             }
@@ -153,11 +146,11 @@ impl Output {
 
     /// Prints why a call failed.
     pub fn failure(&self, app: &App, failure: &Failure) {
-        let Some(told) = failure.told(app) else { return };
+        let Some(report) = failure.report(app) else { return };
         if self.is_text() {
-            self.say(&told.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
+            self.say(&report.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
-            self.say(&json_line(&told.to_json()));
+            self.say(&json_line(&report.to_json()));
         }
     }
 
@@ -165,7 +158,7 @@ impl Output {
         if self.is_text() {
             self.say(&format!("{}\n", shown_lines(text)));
         } else {
-            self.say(&format!("{}\n", json!({ "note": text })));
+            self.say(&json_line(&json!({ "note": text })));
         }
     }
 
@@ -180,7 +173,7 @@ impl Output {
 }
 
 fn toned(text: &str, tone: Tone, colored: bool) -> String {
-    if colored {
+    if colored && !text.is_empty() {
         let style = tone.style();
         format!("{style}{text}{style:#}")
     } else {
