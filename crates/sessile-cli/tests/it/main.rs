@@ -1,5 +1,13 @@
 //! The program as its users see it: one file per command or promise.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and looks at files and locks as they are"
+)]
+
 use testkit::Home;
 
 mod contract;
