@@ -15,7 +15,6 @@ const TEMPORARY: &str = ".sessile-tmp";
 const CONFIG: &str = ".config/sessile/config.toml";
 
 fn kills() -> usize {
-    #[expect(clippy::disallowed_methods, reason = "a test has no world to be handed")]
     let said = std::env::var("SESSILE_TEST_KILLS");
     said.map_or(100, |count| count.parse().expect("SESSILE_TEST_KILLS is a number"))
 }
@@ -72,7 +71,6 @@ impl Killer {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "to see that nobody holds the lock")]
 fn assert_not_locked(dir: &Path) {
     if let Ok(dir) = File::open(dir) {
         dir.try_lock().expect("the lock died with its holder");

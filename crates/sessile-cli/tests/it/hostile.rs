@@ -38,7 +38,8 @@ fn kept(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
     let mut tree = home.tree();
     tree.retain(|(path, bytes)| {
         let name = path.to_string_lossy();
-        !(name.ends_with("state.db-shm") || name.ends_with("state.db-wal") && bytes.is_empty())
+        let is_log = name.ends_with("state.db-wal") && bytes.is_empty();
+        !is_log && !name.ends_with("state.db-shm")
     });
     tree
 }

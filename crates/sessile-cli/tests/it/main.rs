@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "tests fail by panicking, and look at files as they are"
+    reason = "a test fails by panicking, and looks at files and locks as they are"
 )]
 
 use testkit::Home;

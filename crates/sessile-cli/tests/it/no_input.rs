@@ -8,7 +8,7 @@ use testkit::Home;
 use crate::home;
 
 /// Far more than any command takes; a command that waits takes for ever.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// The least that each command can be called with, and the exit status that answers it.
 const CALLS: &[(&str, &[&str], i32)] = &[

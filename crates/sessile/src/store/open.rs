@@ -16,8 +16,8 @@ use crate::store::migrate;
 pub struct Store {
     path: PathBuf,
     connection: Connection,
-    /// How long another writer's transaction is waited for.
-    patience: Duration,
+    /// How other writers are waited for.
+    locker: Locker,
 }
 
 impl Store {
@@ -93,7 +93,9 @@ impl Store {
         if found > migrate::VERSION {
             return Err(store.too_new(found));
         }
-        migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
+        if found < migrate::VERSION {
+            migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
+        }
         Ok(store)
     }
 
@@ -116,8 +118,10 @@ impl Store {
         query(&self.connection).map_err(|error| self.error(&error))
     }
 
-    /// Runs a change as one transaction.
+    /// Runs a change as one transaction. SQLite would let writers sleep and try again, the unlucky ones for ever;
+    /// the directory's lock lets them in one by one, and knows who holds it.
     pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
         let outcome = (|| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let result = change(&transaction)?;
@@ -135,7 +139,7 @@ impl Store {
             Ok(connection)
         };
         match connect() {
-            Ok(connection) => Ok(Store { path: path.to_owned(), connection, patience }),
+            Ok(connection) => Ok(Store { path: path.to_owned(), connection, locker: locker.clone() }),
             Err(error) => Err(describe(path, &error, patience)),
         }
     }
@@ -157,7 +161,7 @@ impl Store {
     }
 
     fn error(&self, error: &rusqlite::Error) -> Error {
-        describe(&self.path, error, self.patience)
+        describe(&self.path, error, self.locker.timeout())
     }
 }
 
