@@ -6,16 +6,16 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sessile::confirm::{Consent, consent, is_yes};
 use sessile::{Error, State};
 
-/// Fails unless `what` is confirmed: by `--yes`, or by a person who says so.
+/// Fails unless `what` ("delete this or that") is confirmed: by `--yes`, or by a person who says so.
 pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
-    match consent(state, what)? {
+    match consent(state, what.trim_end_matches(['?', '.', ':']))? {
         Consent::Given => Ok(()),
         Consent::Ask => {
-            let answer = line(&format!("{} [y/N] ", sessile::text::shown_lines(what)));
+            let answer = line(&format!("{}? [y/N] ", capitalised(&sessile::text::shown_lines(what))));
             if answer.is_some_and(|answer| is_yes(&answer)) {
                 Ok(())
             } else {
-                Err(Error::Declined(first_line(what)))
+                Err(Error::Declined(what.to_owned()))
             }
         }
     }
@@ -48,6 +48,7 @@ fn line(prompt: &str) -> Option<String> {
     }
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim_end_matches(['?', ':']).to_owned()
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

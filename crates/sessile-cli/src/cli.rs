@@ -14,7 +14,7 @@ use crate::commands::{
     undo,
 };
 use crate::error::{Failure, Outcome};
-use crate::help::{PRECEDENCE, examples};
+use crate::help::examples_and_precedence;
 use crate::lazy::{Lazy, LazyGroup};
 use crate::output::Output;
 use crate::settings::app;
@@ -26,13 +26,12 @@ use crate::settings::app;
     version,
     max_term_width = 110,
     disable_help_subcommand = true,
-    after_help = examples!(
+    after_help = examples_and_precedence!(
         "sessile demo                                see the problem, and the cure"
         "sessile context create staging              make a context"
         "sessile context use staging                 select it, in this terminal only"
         "sessile status --output json                where am I, and why"
-    ),
-    after_long_help = PRECEDENCE
+    )
 )]
 pub struct Cli {
     /// What every command takes.
@@ -178,8 +177,10 @@ impl Command {
 /// The program.
 pub fn main() -> ExitCode {
     let world = World::from_process();
-    if world.variable(crate::completion::VARIABLE).is_some() {
-        crate::completion::answer();
+    if world.variable(crate::completion::VARIABLE).is_some()
+        && let Some(status) = crate::completion::answer(&world)
+    {
+        return ExitCode::from(status);
     }
     ExitCode::from(run(world, std::env::args_os()))
 }
@@ -211,9 +212,11 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
         Ok(state) => state.on_wait(move |wait| waiting.note(&describe_wait(wait))),
         Err(error) => return finish(early, Err(error.into())),
     };
+    let mends = command.tolerates_broken_settings();
+    let state = if mends { state.for_mending() } else { state };
     let out = match output(&state) {
         Ok(out) => out,
-        Err(_) if command.tolerates_broken_settings() => early.clone(),
+        Err(_) if mends => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
     // Nothing in the state needs to be taken down in order.
@@ -243,47 +246,35 @@ fn print_help(out: &Output) -> Outcome {
 
 /// How results are printed, as the settings say.
 fn output(state: &State) -> Result<Output, Error> {
-    let settings = state.settings()?;
-    let word = |key| -> Result<Option<String>, Error> {
-        Ok(settings.get(key)?.and_then(|found| found.value.as_str().map(str::to_owned)))
-    };
-    let format = word("output")?.and_then(|word| format_named(&word)).unwrap_or_default();
-    let color = match word("color")?.as_deref() {
-        Some("always") => Color::Always,
-        Some("never") => Color::Never,
-        _ => Color::Auto,
-    };
+    let (format, color) = (state.format()?, state.color()?);
     Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
 }
 
 /// How to print what goes wrong before the arguments and settings are understood.
 fn early_output(world: &World, args: &[OsString]) -> Output {
     let words: Vec<&str> =
-        args.iter().skip(1).map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
-    let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
-        "--output" | "-o" => words.get(at + 1).copied(),
-        word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
-    });
-    let variable = world.variable("SESSILE_OUTPUT").and_then(|value| value.to_str());
-    let format = flag.or(variable).and_then(format_named).unwrap_or_default();
+        args.iter().skip(1).filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+    let said = |long: &str, short: Option<&str>, variable: &str| {
+        let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
+            word if word == long || Some(word) == short => words.get(at + 1).copied(),
+            word => {
+                let joined = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+                joined.or_else(|| short.and_then(|short| word.strip_prefix(short)))
+            }
+        });
+        flag.or_else(|| world.variable(variable).and_then(|value| value.to_str()))
+    };
+    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(Format::named).unwrap_or_default();
+    let color = said("--color", None, "SESSILE_COLOR").and_then(Color::named).unwrap_or_default();
     let quiet = words.contains(&"--quiet") || words.contains(&"-q");
-    Output::new(world, format, Color::Auto, quiet, false)
-}
-
-fn format_named(word: &str) -> Option<Format> {
-    match word {
-        "text" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        "jsonl" => Some(Format::Jsonl),
-        _ => None,
-    }
+    Output::new(world, format, color, quiet, false)
 }
 
 fn describe_wait(wait: &sessile::files::Waiting<'_>) -> String {
     let holder = wait.holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
     format!(
         "waiting for {}, held by {holder}; giving up in {}",
-        wait.path.display(),
+        sessile::text::shown(wait.path.display()),
         sessile::duration::short(wait.remaining)
     )
 }

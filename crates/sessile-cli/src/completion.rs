@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use sessile::{State, StateArgs, World};
+use sessile::text::shown;
+use sessile::{State, StateArgs, World, exit};
 
 use crate::cli::Cli;
 use crate::settings::app;
@@ -13,9 +14,23 @@ use crate::settings::app;
 /// The variable by which a shell's script asks for completions.
 pub(crate) const VARIABLE: &str = "SESSILE_COMPLETE";
 
-/// Answers the shell and ends the process.
-pub(crate) fn answer() {
-    CompleteEnv::with_factory(|| with_completers(Cli::command())).var(VARIABLE).complete();
+/// Answers the shell; returns the exit status, unless nothing was asked.
+pub(crate) fn answer(world: &World) -> Option<u8> {
+    let complete = CompleteEnv::with_factory(tree).var(VARIABLE);
+    match complete.try_complete(std::env::args_os(), world.cwd()) {
+        Ok(true) => Some(exit::DONE),
+        Ok(false) => None,
+        // The shell is no longer listening, or asks in a way of its own; a line in the middle of what a person
+        // types would help nobody.
+        Err(_) => Some(exit::FAILED),
+    }
+}
+
+/// The whole tree; what an ordinary call builds only for the command it runs must be there to be completed.
+fn tree() -> Command {
+    let mut tree = Cli::command();
+    tree.build();
+    with_completers(tree)
 }
 
 /// The tree with completers for the values that have names. Ordinary calls are spared the cost.
@@ -49,7 +64,7 @@ fn contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
         .into_iter()
         .filter(|(name, _)| name.as_str().starts_with(&*typed))
         .map(|(name, context)| {
-            let help = context.ok().and_then(|context| context.description).map(Into::into);
+            let help = context.ok().and_then(|context| context.description).map(|text| shown(text).into());
             CompletionCandidate::new(name.as_str()).help(help)
         })
         .collect()

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
+use sessile::text::shown;
 use sessile::{Error, State};
 
 use crate::ask;
@@ -73,17 +74,26 @@ impl Edited {
             };
             if error.place().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
-                if ask::confirm(state, "Edit it again?").is_ok() {
-                    self.again(state)?;
-                    continue;
+                if ask::confirm(state, "edit it again").is_err() {
+                    let editor = "your editor".to_owned();
+                    let reason = "left a file that is not valid; nothing was changed".to_owned();
+                    return Err(Error::EditorFailed { editor, reason, kept: self.keep() });
                 }
-                let editor = "your editor".to_owned();
-                let reason = "left a file that is not valid; nothing was changed".to_owned();
-                return Err(Error::EditorFailed { editor, reason, kept: self.keep() });
+                match self.again(state) {
+                    Ok(()) => continue,
+                    Err(Error::EditorFailed { editor, reason, .. }) => {
+                        return Err(Error::EditorFailed { editor, reason, kept: self.keep() });
+                    }
+                    Err(other) => return Err(other),
+                }
             }
             return Err(match error {
                 Error::ConcurrentChange { path, .. } => Error::ConcurrentChange { path, kept: self.keep() },
-                other => other,
+                other => {
+                    let kept = self.keep().unwrap_or_default();
+                    state.warn(format!("what you typed is kept in {}", shown(kept.display())), None);
+                    other
+                }
             });
         }
     }

@@ -1,10 +1,8 @@
-//! What can end a call, and how it is told: a line for people, or one line of JSON.
+//! What can end a call, and what is told about it.
 
 use std::io;
 
-use serde_json::{Value, json};
-use sessile::text::{shown, shown_lines};
-use sessile::{App, Code, Error, exit};
+use sessile::{App, Code, Error, Report, exit};
 
 /// The end of a call that did not do what was asked.
 #[derive(Debug)]
@@ -48,17 +46,6 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// A failure in the words of the output contract.
-pub(crate) struct Told {
-    pub(crate) code: Code,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-    pub(crate) fix_command: Option<String>,
-    pub(crate) retry_after_ms: Option<u128>,
-    /// The line of a file that the message is about, with the column.
-    pub(crate) excerpt: Option<(usize, usize, String)>,
-}
-
 impl Failure {
     pub(crate) fn exit(&self) -> u8 {
         match self {
@@ -79,41 +66,32 @@ impl Failure {
         }
     }
 
-    pub(crate) fn told(&self, app: &App) -> Option<Told> {
+    /// What is told about it; nothing if the output has said it or nobody is there to read it.
+    pub(crate) fn report(&self, app: &App) -> Option<Report> {
         match self {
-            Failure::Library(error) | Failure::Own(error) => Some(Told {
-                code: error.code(),
-                message: error.to_string(),
-                hint: error.hint(app),
-                fix_command: error.fix_command(app),
-                retry_after_ms: error.retry_after().map(|time| time.as_millis()),
-                excerpt: error.place().map(|place| (place.line, place.column, place.text.clone())),
-            }),
+            Failure::Library(error) | Failure::Own(error) => Some(error.report(app)),
             Failure::Arguments(error) => Some(arguments(error)),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
-            Failure::Output(error) => Some(Told {
-                code: if error.kind() == io::ErrorKind::StorageFull { Code::DiskFull } else { Code::Io },
-                message: format!("cannot write the output: {error}"),
-                hint: None,
-                fix_command: None,
-                retry_after_ms: None,
-                excerpt: None,
-            }),
+            Failure::Output(error) => {
+                let is_full = error.kind() == io::ErrorKind::StorageFull;
+                let code = if is_full { Code::DiskFull } else { Code::Io };
+                Some(Report::new(code, format!("cannot write the output: {error}")))
+            }
             Failure::Told(_) => None,
-            Failure::NotStarted { program, error, .. } => Some(Told {
-                code: if error.kind() == io::ErrorKind::NotFound { Code::FileNotFound } else { Code::Io },
-                message: format!("cannot run {}: {}", sessile::text::quoted(program), error),
-                hint: Some("check its name, and that it is executable".to_owned()),
-                fix_command: None,
-                retry_after_ms: None,
-                excerpt: None,
-            }),
+            Failure::NotStarted { program, error, .. } => {
+                let code =
+                    if error.kind() == io::ErrorKind::NotFound { Code::FileNotFound } else { Code::Io };
+                let mut report =
+                    Report::new(code, format!("cannot run {}: {error}", sessile::text::quoted(program)));
+                report.hint = Some("check its name, and that it is executable".to_owned());
+                Some(report)
+            }
         }
     }
 }
 
 /// clap's error, taken apart: the first paragraph is the message, tips and usage are the hint.
-fn arguments(error: &clap::Error) -> Told {
+fn arguments(error: &clap::Error) -> Report {
     let text = error.render().to_string();
     let mut message = Vec::new();
     let mut hint = Vec::new();
@@ -122,45 +100,13 @@ fn arguments(error: &clap::Error) -> Told {
             Some(first) => message.push(first),
             None if line.starts_with("tip: ") => hint.push(line.trim_start_matches("tip: ")),
             None if line.starts_with("Usage: ") => hint.push(line),
-            None if line.starts_with("For more information") => {}
+            None if line.starts_with("For more information") => hint.push("add --help for more"),
             None if hint.is_empty() => message.push(line),
             None => {}
         }
     }
-    Told {
-        code: Code::Usage,
-        message: message.join(" "),
+    Report {
         hint: Some(hint.join("; ")).filter(|hint| !hint.is_empty()),
-        fix_command: None,
-        retry_after_ms: None,
-        excerpt: None,
-    }
-}
-
-impl Told {
-    pub(crate) fn to_json(&self) -> Value {
-        json!({ "error": {
-            "code": self.code.as_str(),
-            "message": self.message,
-            "exit_code": self.code.exit(),
-            "retryable": self.code.retryable(),
-            "retry_after_ms": self.retry_after_ms.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
-            "hint": self.hint,
-            "fix_command": self.fix_command,
-        }})
-    }
-
-    /// The text for people, with the labels handed in so that they can be coloured.
-    pub(crate) fn to_text(&self, error_label: &str, hint_label: &str) -> String {
-        let mut text = format!("{error_label} {}\n", shown_lines(&self.message));
-        if let Some((line, column, excerpt)) = &self.excerpt {
-            let margin = " ".repeat(line.to_string().len());
-            let pointer = " ".repeat(column.saturating_sub(1));
-            text.push_str(&format!("{margin} |\n{line} | {}\n{margin} | {pointer}^\n", shown(excerpt)));
-        }
-        if let Some(hint) = &self.hint {
-            text.push_str(&format!("{hint_label} {}\n", shown_lines(hint)));
-        }
-        text
+        ..Report::new(Code::Usage, message.join(" "))
     }
 }

@@ -17,6 +17,18 @@ pub enum Format {
     Jsonl,
 }
 
+impl Format {
+    /// The format with this name.
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            "text" => Some(Format::Text),
+            "json" => Some(Format::Json),
+            "jsonl" => Some(Format::Jsonl),
+            _ => None,
+        }
+    }
+}
+
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
@@ -27,6 +39,18 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+impl Color {
+    /// The choice with this name.
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            "auto" => Some(Color::Auto),
+            "always" => Some(Color::Always),
+            "never" => Some(Color::Never),
+            _ => None,
+        }
+    }
 }
 
 /// The global flags. Each but `--yes` has a variable: `--lock-timeout` is `NAME_LOCK_TIMEOUT`.

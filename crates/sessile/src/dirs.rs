@@ -23,7 +23,22 @@ pub struct Dirs {
 
 impl Dirs {
     /// The directories, from the application's own variables, then XDG's, then the home directory.
-    pub fn resolve(app: &App, world: &World) -> Self {
+    ///
+    /// XDG says that a relative path in its variables is ignored. In the application's own it is an error: whoever
+    /// set one does not expect the usual directory to be written.
+    pub fn resolve(app: &App, world: &World) -> Result<Self> {
+        for own in ["CONFIG_DIR", "STATE_DIR", "CACHE_DIR", "RUNTIME_DIR", "SYSTEM_DIR"] {
+            let variable = app.variable(own);
+            if let Some(value) = world.variable(&variable)
+                && world.path_variable(&variable).is_none()
+            {
+                return Err(Error::InvalidValue {
+                    place: variable,
+                    value: value.to_string_lossy().into_owned(),
+                    expected: "an absolute path".into(),
+                });
+            }
+        }
         let place = |own: &str, xdg: &str, below_home: &str| {
             world.path_variable(&app.variable(own)).map(Path::to_owned).or_else(|| {
                 world
@@ -35,7 +50,7 @@ impl Dirs {
                     .map(|base| base.join(app.name()))
             })
         };
-        Dirs {
+        Ok(Dirs {
             config: place("CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
             state: place("STATE_DIR", "XDG_STATE_HOME", ".local/state"),
             cache: place("CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
@@ -43,7 +58,7 @@ impl Dirs {
             system: world
                 .path_variable(&app.variable("SYSTEM_DIR"))
                 .map_or_else(|| Path::new("/etc").join(app.name()), Path::to_owned),
-        }
+        })
     }
 
     /// The directories beside an isolated configuration file: state in `FILE.state/`, nothing else.

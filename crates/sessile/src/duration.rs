@@ -48,6 +48,7 @@ pub fn short(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn reads_what_people_write() {
@@ -62,6 +63,22 @@ mod tests {
         for text in ["", "5", "h", "-1s", "1 h", "1H", "99999999999999999999s", "200000w", "1hm", "\u{663}s"]
         {
             assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_duration_of_at_most_a_century_or_none(text in "[0-9a-z\\-. ]{0,30}|\\PC{0,20}") {
+            if let Some(duration) = parse(&text) {
+                prop_assert!(duration <= Duration::from_secs(100 * 366 * 86_400));
+                prop_assert!(!short(duration).is_empty());
+            }
+        }
+
+        #[test]
+        fn what_is_written_in_units_is_their_sum(days in 0_u64..999, minutes in 0_u64..99_999, millis in 0_u64..999) {
+            let expected = Duration::from_millis(days * 86_400_000 + minutes * 60_000 + millis);
+            prop_assert_eq!(parse(&format!("{days}d{minutes}m{millis}ms")), Some(expected));
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Place {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The text of the line, shortened when it is very long.
+    /// The text of the line, shortened when it is very long; nothing if it may hold a secret.
     pub text: String,
 }
 
@@ -74,7 +74,7 @@ pub enum Error {
         flags: &'static str,
     },
     /// A yes is needed and nobody is there.
-    #[error("{what}: this needs a confirmation, and there is no terminal to ask on")]
+    #[error("{what}: this needs a confirmation, and nobody can be asked")]
     ConfirmationRequired {
         /// What would be done, with what it affects.
         what: String,
@@ -231,9 +231,17 @@ pub enum Error {
     /// None selected.
     #[error("no context is selected")]
     NoContext,
+    /// None was selected before.
+    #[error("no other context was selected here before")]
+    NoPreviousContext,
     /// No value anywhere.
-    #[error("{} is not set", .0)]
-    SettingNotSet(String),
+    #[error("{key} is not set{}", path.as_ref().map_or_else(String::new, |path| format!(" in {}", shown(path.display()))))]
+    SettingNotSet {
+        /// The setting.
+        key: String,
+        /// The file that does not say it, if only that one was meant.
+        path: Option<PathBuf>,
+    },
     /// No such session.
     #[error("session {} not found", quoted(.0))]
     SessionNotFound(String),
@@ -343,6 +351,8 @@ pub enum Error {
         name: String,
         /// Where it is defined.
         path: PathBuf,
+        /// Whether a yes would replace it.
+        replaceable: bool,
     },
     /// The lock is held by another.
     #[error(
@@ -439,8 +449,8 @@ impl Error {
             Error::NoHome(_) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,
             Error::ContextNotFound { .. } => Code::ContextNotFound,
-            Error::NoContext => Code::NoContext,
-            Error::SettingNotSet(_) => Code::SettingNotSet,
+            Error::NoContext | Error::NoPreviousContext => Code::NoContext,
+            Error::SettingNotSet { .. } => Code::SettingNotSet,
             Error::SessionNotFound(_) => Code::SessionNotFound,
             Error::SessionExpired { .. } => Code::SessionExpired,
             Error::SessionRequired(_) => Code::SessionRequired,
@@ -494,7 +504,7 @@ impl Error {
             Error::GuardApproval(context) => {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
-            Error::NoContext => format!("{name} context list"),
+            Error::NoContext | Error::NoPreviousContext => format!("{name} context list"),
             Error::SessionExpired { name: session, context, .. } => {
                 let session =
                     session.as_ref().map_or_else(String::new, |session| format!(" --name {session}"));
@@ -543,7 +553,6 @@ impl Error {
             Error::NoContext => {
                 format!("name one with --context, or select one with `{name} context use NAME`")
             }
-            Error::SettingNotSet(key) => format!("set it with `{name} config set {key} VALUE`"),
             Error::SessionNotFound(_) => format!("`{name} session list` shows those there are"),
             Error::SessionExpired { .. } => {
                 format!("start a new one: {}", self.fix_command(app).unwrap_or_default())
@@ -565,9 +574,25 @@ impl Error {
             Error::LockNotFound(_) => format!("`{name} lock list` shows those that are held"),
             Error::LockLost(_) => "stop what the lock protected, then acquire it again".to_owned(),
             Error::OperationNotFound(_) => format!("`{name} history` shows those there are"),
+            Error::NoPreviousContext => format!("select one by its name: `{name} context use NAME`"),
+            Error::SettingNotSet { key, path: None } => {
+                format!("set it with `{name} config set {key} VALUE`")
+            }
+            Error::SettingNotSet { key, path: Some(_) } => {
+                format!("`{name} config show {key} --source` tells where it is set")
+            }
             Error::ProjectNotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
             Error::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
-            Error::ContextExists { .. } => "choose another name, or add --yes to replace it".to_owned(),
+            Error::ContextExists { replaceable: true, .. } => {
+                "choose another name, or add --yes to replace it".to_owned()
+            }
+            Error::ContextExists { name: context, .. } => {
+                format!(
+                    "choose another name, or delete it first: {name} context delete {}",
+                    shell_quoted(context)
+                )
+            }
+            Error::FileNotFound(_) => "check the path".to_owned(),
             Error::FileExists(_) => "add --yes to replace it".to_owned(),
             Error::LockHeld { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
             Error::ConcurrentChange { kept: Some(kept), .. } => {

@@ -74,6 +74,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn ordinary_names_are_names() {
@@ -103,6 +104,19 @@ mod tests {
             &"x".repeat(65),
         ] {
             assert!(name.parse::<ContextName>().is_err(), "{name:?}");
+        }
+    }
+
+    proptest! {
+        /// A name becomes `NAME.toml` in a directory, a flag's value, and a line of output.
+        #[test]
+        fn whatever_is_a_name_is_one_plain_file_in_its_directory(text in "[A-Za-z0-9._@/-]{0,70}|\\PC{0,12}|[\\x00-\\x7f]{1,4}") {
+            let Ok(name) = text.parse::<ContextName>() else { return Ok(()) };
+            prop_assert_eq!(name.as_str(), &text);
+            let path = std::path::Path::new("dir").join(format!("{name}.toml"));
+            prop_assert_eq!(path.components().count(), 2);
+            prop_assert_eq!(path.file_stem().and_then(|stem| stem.to_str()), Some(text.as_str()));
+            prop_assert!(!text.starts_with(['-', '.']) && text.bytes().all(|byte| byte.is_ascii_graphic()));
         }
     }
 

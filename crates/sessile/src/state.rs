@@ -3,6 +3,7 @@
 //! Opening it reads nothing. Files are read and the store is opened when something in them is asked for, once.
 
 use std::cell::{OnceCell, RefCell};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::StateArgs;
+use crate::args::{Color, Format, StateArgs};
 use crate::context::{Context, Contexts, Selected};
 use crate::dirs::Dirs;
 use crate::error::{Error, Result};
@@ -19,8 +20,11 @@ use crate::session::current::{self, Current};
 use crate::settings::project::Project;
 use crate::settings::{Document, Layer, Origin, SettingKey, Source, Stack, Value, trust};
 use crate::store::Store;
-use crate::text::quoted;
+use crate::text::{quoted, shown_lines};
 use crate::world::World;
+
+/// How many keys of a file are told one by one in warnings.
+const MOST_TOLD: usize = 10;
 
 /// Something that is not an error and that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,6 +34,23 @@ pub struct Warning {
     /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+impl Warning {
+    /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.
+    pub fn to_text(&self, warning_label: &str, hint_label: &str) -> String {
+        let mut text = format!("{warning_label} {}\n", shown_lines(&self.message));
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{hint_label} {}\n", shown_lines(hint)));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text("warning:", "hint:"))
+    }
 }
 
 /// Which files settings and contexts come from.
@@ -70,6 +91,7 @@ pub struct State {
     store: OnceCell<Option<Store>>,
     warnings: RefCell<Vec<Warning>>,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+    mending: bool,
 }
 
 impl State {
@@ -91,7 +113,7 @@ impl State {
         };
         let dirs = match &source {
             ConfigSource::File(file) => Dirs::beside(file),
-            _ => Dirs::resolve(app, &world),
+            _ => Dirs::resolve(app, &world)?,
         };
         let said = Source::Said(said(app, &world, &args)?);
         Ok(State {
@@ -113,6 +135,7 @@ impl State {
             store: OnceCell::new(),
             warnings: RefCell::default(),
             on_wait: Rc::new(|_| ()),
+            mending: false,
         })
     }
 
@@ -120,6 +143,13 @@ impl State {
     #[must_use]
     pub fn on_wait(mut self, tell: impl Fn(&Waiting<'_>) + 'static) -> Self {
         self.on_wait = Rc::new(tell);
+        self
+    }
+
+    /// For a call that mends the settings: that they cannot be read must not stop it.
+    #[must_use]
+    pub fn for_mending(mut self) -> Self {
+        self.mending = true;
         self
     }
 
@@ -195,7 +225,11 @@ impl State {
 
     /// How locks are taken, with the time-out that the settings say.
     pub fn locker(&self) -> Result<Locker> {
-        let timeout = self.duration("lock-timeout")?.unwrap_or(Duration::from_secs(5));
+        let timeout = match self.duration("lock-timeout") {
+            Err(_) if self.mending => None,
+            read => read?,
+        };
+        let timeout = timeout.unwrap_or(Duration::from_secs(5));
         Ok(Locker::new(timeout).on_wait(Rc::clone(&self.on_wait)))
     }
 
@@ -203,6 +237,18 @@ impl State {
     pub fn duration(&self, key: &str) -> Result<Option<Duration>> {
         let value = self.settings()?.get(key)?;
         Ok(value.and_then(|found| crate::duration::parse(found.value.as_str()?)))
+    }
+
+    /// How results are to be printed, as flags, variables and files say.
+    pub fn format(&self) -> Result<Format> {
+        let found = self.settings()?.get("output")?;
+        Ok(found.and_then(|found| Format::named(found.value.as_str()?)).unwrap_or_default())
+    }
+
+    /// When output is to be coloured, as flags, variables and files say.
+    pub fn color(&self) -> Result<Color> {
+        let found = self.settings()?.get("color")?;
+        Ok(found.and_then(|found| Color::named(found.value.as_str()?)).unwrap_or_default())
     }
 
     /// All layers, the selected context's among them.
@@ -228,15 +274,24 @@ impl State {
             return Ok(base);
         }
         let base = Stack::new(&self.app, self.sources()?);
-        for unknown in base.unknown() {
+        let (unknown, more) = base.unknown(MOST_TOLD);
+        for unknown in unknown {
             self.warn(
                 format!("{}: there is no setting {}", unknown.place, quoted(unknown.key.to_string())),
                 unknown.near.map(|near| format!("did you mean {}?", quoted(near))),
             );
         }
+        if more > 0 {
+            let hint = format!("`{} config validate` shows them", self.app.name());
+            self.warn(format!("{more} more keys are no settings"), Some(hint));
+        }
         let untrusted = base.untrusted();
         if let (Some(project), false) = (self.project(), untrusted.is_empty()) {
-            let keys: Vec<String> = untrusted.iter().map(|(key, _)| key.to_string()).collect();
+            let mut keys: Vec<String> =
+                untrusted.iter().take(MOST_TOLD).map(|(key, _)| crate::text::shown(key)).collect();
+            if untrusted.len() > MOST_TOLD {
+                keys.push(format!("and {} more", untrusted.len() - MOST_TOLD));
+            }
             let root = project.root().to_string_lossy();
             self.warn(
                 format!(
@@ -306,8 +361,8 @@ impl State {
 
     /// The file given with `--config`, parsed.
     pub(crate) fn isolated_document(&self) -> Result<Option<Rc<Document>>> {
-        let files = self.settings_files()?;
-        Ok(files.files.iter().find(|(layer, ..)| *layer == Layer::File).map(|(_, file, _)| Rc::clone(file)))
+        let ConfigSource::File(_) = self.source else { return Ok(None) };
+        Ok(self.settings_files()?.files.first().map(|(_, file, _)| Rc::clone(file)))
     }
 
     /// Whether the project file with this content has been trusted.
@@ -378,7 +433,9 @@ impl State {
 
     fn open_for_writing(&self, locker: &Locker) -> Result<Store> {
         if self.source == ConfigSource::Nothing {
-            return Err(Error::Usage("with --no-config nothing is kept, so nothing can be changed".into()));
+            return Err(Error::Usage(
+                "with --no-config nothing is kept, so nothing can be changed: leave it out".into(),
+            ));
         }
         let path = self.dirs.store()?;
         match Store::open_for_writing(&path, locker) {
@@ -449,17 +506,7 @@ impl State {
 /// The flags that the variables say, where the command line does not.
 fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<StateArgs> {
     let text = |name: &str| -> Result<Option<String>> {
-        let variable = app.variable(name);
-        world
-            .variable(&variable)
-            .map(|value| {
-                value.to_str().map(str::to_owned).ok_or_else(|| Error::InvalidValue {
-                    place: variable.clone(),
-                    value: value.to_string_lossy().into_owned(),
-                    expected: "valid UTF-8".into(),
-                })
-            })
-            .transpose()
+        Ok(text_variable(world, &app.variable(name))?.map(str::to_owned))
     };
     let flag = |name: &str| -> Result<bool> {
         let Some(value) = text(name)? else { return Ok(false) };
@@ -482,6 +529,16 @@ fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<State
     args.quiet |= flag("QUIET")?;
     args.verbose |= flag("VERBOSE")?;
     Ok(args)
+}
+
+/// A variable that is to hold text. What is not text is refused, not changed into something like it.
+fn text_variable<'w>(world: &'w World, variable: &str) -> Result<Option<&'w str>> {
+    let Some(value) = world.variable(variable) else { return Ok(None) };
+    value.to_str().map(Some).ok_or_else(|| Error::InvalidValue {
+        place: variable.to_owned(),
+        value: crate::text::shortened(&value.to_string_lossy(), 80),
+        expected: "valid UTF-8".into(),
+    })
 }
 
 /// What flags and variables say, strongest first.
@@ -511,14 +568,14 @@ fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(SettingKey, V
     for setting in app.settings() {
         let Some(name) = setting.variable() else { continue };
         let variable = format!("{prefix}{name}");
-        let Some(value) = world.variable(&variable) else { continue };
-        let value = setting.parse(&value.to_string_lossy(), &variable)?;
+        let Some(value) = text_variable(world, &variable)? else { continue };
+        let value = setting.parse(value, &variable)?;
         let origin = Origin::named(Layer::Environment, variable);
         said.push((SettingKey::new(setting.key.split('.')), value, origin));
     }
     let variable = format!("{prefix}SET");
-    if let Some(pairs) = world.variable(&variable) {
-        for pair in pairs.to_string_lossy().lines().filter(|line| !line.trim().is_empty()) {
+    if let Some(pairs) = text_variable(world, &variable)? {
+        for pair in pairs.lines().filter(|line| !line.trim().is_empty()) {
             said.push(parse_pair(app, pair, &variable, Origin::named(Layer::Environment, &variable))?);
         }
     }

@@ -1,16 +1,18 @@
 //! Where am I: the context, the account, the session, and every file behind them.
 
+use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::context::GuardState;
+use crate::context::{Guard, GuardState};
 use crate::error::Result;
 use crate::session::Life;
 use crate::session::current::Current;
 use crate::settings::{Origin, trust};
 use crate::state::{ConfigSource, State};
+use crate::text::shown;
 
 /// The answer of `status`.
 #[derive(Clone, Debug, Serialize)]
@@ -29,8 +31,10 @@ pub struct Status {
     pub guard: Option<GuardState>,
     /// When the selected credential expires.
     pub token_expires: Option<String>,
-    /// The session this call works in.
-    pub session: Option<SessionStatus>,
+    /// The session this call works in, by its id.
+    pub session: Option<String>,
+    /// More about it.
+    pub session_details: Option<SessionStatus>,
     /// The project of the working directory.
     pub project: Option<ProjectStatus>,
     /// The file that stands for all settings, contexts and state, if one was given.
@@ -43,8 +47,6 @@ pub struct Status {
 /// A session, as `status` shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionStatus {
-    /// Its id.
-    pub id: String,
     /// Its name.
     pub name: Option<String>,
     /// What named it.
@@ -59,7 +61,6 @@ impl SessionStatus {
     fn of(state: &State, current: &Current) -> Self {
         let look = current.session.look(state.world());
         SessionStatus {
-            id: current.session.id.to_string(),
             name: current.session.name.clone(),
             origin: current.origin.clone(),
             state: look.state,
@@ -113,7 +114,8 @@ impl Status {
             context_exists: context.is_some(),
             guard,
             token_expires: None,
-            session: state.session()?.map(|current| SessionStatus::of(state, current)),
+            session: state.session()?.map(|current| current.session.id.to_string()),
+            session_details: state.session()?.map(|current| SessionStatus::of(state, current)),
             project: project(state)?,
             config: match state.source() {
                 ConfigSource::File(file) => Some(file.clone()),
@@ -121,6 +123,54 @@ impl Status {
             },
             state_files: with_files.then(|| state_files(state)).transpose()?,
         })
+    }
+
+    /// The answer for people, as labels and values that are safe for terminals. The files are not in it.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        let context = match (&self.current_context, &self.context_origin) {
+            (Some(name), Some(origin)) => {
+                let missing = if self.context_exists { "" } else { " does not exist" };
+                format!("{}{missing}  from {origin}", shown(name))
+            }
+            _ => "none".to_owned(),
+        };
+        lines.push(("context", context));
+        if let Some(guard) = self.guard.as_ref().filter(|guard| guard.guard != Guard::None) {
+            let state = match (guard.satisfied, &guard.approved_until) {
+                (true, Some(until)) => format!("open until {until}"),
+                (true, None) => "open".to_owned(),
+                (false, _) => "shut".to_owned(),
+            };
+            lines.push(("guard", format!("{} ({state})", guard.guard.as_str())));
+        }
+        let session = match (&self.session, &self.session_details) {
+            (Some(id), Some(SessionStatus { name, origin, state, expires_at })) => {
+                let name = name.as_ref().map_or_else(String::new, |name| format!("{} ", shown(name)));
+                let until = expires_at
+                    .as_ref()
+                    .map_or_else(|| state.as_str().to_owned(), |at| format!("expires {at}"));
+                format!("{name}{id} ({until})  from {origin}")
+            }
+            _ => "none".to_owned(),
+        };
+        lines.push(("session", session));
+        let login = if self.logged_in { "logged in" } else { "no credential selected" };
+        lines.push(("user", format!("{} ({login})", shown(&self.user))));
+        if let Some(project) = &self.project {
+            let trust = if project.trusted { "trusted" } else { "not trusted" };
+            lines.push(("project", format!("{} ({trust})", shown(project.path.display()))));
+        }
+        if let Some(config) = &self.config {
+            lines.push(("config", shown(config.display())));
+        }
+        lines
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines().iter().try_for_each(|(label, value)| writeln!(f, "{label:<9} {value}"))
     }
 }
 

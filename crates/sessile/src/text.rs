@@ -1,6 +1,6 @@
 //! Text from outside on its way to a person: control characters are made visible, names are quoted.
 //!
-//! Not for JSON, which escapes by its own rules and must carry the text as it is.
+//! In JSON such characters are written as JSON's own escapes, so that the text stays what it is.
 
 use std::fmt::{Display, Write};
 
@@ -23,6 +23,27 @@ pub fn shown_lines(text: &str) -> String {
 /// The text in double quotes, escaped.
 pub fn quoted(text: impl AsRef<str>) -> String {
     format!("\"{}\"", shown(text.as_ref().replace('"', "\\\"")))
+}
+
+/// Whether a text holds more than lines and tabs of what could act on a terminal.
+pub(crate) fn acts_on_terminals(text: &str) -> bool {
+    text.chars().any(|c| is_hostile(c) && c != '\n' && c != '\t')
+}
+
+/// JSON in which no character can act on a terminal; it says the same. Line breaks between values stay.
+pub fn json_safe(json: &str) -> String {
+    if !json.chars().any(|c| is_hostile(c) && c != '\n') {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_hostile(c) && c != '\n' {
+            let _ = write!(out, "\\u{:04x}", c as u32);
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// The text as one word of a POSIX shell.
@@ -70,6 +91,15 @@ mod tests {
         assert_eq!(shown("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(shown_lines("a\nb\x07"), "a\nb\\u{7}");
         assert_eq!(shown("caf\u{e9} \u{202e}x"), "caf\u{e9} \\u{202e}x");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning_and_loses_what_acts_on_terminals() {
+        let text = "a\u{9b}31m\x7f\u{202e}\x1b[0m\n\u{e9}";
+        let json = serde_json::json!({ "k": text });
+        let safe = json_safe(&format!("{json:#}\n"));
+        assert!(!safe.chars().any(|c| c != '\n' && is_hostile(c)), "{safe}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), json);
     }
 
     #[test]

@@ -4,6 +4,13 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// How long a call may take before it is taken to wait for something that never comes.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+use crate::Tty;
 
 /// A call that has not been made yet.
 pub struct Call {
@@ -61,6 +68,11 @@ impl Call {
         self
     }
 
+    /// Makes the call on a terminal of its own.
+    pub fn tty(self) -> Tty {
+        Tty::new(self)
+    }
+
     /// The command itself, for tests that spawn it their own way.
     pub fn command(self) -> Command {
         self.command
@@ -76,7 +88,16 @@ impl Call {
             // A program that does not read its input may be gone already.
             let _ = child.stdin.take().expect("a pipe").write_all(text);
         }
+        // A program that waits for ever is ended, and the test sees a status that it does not expect.
+        let (over, watch) = std::sync::mpsc::channel::<()>();
+        let pid = child.id().to_string();
+        std::thread::spawn(move || {
+            if watch.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-9", &pid]).status();
+            }
+        });
         let output = child.wait_with_output().expect("the program ends");
+        drop(over);
         Done { description, home: self.home, output }
     }
 
@@ -95,7 +116,6 @@ pub struct Done {
 
 impl Done {
     /// The same, if the exit status is the one expected.
-    #[must_use]
     #[track_caller]
     pub fn exit(self, expected: i32) -> Self {
         assert_eq!(self.output.status.code(), Some(expected), "{}\n{}", self.description, self.told());

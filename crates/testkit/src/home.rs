@@ -42,18 +42,26 @@ impl Home {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// Every file below, with its content, to compare before and after.
+    /// Everything below, with its content if it has one, to compare before and after.
     pub fn tree(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         let mut dirs = vec![self.dir()];
         while let Some(dir) = dirs.pop() {
             for entry in std::fs::read_dir(dir).expect("a directory") {
                 let path = entry.expect("an entry").path();
-                if path.is_dir() && !path.is_symlink() {
-                    dirs.push(path);
+                let kind = path.symlink_metadata().expect("an entry").file_type();
+                let content = if kind.is_file() {
+                    std::fs::read(&path).unwrap_or_default()
+                } else if kind.is_symlink() {
+                    std::fs::read_link(&path).expect("a link").into_os_string().into_encoded_bytes()
                 } else {
-                    files.push((path.clone(), std::fs::read(&path).unwrap_or_default()));
+                    // Reading a pipe would wait for a writer.
+                    format!("{kind:?}").into_bytes()
+                };
+                if kind.is_dir() {
+                    dirs.push(path.clone());
                 }
+                files.push((path, content));
             }
         }
         files.sort();
@@ -67,7 +75,20 @@ impl Home {
 
     /// The program on a terminal of its own.
     pub fn tty(&self, args: &[&str]) -> Tty {
-        Tty::new(self.call(args))
+        self.call(args).tty()
+    }
+
+    /// A shell on a terminal of its own, in which the program is found by its name. It is typed at with
+    /// [`Tty::run`].
+    pub fn shell(&self) -> Tty {
+        let dir = self.program.parent().expect("a directory").display();
+        // Not an interactive one: that would ignore the signal that ends it.
+        let read = "while IFS= read -r line; do eval \"$line\"; done";
+        let mut shell = Call::new(Path::new("/bin/bash"), &self.dir(), &["-c", read])
+            .env("PATH", format!("{dir}:/usr/local/bin:/usr/bin:/bin"))
+            .tty();
+        shell.run("stty -echo");
+        shell
     }
 
     /// The program.

@@ -24,6 +24,19 @@ impl Tty {
         self.session.exp_string(text).unwrap_or_else(|error| panic!("{text:?} did not appear: {error}"))
     }
 
+    /// Runs a line in the shell on this terminal; returns what it printed, and its exit status.
+    #[track_caller]
+    pub fn run(&mut self, line: &str) -> (String, i32) {
+        // What is typed is not what is waited for, so an echo does no harm.
+        self.type_line(&format!("{line}; printf '%s%s' '[[status ' \"$?]]\""));
+        let (printed, status) = self
+            .session
+            .exp_regex(r"\[\[status [0-9]+\]\]")
+            .unwrap_or_else(|error| panic!("{line:?} did not end: {error}"));
+        let status = status.trim_matches(|c: char| !c.is_ascii_digit()).parse();
+        (printed, status.expect("a number"))
+    }
+
     /// Types a line.
     pub fn type_line(&mut self, line: &str) {
         self.session.send_line(line).expect("typing");

@@ -1,6 +1,7 @@
 //! `sessile completions`: the script that a shell loads.
 
 use clap::ValueEnum;
+use serde_json::json;
 
 use crate::cli::Cx;
 use crate::completion::VARIABLE;
@@ -35,5 +36,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let mut script = Vec::new();
     completer.write_registration(VARIABLE, "sessile", "sessile", "sessile", &mut script)?;
-    cx.out.print(&String::from_utf8_lossy(&script))
+    let script = String::from_utf8_lossy(&script);
+    cx.out.result(&json!({ "script": script }), || script.to_string())
 }

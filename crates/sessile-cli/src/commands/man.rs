@@ -25,7 +25,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut command = Cli::command();
     command.build();
     let Some(dir) = &args.dir else {
-        return cx.out.print(&page(&command)?);
+        let page = page(&command)?;
+        return cx.out.result(&json!({ "page": page }), || page.clone());
     };
     let mut pages = Vec::new();
     collect(&command, &mut pages)?;

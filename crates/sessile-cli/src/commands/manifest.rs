@@ -2,9 +2,11 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use serde_json::{Value, json};
-use sessile::{Code, exit};
+use sessile::variables::{OWN, SHARED};
+use sessile::{App, Code, exit};
 
 use crate::cli::{Cli, Cx};
+use crate::completion::VARIABLE;
 use crate::effects::{self, COMMON};
 use crate::error::Outcome;
 use crate::help::examples;
@@ -50,6 +52,7 @@ pub fn manifest() -> Value {
             "needs_trust": setting.needs_trust,
             "about": setting.about,
         })).collect::<Vec<_>>(),
+        "variables": variables(&settings),
         "error_codes": Code::ALL.iter().map(|code| json!({
             "code": code.as_str(),
             "exit_code": code.exit(),
@@ -58,6 +61,16 @@ pub fn manifest() -> Value {
         })).collect::<Vec<_>>(),
         "exit_codes": exit::ALL.iter().map(|(status, about)| json!({ "exit_code": status, "about": about })).collect::<Vec<_>>(),
     })
+}
+
+/// The variables that stand for neither a flag nor a setting.
+fn variables(app: &App) -> Vec<Value> {
+    let own = OWN.iter().map(|known| (app.variable(known.name), known.about));
+    let completion =
+        (VARIABLE.to_owned(), "Asks for completions instead of a command; set by the shell's script.");
+    let shared = SHARED.iter().map(|known| (known.name.to_owned(), known.about));
+    let all = own.chain([completion]).chain(shared);
+    all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
 }
 
 fn collect(command: &Command, path: &str, commands: &mut Vec<Value>) {

@@ -71,10 +71,10 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     }
     if cx.out.is_text() && !cx.out.is_quiet() {
         for (path, text) in &contents {
-            cx.out.note(&format!("--- {}\n{}", path.display(), text.trim_end()));
+            cx.out.note(&format!("--- {}\n{}", shown(path.display()), text.trim_end()));
         }
     }
-    ask::confirm(&cx.state, &format!("Trust the {} file(s) of {root}?", files.len()))?;
+    ask::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
     trust::grant(&cx.state, &root, &contents)?;
     cx.changed(json!({ "project": project.root(), "trusted": files }), || {
@@ -93,15 +93,17 @@ fn list(cx: &Cx) -> Outcome {
     let trusted = cx.state.store()?.map(|store| store.trusted()).transpose()?.unwrap_or_default();
     let mut table = Table::new(&["STATE", "FILE"]);
     let mut items = Vec::new();
-    for (path, fingerprint, _) in &trusted {
+    for path in &trusted {
         let current = sessile::files::read(Path::new(path)).ok().flatten();
         let state = match current {
             None => "missing",
-            Some(text) if trust::fingerprint(&text) == *fingerprint => "trusted",
+            Some(text) if trust::is_trusted(cx.state.store()?, Path::new(path), &text)? => "trusted",
             Some(_) => "changed",
         };
         table.row(&[state, path], None);
         items.push(json!({ "path": path, "state": state }));
     }
-    cx.out.list(&items, || table.render(&cx.out))
+    cx.out.list(&items, || {
+        if items.is_empty() { "no project's file is trusted\n".to_owned() } else { table.render(&cx.out) }
+    })
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::state::Warning;
-use sessile::text::shown_lines;
+use sessile::text::{json_safe, shown_lines};
 use sessile::{App, World};
 
 use crate::error::Failure;
@@ -93,8 +93,8 @@ impl Output {
     pub fn result(&self, json: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&format!("{:#}\n", to_value(json))),
-            Format::Jsonl => self.print(&format!("{}\n", to_value(json))),
+            Format::Json => self.print(&json_safe(&format!("{:#}\n", to_value(json)))),
+            Format::Jsonl => self.print(&json_line(&to_value(json))),
         }
     }
 
@@ -102,8 +102,8 @@ impl Output {
     pub fn list(&self, items: &[Value], text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&format!("{:#}\n", Value::from(items))),
-            Format::Jsonl => self.print(&items.iter().map(|item| format!("{item}\n")).collect::<String>()),
+            Format::Json => self.print(&json_safe(&format!("{:#}\n", Value::from(items)))),
+            Format::Jsonl => self.print(&items.iter().map(json_line).collect::<String>()),
         }
     }
 
@@ -115,17 +115,17 @@ impl Output {
         Ok(())
     }
 
-    /// Says something beside the result, for people.
+    /// Says something beside the result.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            self.say(&format!("{}\n", shown_lines(text)));
+            self.say_note(text);
         }
     }
 
     /// Says something that only `--verbose` wants to know.
     pub fn detail(&self, text: &str) {
         if self.verbose {
-            self.say(&format!("{}\n", shown_lines(text)));
+            self.say_note(text);
         }
     }
 
@@ -136,28 +136,29 @@ impl Output {
         }
         for warning in warnings {
             if self.is_text() {
-                let mut text = format!(
-                    "{} {}\n",
-                    toned("warning:", Tone::Warning, self.color_err),
-                    shown_lines(&warning.message)
-                );
-                if let Some(hint) = &warning.hint {
-                    text.push_str(&format!("{} {}\n", self.hint_label(), shown_lines(hint)));
-                }
-                self.say(&text);
+                let label = toned("warning:", Tone::Warning, self.color_err);
+                self.say(&warning.to_text(&label, &self.hint_label()));
             } else {
-                self.say(&format!("{}\n", json!({ "warning": warning })));
+                self.say(&json_line(&json!({ "warning": warning })));
             }
         }
     }
 
     /// Prints why a call failed.
     pub fn failure(&self, app: &App, failure: &Failure) {
-        let Some(told) = failure.told(app) else { return };
+        let Some(report) = failure.report(app) else { return };
         if self.is_text() {
-            self.say(&told.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
+            self.say(&report.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
-            self.say(&format!("{}\n", told.to_json()));
+            self.say(&json_line(&report.to_json()));
+        }
+    }
+
+    fn say_note(&self, text: &str) {
+        if self.is_text() {
+            self.say(&format!("{}\n", shown_lines(text)));
+        } else {
+            self.say(&json_line(&json!({ "note": text })));
         }
     }
 
@@ -172,12 +173,16 @@ impl Output {
 }
 
 fn toned(text: &str, tone: Tone, colored: bool) -> String {
-    if colored {
+    if colored && !text.is_empty() {
         let style = tone.style();
         format!("{style}{text}{style:#}")
     } else {
         text.to_owned()
     }
+}
+
+fn json_line(json: &Value) -> String {
+    json_safe(&format!("{json}\n"))
 }
 
 fn to_value(json: &impl Serialize) -> Value {

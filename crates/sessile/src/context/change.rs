@@ -44,6 +44,7 @@ impl Contexts<'_> {
                 return Err(Error::ContextExists {
                     name: name.to_string(),
                     path: existing.path().to_owned(),
+                    replaceable: true,
                 });
             }
             self.refuse_to_unguard(&existing, "replacing")?;
@@ -51,7 +52,8 @@ impl Contexts<'_> {
         let path = self.file_for(name, in_project)?;
         let prefix = self.prefix(name);
         self.rewrite(command, name, &path, |old| {
-            let exists = || Error::ContextExists { name: name.to_string(), path: path.clone() };
+            let exists =
+                || Error::ContextExists { name: name.to_string(), path: path.clone(), replaceable: true };
             if prefix.is_empty() {
                 // Another process may have made it since it was looked for.
                 return if old.is_some() && !replace {
@@ -105,21 +107,32 @@ impl Contexts<'_> {
         let existing = self.get(from)?;
         self.refuse_to_unguard(&existing, "renaming")?;
         if let Some(taken) = self.find(to)? {
-            return Err(Error::ContextExists { name: to.to_string(), path: taken.path().to_owned() });
+            return Err(Error::ContextExists {
+                name: to.to_string(),
+                path: taken.path().to_owned(),
+                replaceable: false,
+            });
         }
         let path = existing.path().to_owned();
         let text = existing.document().text().to_owned();
-        let (mut effects, new_path) = if let ConfigSource::File(file) = self.state.source() {
-            let renamed = edit::rename_table(file, &text, "contexts", from.as_str(), to.as_str())?;
-            (vec![text_effect(&path, Some(text), Some(renamed))], path)
-        } else {
-            let new_path = path.with_file_name(format!("{to}.toml"));
-            let made = text_effect(&new_path, None, Some(text.clone()));
-            (vec![made, text_effect(&path, Some(text), None)], new_path)
-        };
-        effects.extend(repointing(self.state, from, Some(to))?);
-        perform(self.state, "context rename", &format!("{from} to {to}"), &effects)?;
+        // An approval is one of this name. To take it back first is safe, whatever happens after.
         self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
+        let pointing = repointing(self.state, from, Some(to))?;
+        let (effects, new_path) = if let ConfigSource::File(file) = self.state.source() {
+            let renamed = edit::rename_table(file, &text, "contexts", from.as_str(), to.as_str())?;
+            let renamed = select_in(file, &renamed, from, Some(to))?;
+            let moved = text_effect(&path, Some(text), Some(renamed));
+            (std::iter::once(moved).chain(pointing.into_iter().filter(is_pointer)).collect(), path)
+        } else {
+            // It has both names until everything points to the new one, so that nothing ever points to nothing.
+            let new_path = path.with_file_name(format!("{to}.toml"));
+            let mut effects = vec![text_effect(&new_path, None, Some(text.clone()))];
+            effects.extend(pointing);
+            effects.push(text_effect(&path, Some(text), None));
+            (effects, new_path)
+        };
+        let effects: Vec<Effect> = effects;
+        perform(self.state, "context rename", &format!("{from} to {to}"), &effects)?;
         self.get_fresh(to, &new_path)
     }
 
@@ -135,16 +148,20 @@ impl Contexts<'_> {
         let path = existing.path().to_owned();
         let pointed_to_by = self.pointing_to(name)?;
         let text = existing.document().text().to_owned();
-        let left = match self.state.source() {
-            ConfigSource::File(file) => edit::unset(file, &text, &below(&self.prefix(name), &[]))?,
-            _ => None,
-        };
-        let mut effects = vec![text_effect(&path, Some(text), left)];
-        effects.extend(repointing(self.state, name, None)?);
-        perform(self.state, "context delete", name.as_str(), &effects)?;
-        if existing.guard == Guard::Approval {
-            self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
+        let mut effects = repointing(self.state, name, None)?;
+        if let ConfigSource::File(file) = self.state.source() {
+            let removed =
+                edit::unset(file, &text, &below(&self.prefix(name), &[]))?.unwrap_or_else(|| text.clone());
+            let removed = select_in(file, &removed, name, None)?;
+            effects.retain(is_pointer);
+            effects.push(text_effect(&path, Some(text), Some(removed)));
+        } else {
+            // The file goes last, so that nothing ever points to nothing.
+            effects.push(text_effect(&path, Some(text), None));
         }
+        perform(self.state, "context delete", name.as_str(), &effects)?;
+        // Whatever it demanded: a successor of that name starts without approvals.
+        self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
         Ok(Removed { path, pointed_to_by })
     }
 
@@ -153,7 +170,7 @@ impl Contexts<'_> {
         match self.state.source() {
             ConfigSource::File(file) => Ok(file.clone()),
             ConfigSource::Nothing => {
-                Err(Error::Usage("with --no-config there is no place for a context".into()))
+                Err(Error::Usage("with --no-config there is no place for a context: leave it out".into()))
             }
             ConfigSource::Usual if in_project => Ok(file_in(&write::directory(self.state)?.contexts(), name)),
             ConfigSource::Usual => Ok(file_in(&self.state.dirs().config()?.join("contexts"), name)),
@@ -212,7 +229,7 @@ impl Contexts<'_> {
     }
 
     /// Inside a session a guarded context stays as it is, or the guard would be no rail at all.
-    fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
+    pub(super) fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
         if existing.guard == Guard::None {
             return Ok(());
         }
@@ -225,6 +242,23 @@ impl Contexts<'_> {
 
 /// How often a change is tried again when another process was quicker.
 const TRIES: usize = 50;
+
+fn is_pointer(effect: &Effect) -> bool {
+    matches!(effect, Effect::Pointer { .. })
+}
+
+/// The text of a file of many contexts, with its selection of one moved to another or to none.
+fn select_in(path: &Path, text: &str, from: &ContextName, to: Option<&ContextName>) -> Result<String> {
+    let document = Document::parse(path, text.to_owned())?;
+    let key = SettingKey::new(["context"]);
+    if document.root().get("context").and_then(|node| node.as_str()) != Some(from.as_str()) {
+        return Ok(text.to_owned());
+    }
+    match to {
+        Some(to) => edit::set(path, text, &key, &Value::Text(to.to_string())),
+        None => Ok(edit::unset(path, text, &key)?.unwrap_or_else(|| text.to_owned())),
+    }
+}
 
 fn text_effect(path: &Path, before: Option<String>, after: Option<String>) -> Effect {
     Effect::Text { path: path.to_owned(), before, after }

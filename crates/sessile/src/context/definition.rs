@@ -52,6 +52,9 @@ pub struct Context {
     within: Vec<String>,
 }
 
+/// How many keys that mean nothing are remembered; a stranger's file may hold any number.
+const MOST_UNKNOWN: usize = 20;
+
 /// The keys a context file has at its top.
 const KEYS: &[&str] = &["description", "guard", "settings", "env", "tools", "agents"];
 
@@ -94,6 +97,7 @@ impl Context {
                 "env" => context.env = reader.variables(key, node)?,
                 "tools" => context.tools = reader.tools(key, node)?,
                 "agents" => context.agents = reader.agents(key, node)?,
+                _ if context.unknown.len() >= MOST_UNKNOWN => {}
                 _ => context.unknown.push(Unknown {
                     key: SettingKey::new([key.as_str()]),
                     place: file.place(node.offset),
@@ -103,7 +107,7 @@ impl Context {
         }
         let settings = Stack::new(app, vec![context.settings()]);
         settings.check()?;
-        context.unknown.extend(settings.unknown());
+        context.unknown.extend(settings.unknown(MOST_UNKNOWN).0);
         Ok(context)
     }
 
@@ -131,7 +135,7 @@ impl Context {
         Ok(values)
     }
 
-    /// What its file says, as JSON.
+    /// What its file says, as JSON; what looks like a secret is masked.
     pub fn to_json(&self, app: &App) -> Result<serde_json::Value> {
         let map =
             |pairs: Vec<(String, serde_json::Value)>| serde_json::Value::Object(pairs.into_iter().collect());
@@ -140,8 +144,11 @@ impl Context {
             "description": self.description,
             "guard": self.guard,
             "settings": map(settings.iter().map(|(key, value)| (key.to_string(), serde_json::json!(value))).collect()),
-            "env": map(self.env.iter().map(|(name, value)| (name.clone(), serde_json::json!(value))).collect()),
-            "tools": map(self.tools.iter().map(|(tool, bindings)| (tool.clone(), map(bindings.clone()))).collect()),
+            "env": map(self.env.iter().map(|(name, value)| (name.clone(), masked(name, &serde_json::json!(value)))).collect()),
+            "tools": map(self.tools.iter().map(|(tool, bindings)| {
+                let bindings = bindings.iter().map(|(name, value)| (name.clone(), masked(name, value)));
+                (tool.clone(), map(bindings.collect()))
+            }).collect()),
             "agents": map(self.agents.iter().map(|(url, credential)| {
                 (url.clone(), serde_json::json!({ "credential": credential }))
             }).collect()),
@@ -167,6 +174,13 @@ impl Context {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+fn masked(name: &str, value: &serde_json::Value) -> serde_json::Value {
+    match value.as_str() {
+        Some(text) => serde_json::json!(Value::Text(text.to_owned()).masked_if_secret(name)),
+        None => value.clone(),
     }
 }
 

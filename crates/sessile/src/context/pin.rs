@@ -11,7 +11,7 @@ use crate::state::State;
 /// Wrong tries before the PIN is shut for a while.
 const TRIES: u32 = 5;
 /// How long it is shut then.
-const SHUT: Duration = Duration::from_secs(300);
+const SHUT_MS: i64 = 5 * 60 * 1000;
 /// The shortest PIN.
 const SHORTEST: usize = 4;
 
@@ -31,21 +31,26 @@ pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()
 /// Whether a PIN is set and this is it; an error if one is set and it is not.
 pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
     let Some(row) = state.store()?.map(|store| store.pin()).transpose()?.flatten() else { return Ok(false) };
+    let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
     let now = state.now_ms();
-    let shut_until = row.failed_ms + i64::try_from(SHUT.as_millis()).unwrap_or(i64::MAX);
-    if row.failures >= TRIES && now < shut_until {
-        let left = Duration::from_millis((shut_until - now).unsigned_abs());
+    let mut store = state.store_for_writing()?;
+    let counted = store.count_pin_try(now, TRIES, now - SHUT_MS)?;
+    let Some(tried) = store.pin()? else { return Ok(false) };
+    if !counted {
+        let left = Duration::from_millis((tried.failed_ms + SHUT_MS - now).unsigned_abs());
         return Err(Error::WrongPin(format!(
             "the PIN was wrong {} times; try again in {}",
-            row.failures,
+            tried.failures,
             crate::duration::short(left)
         )));
     }
-    let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
-    let mut store = state.store_for_writing()?;
-    store.count_pin_try(now)?;
     if !matches(pin, &row.hash) {
-        return Err(Error::WrongPin("the PIN is wrong".into()));
+        let left = TRIES.saturating_sub(tried.failures);
+        return Err(Error::WrongPin(match left {
+            0 => "the PIN is wrong; no try is left for 5 minutes".to_owned(),
+            1 => "the PIN is wrong; 1 try is left".to_owned(),
+            _ => format!("the PIN is wrong; {left} tries are left"),
+        }));
     }
     store.forget_pin_tries()?;
     Ok(true)

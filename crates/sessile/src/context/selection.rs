@@ -157,20 +157,20 @@ fn try_switch(
     let last = before.as_ref().and_then(|before| before.previous.clone());
     let new: ContextName = match name {
         Some(name) => name.clone(),
-        None => last.as_deref().ok_or(Error::NoContext)?.parse()?,
+        None => last.as_deref().ok_or(Error::NoPreviousContext)?.parse()?,
     };
     state.contexts().get(&new)?.require_trust(state)?;
     let previous = if old.as_deref() == Some(new.as_str()) { last } else { old.clone() };
     let after = PointerValue { value: target.file.is_none().then(|| new.to_string()), previous };
-    let mut effects = Vec::new();
+    let mut effects = vec![pointer_effect(&target.key, before, Some(after))];
+    // The file comes last: it is what counts.
     if let Some(file) = &target.file {
         let value = |name: &str| Value::Text(name.to_owned());
         let (old, new) = (old.as_deref().map(value), value(new.as_str()));
         effects.push(write::setting_effect(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
     }
-    effects.push(pointer_effect(&target.key, before, Some(after)));
     perform(state, "context use", new.as_str(), &effects)?;
-    forget_dead_terminals(&mut state.store_for_writing()?)?;
+    let _ = state.store_for_writing().and_then(|mut store| forget_dead_terminals(&mut store));
     Ok(Switched { scope, place: target.place.clone(), old, new })
 }
 

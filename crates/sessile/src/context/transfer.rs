@@ -7,7 +7,8 @@ use crate::app::App;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
 use crate::error::{Error, Result};
 use crate::names::ContextName;
-use crate::settings::{Document, SettingKey, Value};
+use crate::settings::write;
+use crate::settings::{Data, Document, SettingKey, Value};
 
 /// An exported file.
 #[derive(Clone, Debug)]
@@ -18,14 +19,15 @@ pub struct Exported {
     pub left_out: Vec<(ContextName, String)>,
 }
 
-/// Writes contexts into one text. A value whose name says that it is a secret stays behind.
-pub fn export(app: &App, contexts: &[Context]) -> Result<Exported> {
-    let mut exported = Exported { text: String::new(), left_out: Vec::new() };
+/// Writes contexts into the text of one file, whose name decides the format. A value whose name says that it is a
+/// secret stays behind.
+pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> {
+    let mut exported = Exported { text: write::empty(path).to_owned(), left_out: Vec::new() };
     for context in contexts {
         let prefix = ["contexts".to_owned(), context.name.to_string()];
         let (secret, plain): (Vec<Change>, Vec<Change>) =
             changes(app, context)?.into_iter().partition(is_secret);
-        exported.text = change::apply(Path::new("export.toml"), &exported.text, &prefix, &plain)?;
+        exported.text = change::apply(path, &exported.text, &prefix, &plain)?;
         exported.left_out.extend(secret.iter().map(|change| (context.name.clone(), change.key.to_string())));
     }
     Ok(exported)
@@ -35,15 +37,21 @@ pub fn export(app: &App, contexts: &[Context]) -> Result<Exported> {
 pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
     let document = Rc::new(Document::parse(path, text)?);
     let Some(all) = document.root().get("contexts") else {
-        return Err(Error::FileValue {
+        return Err(Error::FileSyntax {
             place: document.place(0).into(),
+            message: "there is no [contexts.NAME] in it; export a context to see such a file".into(),
+        });
+    };
+    let Data::Table(all_contexts) = &all.data else {
+        return Err(Error::FileValue {
+            place: document.place(all.offset).into(),
             key: "contexts".into(),
             expected: "a table with a table for each context".into(),
-            found: "missing".into(),
+            found: all.described(),
         });
     };
     let mut contexts = Vec::new();
-    for (name, _) in all.members() {
+    for (name, _) in all_contexts {
         let within = vec!["contexts".to_owned(), name.clone()];
         contexts.push(Context::read(app, name.parse()?, Home::File, true, Rc::clone(&document), within)?);
     }
@@ -57,9 +65,14 @@ impl Contexts<'_> {
             match self.find(&context.name)? {
                 Some(existing) if !replace => {
                     let path = existing.path().to_owned();
-                    return Err(Error::ContextExists { name: context.name.to_string(), path });
+                    return Err(Error::ContextExists {
+                        name: context.name.to_string(),
+                        path,
+                        replaceable: true,
+                    });
                 }
-                _ => {}
+                Some(existing) => self.refuse_to_unguard(&existing, "replacing")?,
+                None => {}
             }
         }
         contexts
@@ -161,12 +174,12 @@ mod tests {
             [contexts.empty]
         "#;
         let contexts = read(&app, Path::new("in.toml"), text.into()).unwrap();
-        let exported = export(&app, &contexts).unwrap();
+        let exported = export(&app, Path::new("out.toml"), &contexts).unwrap();
         assert!(!exported.text.contains("t0psecret"));
         assert_eq!(exported.left_out[0].1, "env.GH_TOKEN");
         let back = read(&app, Path::new("back.toml"), exported.text.clone()).unwrap();
         assert_eq!(back.len(), 2);
-        let again = export(&app, &back).unwrap();
+        let again = export(&app, Path::new("out.toml"), &back).unwrap();
         assert_eq!(again.text, exported.text);
         assert!(again.left_out.is_empty());
         assert_eq!(back[0].guard, Guard::Explicit);

@@ -1,14 +1,15 @@
 //! Waiting for a lock: tried first, then told to the user, then waited for, then given up with the holder's name.
 //!
-//! The wait itself is the kernel's queue, entered by a thread of its own: first come first served, with no
-//! polling, so that no writer starves and the next one starts at once.
+//! The wait itself is the kernel's queue, entered by a thread of its own, with no polling, so that the next one
+//! starts at once. A newcomer may still overtake whoever is just being woken. So the time-out is for a holder that
+//! keeps the lock: while it changes hands, everybody's turn comes, and to wait is right.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use crate::duration;
@@ -16,6 +17,9 @@ use crate::error::{Error, Result};
 
 /// How long a lock is waited for in silence.
 const SILENCE: Duration = Duration::from_millis(300);
+
+/// How many time-outs a lock that changes hands is waited for.
+const MOST_TURNS: u32 = 12;
 
 /// Who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +61,12 @@ pub struct Waiting<'a> {
 pub struct Locker {
     timeout: Duration,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+}
+
+impl fmt::Debug for Locker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locker").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
 }
 
 impl Locker {
@@ -103,15 +113,32 @@ impl Locker {
         // If this side gives up, the send fails, the file is dropped there, and the lock with it.
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || sender.send(file.lock().map(|()| file)));
-        let first = receiver.recv_timeout(SILENCE.min(self.timeout));
-        let outcome = first.or_else(|_| {
-            let remaining = self.timeout.saturating_sub(begun.elapsed());
-            (self.on_wait)(&Waiting { path, holder: holder(), remaining });
-            receiver.recv_timeout(remaining)
-        });
-        match outcome {
-            Ok(locked) => locked.map_err(|error| Error::io("lock", path, error)),
-            Err(_) => Err(held()),
+        let mut seen: Option<Holder> = None;
+        let mut since = begun;
+        let mut told = false;
+        loop {
+            let left = self.timeout.saturating_sub(since.elapsed());
+            match receiver.recv_timeout(left.min(SILENCE)) {
+                Ok(locked) => return locked.map_err(|error| Error::io("lock", path, error)),
+                Err(RecvTimeoutError::Disconnected) => return Err(held()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let now = holder();
+            // Between two holders there is none for a moment; that is no sign of anything.
+            if now.is_some() && now.as_ref().map(|now| now.pid) != seen.as_ref().map(|seen| seen.pid) {
+                if seen.is_some() {
+                    since = Instant::now();
+                }
+                seen = now;
+            }
+            if !told {
+                told = true;
+                let remaining = self.timeout.saturating_sub(since.elapsed());
+                (self.on_wait)(&Waiting { path, holder: seen.clone(), remaining });
+            }
+            if since.elapsed() >= self.timeout || begun.elapsed() >= self.timeout * MOST_TURNS {
+                return Err(held());
+            }
         }
     }
 }
@@ -187,6 +214,22 @@ mod tests {
         assert_eq!(holder.unwrap().pid, i32::try_from(std::process::id()).unwrap());
         assert!(waited >= Duration::from_millis(400));
         assert_eq!(told.get(), 1);
+    }
+
+    #[test]
+    fn a_lock_that_changes_hands_is_waited_for_longer_than_its_time_out() {
+        let dir = tempfile::tempdir().unwrap();
+        // Each holder is a process of its own and keeps the lock for less than the time-out.
+        let chain = "for i in 1 2 3 4; do flock \"$0\" sleep 0.7; done";
+        let mut holders =
+            std::process::Command::new("sh").args(["-c", chain]).arg(dir.path()).spawn().unwrap();
+        while Locker::new(Duration::ZERO).lock(open(dir.path()), dir.path()).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let begun = Instant::now();
+        Locker::new(Duration::from_secs(2)).lock(open(dir.path()), dir.path()).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        holders.wait().unwrap();
     }
 
     #[test]

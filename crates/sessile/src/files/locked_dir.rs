@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::files::lock::Locker;
-use crate::files::read::{read, resolve_links};
+use crate::files::read::{read, require_file, resolve_links};
 
 /// The one temporary name in a directory. The lock makes it private, and the next write takes over what a
 /// killed one left.
@@ -53,11 +53,11 @@ impl LockedDir {
     #[expect(clippy::disallowed_methods, reason = "the one place where files are replaced")]
     pub fn replace(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
         let path = self.path.join(name);
-        let old = match path.symlink_metadata() {
-            Ok(old) if old.is_dir() => return Err(Error::NotAFile { path, found: "a directory" }),
-            Ok(old) => Some(old),
-            Err(_) => None,
-        };
+        let old = path.symlink_metadata().ok();
+        if let Some(old) = &old {
+            // A rename would put a file into the place of a pipe or a device, for whoever else uses it.
+            require_file(&path, old)?;
+        }
         let temporary = self.path.join(TEMPORARY);
         let fail = |error| Error::io("write", &path, error);
         self.remove_temporary()?;
@@ -185,10 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_the_place_of_a_file_is_an_error() {
+    fn a_directory_or_a_socket_in_the_place_of_a_file_is_an_error_and_stays() {
         let dir = tempfile::tempdir().unwrap();
         create_dir(&dir.path().join("a.toml"), 0o755).unwrap();
-        let error = lock(dir.path()).replace(Path::new("a.toml"), "x", 0o600).unwrap_err();
-        assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("b.toml")).unwrap();
+        for (name, what) in [("a.toml", "a directory"), ("b.toml", "a socket")] {
+            let locked = lock(dir.path());
+            let errors = [
+                locked.replace(Path::new(name), "x", 0o600).unwrap_err(),
+                locked.read(Path::new(name)).unwrap_err(),
+            ];
+            for error in errors {
+                assert!(matches!(error, Error::NotAFile { found, .. } if found == what), "{error}");
+            }
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

@@ -1,6 +1,6 @@
 //! Reading what people keep: bounded, text only, and never waiting for a pipe.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -17,19 +17,16 @@ pub fn read(path: &Path) -> Result<Option<String>> {
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("read", path, error)),
+        Err(error) => {
+            // A socket cannot even be opened.
+            if let Ok(metadata) = path.metadata() {
+                require_file(path, &metadata)?;
+            }
+            return Err(Error::io("read", path, error));
+        }
     };
     let metadata = file.metadata().map_err(|error| Error::io("read", path, error))?;
-    let kind = metadata.file_type();
-    if !kind.is_file() {
-        let found = match () {
-            () if kind.is_dir() => "a directory",
-            () if kind.is_fifo() => "a pipe",
-            () if kind.is_socket() => "a socket",
-            () => "a device",
-        };
-        return Err(Error::NotAFile { path: path.to_owned(), found });
-    }
+    require_file(path, &metadata)?;
     let too_large = |size| Error::FileTooLarge { path: path.to_owned(), size, limit: LIMIT };
     if metadata.len() > LIMIT {
         return Err(too_large(metadata.len()));
@@ -45,6 +42,20 @@ pub fn read(path: &Path) -> Result<Option<String>> {
             Err(Error::FileNotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() })
         }
     }
+}
+
+/// Fails if something else than a file is in the place of one.
+pub(crate) fn require_file(path: &Path, metadata: &Metadata) -> Result<()> {
+    let kind = metadata.file_type();
+    let found = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_symlink() => "a link",
+        () => "a device",
+    };
+    Err(Error::NotAFile { path: path.to_owned(), found })
 }
 
 /// The path with symbolic links at its end followed, so that a linked dotfile stays a link when written.

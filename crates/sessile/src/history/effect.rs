@@ -81,14 +81,14 @@ pub enum Effect {
         /// What it is.
         after: Option<String>,
     },
-    /// The content of a project's file that is trusted.
+    /// The contents of a project's file that are trusted.
     Trust {
         /// The file.
         path: String,
-        /// The fingerprint that was trusted.
-        before: Option<String>,
-        /// The one that is.
-        after: Option<String>,
+        /// The fingerprints that were trusted.
+        before: Vec<String>,
+        /// Those that are.
+        after: Vec<String>,
     },
     /// Something that happened and cannot be taken back this way.
     Event {
@@ -128,9 +128,10 @@ impl Effect {
             Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } => {
                 std::mem::swap(before, after);
             }
-            Effect::Text { before, after, .. }
-            | Effect::SessionName { before, after, .. }
-            | Effect::Trust { before, after, .. } => std::mem::swap(before, after),
+            Effect::Text { before, after, .. } | Effect::SessionName { before, after, .. } => {
+                std::mem::swap(before, after);
+            }
+            Effect::Trust { before, after, .. } => std::mem::swap(before, after),
             Effect::Pointer { before, after, .. } => std::mem::swap(before, after),
             Effect::Event { .. } => {}
         }
@@ -183,9 +184,8 @@ impl Effect {
                 row.is_some_and(|row| row.name == *side.of(before, after))
             }
             Effect::Trust { path, before, after } => {
-                let now =
-                    state.fresh_store()?.map(|store| store.trusted_fingerprint(path)).transpose()?.flatten();
-                now == *side.of(before, after)
+                let now = state.fresh_store()?.map(|store| store.trusted_contents(path)).transpose()?;
+                now.unwrap_or_default() == *side.of(before, after)
             }
             Effect::Event { .. } => true,
         })
@@ -242,7 +242,7 @@ impl Effect {
             Effect::Trust { path, before, after } => {
                 let (from, to) = (side.other().of(before, after), side.of(before, after));
                 let now = state.now_ms();
-                if state.store_for_writing()?.swap_trust(path, from.as_deref(), to.as_deref(), now)? {
+                if state.store_for_writing()?.swap_trust(path, from, to, now)? {
                     Ok(())
                 } else {
                     Err(changed())

@@ -167,6 +167,13 @@ impl Definition {
         }
     }
 
+    /// Whether the key begins with these segments and goes on.
+    pub(crate) fn is_below(&self, segments: &[String]) -> bool {
+        let mut own = self.key.split('.');
+        segments.iter().all(|given| own.next().is_some_and(|own| own == "*" || own == given))
+            && own.next().is_some()
+    }
+
     /// Whether the key has a segment that stands for any name.
     pub fn is_pattern(&self) -> bool {
         self.key.contains('*')

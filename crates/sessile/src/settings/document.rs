@@ -1,9 +1,11 @@
 //! One parsed file, TOML or JSON, in which every value knows its line.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use toml_edit::{Item, TableLike};
 
+use crate::context::transfer::looks_secret;
 use crate::error::{Error, Place, Result};
 use crate::settings::json;
 use crate::text::shortened;
@@ -14,6 +16,8 @@ pub struct Document {
     path: PathBuf,
     text: String,
     root: Node,
+    /// Where each line begins, found when a line is first asked for.
+    lines: OnceLock<Vec<usize>>,
 }
 
 /// A value in a file, with its place.
@@ -83,7 +87,8 @@ impl Document {
     pub fn parse(path: &Path, text: String) -> Result<Self> {
         let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         let root = if is_json { parse_json(path, &text)? } else { parse_toml(path, &text)? };
-        Ok(Document { path: path.to_owned(), text, root: Node { offset: 0, data: Data::Table(root) } })
+        let root = Node { offset: 0, data: Data::Table(root) };
+        Ok(Document { path: path.to_owned(), text, root, lines: OnceLock::new() })
     }
 
     /// Reads and parses a file; `None` if there is none.
@@ -108,27 +113,39 @@ impl Document {
 
     /// The line of an offset, from 1.
     pub fn line(&self, offset: usize) -> usize {
-        1 + self.text.as_bytes()[..offset.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count()
+        // A file may hold as many values as lines: counting from the top for each would be quadratic.
+        let lines = self.lines.get_or_init(|| line_starts(&self.text));
+        lines.partition_point(|start| *start <= offset).max(1)
     }
 
     /// The place of an offset, with its line to show.
     pub fn place(&self, offset: usize) -> Place {
-        place(&self.path, &self.text, offset)
+        let line = self.line(offset);
+        let start = self.lines.get().and_then(|lines| lines.get(line - 1)).copied().unwrap_or(0);
+        place_in_line(&self.path, &self.text, line, start, offset)
     }
 }
 
+fn line_starts(text: &str) -> Vec<usize> {
+    std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+}
+
 fn place(path: &Path, text: &str, offset: usize) -> Place {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
-    let line = text[start..].lines().next().unwrap_or_default();
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    place_in_line(path, text, line, start, offset)
+}
+
+fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usize) -> Place {
+    let offset = text.floor_char_boundary(offset);
+    let content = text[start..].lines().next().unwrap_or_default();
     Place {
         path: path.to_owned(),
-        line: 1 + text[..start].matches('\n').count(),
-        column: 1 + text[start..offset].chars().count(),
-        text: shortened(line, 200),
+        line,
+        column: 1 + text[start.min(offset)..offset].chars().count(),
+        // A line that may hold a secret is named, not shown.
+        text: if looks_secret(content) { String::new() } else { shortened(content, 200) },
     }
 }
 
@@ -194,6 +211,7 @@ fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn parse(name: &str, text: &str) -> Result<Document> {
         Document::parse(Path::new(name), text.to_owned())
@@ -242,8 +260,7 @@ mod tests {
         }
     }
 
-    fn json_value() -> impl proptest::strategy::Strategy<Value = serde_json::Value> {
-        use proptest::prelude::*;
+    fn json_value() -> impl Strategy<Value = serde_json::Value> {
         let leaf = prop_oneof![
             any::<bool>().prop_map(Into::into),
             any::<i64>().prop_map(Into::into),
@@ -271,6 +288,28 @@ mod tests {
                     && a.iter().all(|(key, node)| b.get(key).is_some_and(|b| same(&node.data, b)))
             }
             _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_document_or_an_error_with_a_place_in_it(
+            text in "([a-c.]{1,3} ?=? ?([\\[\\]{}0-9\"'a#,.:-]{0,6})[\r\n \t]{0,2}){0,6}|\\PC{0,30}|([{}\\[\\]\",:0-9a\\\\n]){0,16}",
+            name in "a\\.(toml|json)",
+            offset in 0_usize..200,
+        ) {
+            match parse(&name, &text) {
+                Ok(document) => {
+                    let naive = 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+                    prop_assert_eq!(document.line(offset), naive);
+                    prop_assert_eq!(document.place(offset).line, naive);
+                }
+                Err(error) => {
+                    let place = error.place().unwrap();
+                    prop_assert!(place.line <= 1 + text.matches('\n').count());
+                    prop_assert!(place.column <= 1 + text.chars().count());
+                }
+            }
         }
     }
 }

@@ -69,9 +69,16 @@ fn toml_value(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(value) => (*value).into(),
         Value::Integer(value) => (*value).into(),
-        Value::Text(text) | Value::Secret(text) => text.as_str().into(),
+        Value::Text(text) | Value::Secret(text) => toml_text(text),
         Value::List(items) => toml_edit::Value::Array(items.iter().map(String::as_str).collect()),
     }
+}
+
+/// A text as TOML. The file may be shown on a terminal: what could act there is written as escapes.
+fn toml_text(text: &str) -> toml_edit::Value {
+    // A JSON string is a basic string of TOML too.
+    let escaped = || crate::text::json_safe(&serde_json::Value::from(text).to_string()).parse().ok();
+    crate::text::acts_on_terminals(text).then(escaped).flatten().unwrap_or_else(|| text.into())
 }
 
 /// Where a key and its value stand in a TOML text.
@@ -97,6 +104,8 @@ fn toml_place(text: &str, key: &SettingKey) -> Option<TomlPlace> {
 
 fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<String> {
     let (path, text) = (document.path(), document.text());
+    // What stands above everything else, with a blank line below it, speaks of the file and stays on top.
+    let (header, text) = text.split_at(header_end(text));
     let mut edited: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| Error::FileSyntax {
         place: document.place(error.span().map_or(0, |span| span.start)).into(),
         message: error.message().to_owned(),
@@ -140,10 +149,27 @@ fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<S
     let mut changed = edited.to_string();
     if let Some(comments) = comments.filter(|comments| !comments.trim().is_empty()) {
         let end = if comments.ends_with('\n') { "" } else { "\n" };
-        changed = format!("{comments}{end}{changed}");
+        let apart = if changed.starts_with('[') { "\n" } else { "" };
+        changed = format!("{comments}{end}{apart}{changed}");
     }
+    let changed = format!("{header}{changed}");
     debug_assert!(Document::parse(path, changed.clone()).is_ok());
     Ok(changed)
+}
+
+/// Where the comments above everything else end, up to the last blank line among them.
+fn header_end(text: &str) -> usize {
+    let mut offset = 0;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        offset += line.len();
+        match line.trim() {
+            "" => end = offset,
+            comment if comment.starts_with('#') => {}
+            _ => break,
+        }
+    }
+    end
 }
 
 fn remove_toml(text: &str, key: &SettingKey) -> String {
@@ -289,6 +315,104 @@ mod tests {
             unset(Path::new("c.json"), &changed, &key("a.b")).unwrap().unwrap(),
             "{\n  \"z\": 1,\n  \"a\": {}\n}\n"
         );
+    }
+
+    /// A file as people write them: every kind of table and value, comments, both kinds of line ends.
+    fn toml() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just("# comment"),
+            Just(""),
+            Just("a = 1 # one"),
+            Just("b = 'x'"),
+            Just("c.d = true"),
+            Just("c.e = [1, 2, # two\n  3]"),
+            Just("t = { a = 1, b = { c = 2 } }"),
+            Just("m = \"\"\"two\nlines\"\"\""),
+            Just("[a]"),
+            Just("[c.f]"),
+            Just("  [s] # table"),
+            Just("[t]"),
+            Just("[[l]]"),
+            Just("[c]"),
+        ];
+        (prop::collection::vec(line, 0..9), any::<bool>(), any::<bool>()).prop_map(|(lines, crlf, ended)| {
+            let end = if crlf { "\r\n" } else { "\n" };
+            lines.join("\n").replace('\n', end) + if ended { end } else { "" }
+        })
+    }
+
+    /// Every value that is not a table, by its path.
+    fn leaves(node: &super::super::Node, path: &str, found: &mut Vec<(String, String)>) {
+        for (name, node) in node.members() {
+            leaves(node, &format!("{path}/{name}"), found);
+        }
+        if !matches!(node.data, super::super::Data::Table(_)) {
+            let text = match &node.data {
+                super::super::Data::Array(nodes) => format!("{} values", nodes.len()),
+                _ => format!("{:?}", node.as_str().map_or_else(|| node.described(), str::to_owned)),
+            };
+            found.push((path.to_owned(), text));
+        }
+    }
+
+    fn leaves_of(path: &Path, text: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        leaves(Document::parse(path, text.to_owned()).unwrap().root(), "", &mut found);
+        found.sort();
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// Whatever stands in a file, a change touches the one value, keeps every comment, and can be taken back.
+        #[test]
+        fn a_change_touches_one_value(
+            text in toml(),
+            name in "a|b|c|c\\.d|c\\.z|c\\.f\\.g|t\\.a|t\\.b\\.c|t\\.z|s\\.a|s\\.x\\.y|l\\.a|m|new|new\\.x\\.y",
+            json in any::<bool>(),
+        ) {
+            let toml = Path::new("c.toml");
+            let Ok(document) = Document::parse(toml, text.clone()) else { return Ok(()) };
+            let path = if json { Path::new("c.json") } else { toml };
+            let text = if json {
+                let Ok(parsed) = text.parse::<DocumentMut>() else { return Ok(()) };
+                json_of(parsed.as_table()).to_string()
+            } else {
+                document.text().to_owned()
+            };
+            let key = key(&name);
+            let own = format!("/{}", key.segments().join("/"));
+            let others = |text: &str| {
+                let mut found = leaves_of(path, text);
+                found.retain(|(path, _)| *path != own);
+                found
+            };
+            // A table is replaced with all that is in it; that is for whoever asks to know.
+            let document = Document::parse(path, text.clone()).unwrap();
+            let node = key.segments().iter().try_fold(document.root(), |node, name| node.get(name));
+            prop_assume!(!node.is_some_and(|node| matches!(node.data, super::super::Data::Table(_))));
+            // A value in the place of a table is an error.
+            let Ok(changed) = set(path, &text, &key, &Value::Text("new".into())) else { return Ok(()) };
+            prop_assert_eq!(others(&changed), others(&text), "{}", changed);
+            prop_assert!(leaves_of(path, &changed).contains(&(own.clone(), "\"new\"".to_owned())), "{}", changed);
+            prop_assert_eq!(changed.matches('#').count(), text.matches('#').count(), "{}", changed);
+
+            let removed = unset(path, &changed, &key).unwrap().unwrap();
+            prop_assert_eq!(others(&removed), others(&text), "{}", removed);
+            prop_assert!(!leaves_of(path, &removed).iter().any(|(path, _)| *path == own), "{}", removed);
+        }
+    }
+
+    fn json_of(table: &dyn TableLike) -> serde_json::Value {
+        let members = table.iter().map(|(key, item)| {
+            let value = match item.as_table_like() {
+                Some(table) => json_of(table),
+                None => item.as_str().map_or_else(|| serde_json::json!(1), Into::into),
+            };
+            (key.to_owned(), value)
+        });
+        serde_json::Value::Object(members.collect())
     }
 
     proptest! {

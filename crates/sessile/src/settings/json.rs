@@ -1,5 +1,7 @@
 //! JSON with positions, so that a value in a `.json` file has a line as its origin too.
 
+use std::collections::HashSet;
+
 use crate::settings::document::{Data, Node};
 
 /// The members of a JSON object, each at its offset; the text has been parsed by serde_json before.
@@ -9,6 +11,16 @@ pub(super) fn members(text: &str) -> Option<Vec<(String, Node)>> {
         Data::Table(members) => Some(members),
         _ => None,
     }
+}
+
+/// As everywhere in JSON, the last of two equal keys counts.
+fn last_of_each(members: Vec<(String, Node)>) -> Vec<(String, Node)> {
+    let mut seen = HashSet::new();
+    let last: Vec<bool> = members.iter().rev().map(|(key, _)| seen.insert(key.as_str())).collect();
+    let mut last = last.into_iter().rev();
+    let mut members = members;
+    members.retain(|_| last.next() == Some(true));
+    members
 }
 
 struct Scanner<'a> {
@@ -49,12 +61,10 @@ impl Scanner<'_> {
             let key = self.string()?;
             self.take(b':');
             let node = Node { offset, ..self.value()? };
-            // As everywhere in JSON, the last of two equal keys counts.
-            members.retain(|(known, _)| *known != key);
             members.push((key, node));
             self.take(b',');
         }
-        self.take(b'}').then_some(members)
+        self.take(b'}').then(|| last_of_each(members))
     }
 
     fn array(&mut self) -> Option<Vec<Node>> {

@@ -42,12 +42,7 @@ impl fmt::Display for SettingKey {
             if index > 0 {
                 f.write_str(".")?;
             }
-            let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            if !segment.is_empty() && segment.chars().all(bare) {
-                f.write_str(segment)?;
-            } else {
-                write!(f, "{segment:?}")?;
-            }
+            f.write_str(&toml_edit::Key::new(segment).display_repr())?;
         }
         Ok(())
     }
@@ -56,5 +51,31 @@ impl fmt::Display for SettingKey {
 impl Serialize for SettingKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What is printed can be pasted back, whatever the segments are.
+        #[test]
+        fn a_printed_key_is_the_same_key(
+            segments in prop::collection::vec("[a-z0-9_-]{0,6}|[ .\"'\\\\#=a\\[\\]]{0,6}|\\PC{0,4}|[\\x00-\\x7f]{0,3}", 1..5)
+        ) {
+            let key = SettingKey::new(segments);
+            let printed = key.to_string();
+            prop_assert!(!printed.contains('\x1b'));
+            prop_assert_eq!(printed.parse::<SettingKey>().unwrap(), key);
+        }
+
+        #[test]
+        fn any_text_is_a_key_or_refused(text in any::<String>()) {
+            if let Ok(key) = text.parse::<SettingKey>() {
+                prop_assert!(!key.segments().is_empty());
+            }
+        }
     }
 }

@@ -41,7 +41,13 @@ fn leaf(setting: &Definition) -> Value {
         Kind::Bool => json!({ "type": "boolean" }),
         Kind::List => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Choice(words) => json!({ "type": "string", "enum": words }),
-        Kind::Duration => json!({ "type": "string", "pattern": "^(0|([0-9]+(ms|s|m|h|d|w))+)$" }),
+        // The bare number 0 needs no unit.
+        Kind::Duration => json!({
+            "type": ["string", "integer"],
+            "pattern": "^(0|([0-9]+(ms|s|m|h|d|w))+)$",
+            "minimum": 0,
+            "maximum": 0,
+        }),
         Kind::Context => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" }),
         Kind::Text | Kind::Secret => json!({ "type": "string" }),
     };

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::{Error, Place, Result};
 use crate::names::nearest;
-use crate::settings::{Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
+use crate::settings::{Data, Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
 
 /// One source of values. Sources are kept strongest first.
 #[derive(Clone, Debug)]
@@ -141,19 +141,23 @@ impl Stack {
         keys.into_iter().collect()
     }
 
-    /// The keys in files that no setting has.
-    pub fn unknown(&self) -> Vec<Unknown> {
+    /// The first so many keys in files that no setting has, and how many more there are. A file from a stranger
+    /// may hold a hundred thousand of them.
+    pub fn unknown(&self, limit: usize) -> (Vec<Unknown>, usize) {
         let mut unknown = Vec::new();
+        let mut more = 0;
         for source in &self.sources {
             let Some((document, _)) = source.root() else { continue };
             self.walk(source, &mut |key, node, known| {
-                if !known {
+                if !known && unknown.len() == limit {
+                    more += 1;
+                } else if !known {
                     let place = document.place(node.offset);
                     unknown.push(Unknown { key: key.clone(), place, near: nearest_key(&self.app, key) });
                 }
             });
         }
-        unknown
+        (unknown, more)
     }
 
     /// The keys in untrusted files that would count if the files were trusted.
@@ -192,7 +196,11 @@ impl Stack {
 
     fn visit(&self, path: &mut Vec<String>, node: &Node, visit: &mut dyn FnMut(&SettingKey, &Node, bool)) {
         let known = self.app.setting(path).is_some();
-        if known || node.members().is_empty() {
+        let is_leaf = node.members().is_empty();
+        // A table that could hold settings and holds none says nothing.
+        let says_nothing =
+            || matches!(node.data, Data::Table(_)) && self.app.settings().any(|it| it.is_below(path));
+        if known || is_leaf && !says_nothing() {
             visit(&SettingKey::new(path.iter().cloned()), node, known);
             return;
         }
@@ -266,7 +274,8 @@ mod tests {
     #[test]
     fn unknown_keys_are_found_with_their_nearest_and_their_line() {
         let stack = stack(vec![file(Layer::User, "\nlock-timout = \"5s\"\n", true)]);
-        let unknown = stack.unknown();
+        let (unknown, more) = stack.unknown(1);
+        assert_eq!(more, 0);
         assert_eq!(unknown[0].near.as_deref(), Some("lock-timeout"));
         assert_eq!(unknown[0].place.line, 2);
     }

@@ -23,7 +23,7 @@ pub fn key(path: &Path) -> String {
 /// Whether this content of this file has been trusted.
 pub fn is_trusted(store: Option<&Store>, path: &Path, text: &str) -> Result<bool> {
     match store {
-        Some(store) => Ok(store.trusted_fingerprint(&key(path))?.as_deref() == Some(&fingerprint(text))),
+        Some(store) => store.is_trusted(&key(path), &fingerprint(text)),
         None => Ok(false),
     }
 }
@@ -46,10 +46,9 @@ pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Resul
     let mut effects = Vec::new();
     for (path, text) in files {
         let (path, after) = (key(path), fingerprint(text));
-        let before = store.as_ref().map(|store| store.trusted_fingerprint(&path)).transpose()?.flatten();
-        if before.as_ref() != Some(&after) {
-            effects.push(Effect::Trust { path, before, after: Some(after) });
-        }
+        let before =
+            store.as_ref().map(|store| store.trusted_contents(&path)).transpose()?.unwrap_or_default();
+        effects.push(Effect::Trust { path, before, after: vec![after] });
     }
     perform(state, "trust", subject, &effects).map(drop)
 }
@@ -59,8 +58,11 @@ pub fn revoke(state: &State, subject: &str, files: &[PathBuf]) -> Result<usize> 
     let store = state.fresh_store()?;
     let mut effects = Vec::new();
     for path in files.iter().map(|path| key(path)) {
-        let before = store.as_ref().map(|store| store.trusted_fingerprint(&path)).transpose()?.flatten();
-        effects.extend(before.map(|before| Effect::Trust { path, before: Some(before), after: None }));
+        let before =
+            store.as_ref().map(|store| store.trusted_contents(&path)).transpose()?.unwrap_or_default();
+        if !before.is_empty() {
+            effects.push(Effect::Trust { path, before, after: Vec::new() });
+        }
     }
     perform(state, "trust", &format!("{subject} --revoke"), &effects)?;
     Ok(effects.len())

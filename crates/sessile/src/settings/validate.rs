@@ -13,6 +13,9 @@ use crate::settings::{Document, Layer, Source, Stack, Unknown};
 use crate::state::{ConfigSource, State};
 use crate::text::quoted;
 
+/// How many unknown keys of a file are told one by one.
+const MOST: usize = 100;
+
 /// Something wrong in a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
@@ -102,13 +105,18 @@ pub fn file(app: &App, path: &Path, layer: Layer) -> Vec<Problem> {
         .filter_map(|key| stack.explain(key).err())
         .map(|error| Problem::of_error(app, path, &error))
         .collect();
-    problems.extend(stack.unknown().iter().map(Problem::of_unknown));
+    let (unknown, more) = stack.unknown(MOST);
+    problems.extend(unknown.iter().map(Problem::of_unknown));
+    if more > 0 {
+        problems.push(Problem::at(path, None, format!("{more} more keys mean nothing here")));
+    }
     if layer == Layer::File {
         let inline = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();
         for (name, _) in inline {
             problems.extend(context(app, path, name, &document, vec!["contexts".to_owned(), name.clone()]));
         }
     }
+    problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
 

@@ -32,6 +32,26 @@ impl Value {
     }
 }
 
+impl Value {
+    /// The value as it may be shown: masked if its name says that it is a secret.
+    #[must_use]
+    pub fn masked_if_secret(self, name: &str) -> Self {
+        match self {
+            Value::Text(text) if crate::context::transfer::looks_secret(name) => Value::Secret(text),
+            other => other,
+        }
+    }
+
+    /// The same for the value of a setting: variables are named by people.
+    #[must_use]
+    pub fn masked_for(self, key: &super::SettingKey) -> Self {
+        match key.segments() {
+            [table, name] if table == "env" => self.masked_if_secret(name),
+            _ => self,
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,12 +5,13 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::context::{Context, Home};
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
 use crate::history::{Effect, perform};
 use crate::session::{EntryKind, Session};
 use crate::settings::project::Project;
-use crate::settings::{Document, Kind, Layer, SettingKey, Value, edit, trust};
+use crate::settings::{Document, Kind, Layer, Node, SettingKey, Source, Stack, Value, edit, trust};
 use crate::state::{ConfigSource, State};
 
 /// Where a setting is to hold.
@@ -89,7 +90,9 @@ pub fn change(
 /// The file that a scope means.
 pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
     match (state.source(), scope) {
-        (ConfigSource::Nothing, _) => Err(Error::Usage("with --no-config there is no file to change".into())),
+        (ConfigSource::Nothing, _) => {
+            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+        }
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
         (_, Some(WriteScope::Directory)) => Ok((Layer::Directory, directory(state)?.local_settings())),
         (_, Some(WriteScope::Project)) => Ok((Layer::Directory, directory(state)?.settings())),
@@ -119,7 +122,9 @@ pub fn user_file(state: &State) -> Result<PathBuf> {
     match state.source() {
         ConfigSource::File(file) => Ok(file.clone()),
         ConfigSource::Usual => Ok(state.dirs().config()?.join("config.toml")),
-        ConfigSource::Nothing => Err(Error::Usage("with --no-config there is no file to change".into())),
+        ConfigSource::Nothing => {
+            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+        }
     }
 }
 
@@ -143,9 +148,15 @@ pub fn change_file(
                 other => other?,
             };
         }
-        return Ok(Changed { key: key.clone(), old, new: value.cloned(), path: path.to_owned() });
+        return Ok(changed(key, old, value, path.to_owned()));
     }
     Err(Error::ConcurrentChange { path: path.to_owned(), kept: None })
+}
+
+/// What is told about a change: what looks like a secret is not repeated.
+fn changed(key: &SettingKey, old: Option<Value>, new: Option<&Value>, path: PathBuf) -> Changed {
+    let masked = |value: Value| value.masked_for(key);
+    Changed { key: key.clone(), old: old.map(masked), new: new.cloned().map(masked), path }
 }
 
 fn change_in_session(
@@ -178,8 +189,7 @@ fn change_in_session(
                 other => other?,
             };
         }
-        let path = session.room().dir().to_owned();
-        return Ok(Changed { key: key.clone(), old, new: value.cloned(), path });
+        return Ok(changed(key, old, value, session.room().dir().to_owned()));
     }
     Err(Error::ConcurrentChange { path: PathBuf::from(session.label()), kept: None })
 }
@@ -280,16 +290,31 @@ fn rewrite(
     if new == old {
         return Ok(());
     }
+    let Some(text) = new else { return dir.remove(&name).map(drop) };
     let covered = project.is_some() && is_covered(state, path, old)?;
-    match &new {
-        Some(text) => dir.replace(&name, text, mode)?,
-        None => drop(dir.remove(&name)?),
+    if !covered {
+        return dir.replace(&name, &text, mode);
     }
-    if let (true, Some(text)) = (covered, &new) {
-        let row = (trust::key(path), trust::fingerprint(text));
-        state.store_for_writing()?.trust(&[row], state.now_ms())?;
-    }
+    let (key, fingerprint) = (trust::key(path), trust::fingerprint(&text));
+    let mut store = state.store_for_writing()?;
+    store.trust_also(&key, &fingerprint, state.now_ms())?;
+    dir.replace(&name, &text, mode)?;
+    // If this fails, what the file said before stays trusted: its user trusted that too.
+    let _ = store.trust(&[(key, fingerprint)], state.now_ms());
     Ok(())
+}
+
+/// Fails unless a text could stand in a settings file.
+pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Result<()> {
+    let document = Rc::new(Document::parse(path, text.to_owned())?);
+    if layer == Layer::File {
+        for (name, _) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
+            let within = vec!["contexts".to_owned(), name.clone()];
+            Context::read(state.app(), name.parse()?, Home::File, true, Rc::clone(&document), within)?;
+        }
+    }
+    let source = Source::File { layer, name: None, document, within: Vec::new(), trusted: true };
+    Stack::new(state.app(), vec![source]).check()
 }
 
 /// An empty file of a path's format.

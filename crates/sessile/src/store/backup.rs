@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 impl Store {
     /// Copies everything into another database file, which is then a consistent whole.
     pub fn back_up_to(&self, path: &Path) -> Result<()> {
-        let target = Store::at(path)?;
+        let target = Store::at(path, self.locker())?;
         self.read(|connection| {
             let mut target = target.into_connection();
             Backup::new(connection, &mut target)?.run_to_completion(PAGES, PAUSE, None)?;
@@ -28,7 +28,7 @@ impl Store {
     /// Puts the content of another database into the place of this one's, in one transaction that readers see as a
     /// whole. Numbers that were handed out are not handed out again.
     pub fn restore_from(&mut self, path: &Path) -> Result<()> {
-        let source = Store::open_copy(path)?;
+        let source = Store::open_copy(path, self.locker())?;
         let last = self.last_numbers()?;
         self.replace_content(&source)?;
         self.write(|connection| {

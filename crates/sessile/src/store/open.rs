@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::code::Code;
 use crate::error::{Error, Result};
-use crate::files::{LockedDir, Locker, network_file_system};
+use crate::files::{LockedDir, Locker, network_file_system, require_file};
 use crate::store::migrate;
-
-/// How long SQLite waits for another writer's transaction.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    /// How other writers are waited for.
+    locker: Locker,
 }
 
 impl Store {
@@ -26,24 +26,28 @@ impl Store {
         match path.metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", path, error)),
-            // SQLite would wait for a pipe and take a directory for a missing file.
-            Ok(found) if !found.is_file() => {
-                let found = if found.is_dir() { "a directory" } else { "a special file" };
-                return Err(Error::NotAFile { path: path.to_owned(), found });
+            Ok(found) => {
+                // SQLite would wait for a pipe and take a directory for a missing file.
+                require_file(path, &found)?;
+                // A process was killed between making the file and filling it: nothing is in it yet.
+                if found.len() == 0 {
+                    return Ok(None);
+                }
             }
-            // A process was killed between making the file and filling it: nothing is in it yet.
-            Ok(found) if found.len() == 0 => return Ok(None),
-            Ok(_) => {}
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut store = Self::connect(path, flags)?;
+        let mut store = Self::connect(path, flags, locker)?;
         let version = match store.version() {
-            Err(Error::Store { .. }) => {
-                // Beside a read-only directory the shared-memory file cannot be made; nobody can write then.
+            Err(error) if is_at_rest(path, &error) => {
                 let uri = format!("file:{}?immutable=1", uri_path(path));
-                store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI)?;
+                store = Self::connect(Path::new(&uri), flags | OpenFlags::SQLITE_OPEN_URI, locker)?;
                 store.path = path.to_owned();
                 store.version()?
+            }
+            // A writer was killed half-way. What it began can only be taken back by one who may write.
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                drop(store);
+                return Self::open_for_writing(path, locker).map(Some);
             }
             other => other?,
         };
@@ -63,13 +67,18 @@ impl Store {
         if let Some(kind) = network_file_system(dir) {
             return Err(Error::NetworkFileSystem { path: dir.to_owned(), kind });
         }
-        if path.is_dir() {
-            return Err(Error::NotAFile { path: path.to_owned(), found: "a directory" });
+        if let Ok(found) = path.metadata() {
+            require_file(path, &found)?;
+        }
+        // SQLite would only say that it cannot open something.
+        match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(refused) => return Err(Error::io("write", path, refused.into())),
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let current = path.metadata().is_ok_and(|found| found.len() > 0);
         if current {
-            let store = Self::connect(path, flags)?;
+            let store = Self::connect(path, flags, locker)?;
             match store.version()? {
                 migrate::VERSION => return store.ready_for_writing(),
                 found if found > migrate::VERSION => return Err(store.too_new(found)),
@@ -78,34 +87,36 @@ impl Store {
         }
         // Making and migrating is done by one process at a time; the others find it done.
         let _alone = LockedDir::lock(locker, dir, 0o700)?;
-        Self::make(path)
+        Self::make(path, locker)
     }
 
     /// Makes the database, or migrates it. The caller holds the lock of its directory.
-    pub(super) fn make(path: &Path) -> Result<Self> {
+    pub(super) fn make(path: &Path, locker: &Locker) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         create_private(path)?;
-        let mut store = Self::connect(path, flags)?.ready_for_writing()?;
+        let mut store = Self::connect(path, flags, locker)?.ready_for_writing()?;
         let found = store.version()?;
         if found > migrate::VERSION {
             return Err(store.too_new(found));
         }
-        migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
+        if found < migrate::VERSION {
+            migrate::run(&mut store.connection, found).map_err(|error| store.error(&error))?;
+        }
         Ok(store)
     }
 
     /// A new file for a copy, private from its first moment.
-    pub(super) fn at(path: &Path) -> Result<Self> {
+    pub(super) fn at(path: &Path, locker: &Locker) -> Result<Self> {
         create_private(path)?;
-        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, locker)
     }
 
     /// A copy, opened to be read. It must be a database of this program's, of a version that it knows.
-    pub(super) fn open_copy(path: &Path) -> Result<Self> {
+    pub(super) fn open_copy(path: &Path, locker: &Locker) -> Result<Self> {
         if !path.is_file() {
             return Err(Error::FileNotFound(path.to_owned()));
         }
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, locker)?;
         match store.version()? {
             migrate::VERSION => {}
             found if found > migrate::VERSION => return Err(store.too_new(found)),
@@ -121,6 +132,10 @@ impl Store {
             Some(detail) => Err(Error::StoreCorrupt { path: path.to_owned(), detail }),
             None => Ok(store),
         }
+    }
+
+    pub(super) fn locker(&self) -> &Locker {
+        &self.locker
     }
 
     pub(super) fn into_connection(self) -> Connection {
@@ -146,8 +161,10 @@ impl Store {
         query(&self.connection).map_err(|error| self.error(&error))
     }
 
-    /// Runs a change as one transaction.
+    /// Runs a change as one transaction. SQLite would let writers sleep and try again, the unlucky ones for ever;
+    /// the directory's lock lets them in one by one, and knows who holds it.
     pub(super) fn write<T>(&mut self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
         let outcome = (|| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let result = change(&transaction)?;
@@ -157,15 +174,16 @@ impl Store {
         outcome.map_err(|error| self.error(&error))
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Self> {
+    fn connect(path: &Path, flags: OpenFlags, locker: &Locker) -> Result<Self> {
+        let patience = locker.timeout();
         let connect = || {
             let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(BUSY)?;
+            connection.busy_timeout(patience)?;
             Ok(connection)
         };
         match connect() {
-            Ok(connection) => Ok(Store { path: path.to_owned(), connection }),
-            Err(error) => Err(describe(path, &error)),
+            Ok(connection) => Ok(Store { path: path.to_owned(), connection, locker: locker.clone() }),
+            Err(error) => Err(describe(path, &error, patience)),
         }
     }
 
@@ -186,7 +204,7 @@ impl Store {
     }
 
     fn error(&self, error: &rusqlite::Error) -> Error {
-        describe(&self.path, error)
+        describe(&self.path, error, self.locker.timeout())
     }
 }
 
@@ -200,15 +218,31 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-fn describe(path: &Path, error: &rusqlite::Error) -> Error {
+/// Whether nobody can be writing the database, so that it may be read without its shared memory: that memory
+/// cannot be made, because the directory is read-only or the disk full, and nothing waits in a write-ahead log.
+fn is_at_rest(path: &Path, error: &Error) -> bool {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let for_nobody = match error.code() {
+        Code::DiskFull => true,
+        Code::Store | Code::Io => rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err(),
+        _ => false,
+    };
+    for_nobody && !Path::new(&log).metadata().is_ok_and(|found| found.len() > 0)
+}
+
+fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
     let (path, detail) = (path.to_owned(), error.to_string());
     let io = |kind: std::io::ErrorKind| Error::io("write", path.clone(), kind.into());
+    let extended = error.sqlite_error().map(|error| error.extended_code);
     match error.sqlite_error_code() {
+        _ if extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::StoreCorrupt { path, detail },
         Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::LockHeld { path, holder: None, waited: BUSY }
+            Error::LockHeld { path, holder: None, waited }
         }
         _ => Error::Store { path, detail },
     }
@@ -255,6 +289,19 @@ mod tests {
             Store::open_for_reading(&path, &locker()),
             Err(Error::StoreTooNew { found: 9999, .. })
         ));
+    }
+
+    #[test]
+    fn another_writer_is_waited_for_as_long_as_the_locker_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let other = Store::open_for_writing(&path, &locker()).unwrap();
+        other.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let begun = std::time::Instant::now();
+        let mut store = Store::open_for_writing(&path, &Locker::new(Duration::ZERO)).unwrap();
+        let error = store.trust(&[("a".into(), "b".into())], 0).unwrap_err();
+        assert!(matches!(error, Error::LockHeld { waited: Duration::ZERO, .. }), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(4));
     }
 
     #[test]

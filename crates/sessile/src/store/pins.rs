@@ -41,10 +41,15 @@ impl Store {
         })
     }
 
-    /// Counts a try *before* it is checked, so that killing the program does not win a free one.
-    pub fn count_pin_try(&mut self, now_ms: i64) -> Result<()> {
+    /// Counts a try *before* it is checked, so that killing the program does not win a free one; false, and not
+    /// counted, if there were `most` wrong ones since `shut_since_ms`. Tries at once are counted one by one.
+    pub fn count_pin_try(&mut self, now_ms: i64, most: u32, shut_since_ms: i64) -> Result<bool> {
         self.write(|connection| {
-            connection.execute("UPDATE pin SET failures = failures + 1, failed_ms = ?1", [now_ms]).map(drop)
+            let counted = connection.execute(
+                "UPDATE pin SET failures = failures + 1, failed_ms = ?1 WHERE failures < ?2 OR failed_ms <= ?3",
+                (now_ms, most, shut_since_ms),
+            )?;
+            Ok(counted > 0)
         })
     }
 

@@ -50,7 +50,9 @@ impl Store {
             }
         }
         let kept = dir.join(name(&kept));
-        let mut store = Store::make(path)?;
+        let mut store = Store::make(path, locker)?;
+        // Each row is written under the lock by itself.
+        drop(alone);
         let rows = copy_readable(&kept, &mut store);
         Ok(Some(Recovered { kept, rows }))
     }

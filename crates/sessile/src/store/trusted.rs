@@ -1,68 +1,74 @@
 //! Which content of which project file has been trusted.
 
-use rusqlite::OptionalExtension;
+use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::store::Store;
 
 impl Store {
-    /// The content of a file that was trusted.
-    pub fn trusted_fingerprint(&self, path: &str) -> Result<Option<String>> {
+    /// Whether this content of a file was trusted.
+    pub fn is_trusted(&self, path: &str, fingerprint: &str) -> Result<bool> {
         self.read(|connection| {
             connection
-                .prepare_cached("SELECT fingerprint FROM trusted WHERE path = ?1")?
-                .query_row([path], |row| row.get(0))
-                .optional()
+                .prepare_cached("SELECT 1 FROM trusted WHERE path = ?1 AND fingerprint = ?2")?
+                .exists((path, fingerprint))
         })
     }
 
-    /// Trusts files by path and fingerprint, all of them or none.
+    /// Trusts files by path and fingerprint, all of them or none; what they said before is no longer trusted.
     pub fn trust(&mut self, files: &[(String, String)], now_ms: i64) -> Result<()> {
         self.write(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT INTO trusted (path, fingerprint, trusted_ms) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (path) DO UPDATE SET fingerprint = excluded.fingerprint, trusted_ms = excluded.trusted_ms",
-            )?;
+            let mut delete = connection.prepare_cached("DELETE FROM trusted WHERE path = ?1")?;
             files.iter().try_for_each(|(path, fingerprint)| {
-                insert.execute((path, fingerprint, now_ms)).map(drop)
+                delete.execute([path])?;
+                insert(connection, path, fingerprint, now_ms)
             })
         })
     }
 
-    /// Trusts another content of a file, or none, if the trusted one is what the caller has seen.
-    pub fn swap_trust(
-        &mut self,
-        path: &str,
-        from: Option<&str>,
-        to: Option<&str>,
-        now_ms: i64,
-    ) -> Result<bool> {
+    /// Trusts what a file is about to say beside what it says.
+    pub fn trust_also(&mut self, path: &str, fingerprint: &str, now_ms: i64) -> Result<()> {
+        self.write(|connection| insert(connection, path, fingerprint, now_ms))
+    }
+
+    /// The contents of a file that are trusted, in order.
+    pub fn trusted_contents(&self, path: &str) -> Result<Vec<String>> {
+        self.read(|connection| contents(connection, path))
+    }
+
+    /// Trusts other contents of a file, if the trusted ones are what the caller has seen.
+    pub fn swap_trust(&mut self, path: &str, from: &[String], to: &[String], now_ms: i64) -> Result<bool> {
         self.write(|connection| {
-            let now: Option<String> = connection
-                .prepare_cached("SELECT fingerprint FROM trusted WHERE path = ?1")?
-                .query_row([path], |row| row.get(0))
-                .optional()?;
-            if now.as_deref() != from {
+            if contents(connection, path)? != from {
                 return Ok(false);
             }
             connection.execute("DELETE FROM trusted WHERE path = ?1", [path])?;
-            if let Some(to) = to {
-                connection.execute(
-                    "INSERT INTO trusted (path, fingerprint, trusted_ms) VALUES (?1, ?2, ?3)",
-                    (path, to, now_ms),
-                )?;
-            }
+            to.iter().try_for_each(|fingerprint| insert(connection, path, fingerprint, now_ms))?;
             Ok(true)
         })
     }
 
-    /// Every trusted file, with the time.
-    pub fn trusted(&self) -> Result<Vec<(String, String, i64)>> {
+    /// Every trusted file.
+    pub fn trusted(&self) -> Result<Vec<String>> {
         self.read(|connection| {
             connection
-                .prepare("SELECT path, fingerprint, trusted_ms FROM trusted ORDER BY path")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .prepare("SELECT DISTINCT path FROM trusted ORDER BY path")?
+                .query_map([], |row| row.get(0))?
                 .collect()
         })
     }
+}
+
+fn insert(connection: &Connection, path: &str, fingerprint: &str, now_ms: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO trusted (path, fingerprint, trusted_ms) VALUES (?1, ?2, ?3)")?
+        .execute((path, fingerprint, now_ms))
+        .map(drop)
+}
+
+fn contents(connection: &Connection, path: &str) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare_cached("SELECT fingerprint FROM trusted WHERE path = ?1 ORDER BY fingerprint")?
+        .query_map([path], |row| row.get(0))?
+        .collect()
 }

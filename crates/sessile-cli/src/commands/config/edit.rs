@@ -1,8 +1,7 @@
 //! `sessile config edit`.
 
 use serde_json::json;
-use sessile::settings::Document;
-use sessile::settings::write::{change_text, file};
+use sessile::settings::write::{change_text, check_text, file};
 use sessile::text::shown;
 
 use super::ScopeArgs;
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let suffix = if path.extension().is_some_and(|ending| ending == "json") { ".json" } else { ".toml" };
     let edited = Edited::open(&cx.state, &shown_text, suffix, "use `sessile config set KEY VALUE`")?;
     let changed = edited.until(&cx.state, &cx.out, |text| {
-        Document::parse(&path, text.to_owned())?;
+        check_text(&cx.state, layer, &path, text)?;
         if text == shown_text {
             return Ok(false);
         }

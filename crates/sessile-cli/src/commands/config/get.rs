@@ -31,8 +31,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (value, origin) = match selected {
         Some(selected) => (json!(selected.name), selected.origin.clone()),
         None => {
-            let found =
-                cx.state.settings()?.resolve(&key)?.ok_or_else(|| Error::SettingNotSet(key.to_string()))?;
+            let not_set = || Error::SettingNotSet { key: key.to_string(), path: None };
+            let found = cx.state.settings()?.resolve(&key)?.ok_or_else(not_set)?;
             (json!(found.value), found.origin)
         }
     };

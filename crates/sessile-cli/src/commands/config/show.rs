@@ -51,21 +51,24 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut items = Vec::new();
     let mut table = Table::new(if args.source { &["KEY", "VALUE", "ORIGIN"] } else { &["KEY", "VALUE"] });
     for key in args.page.of(keys, ToString::to_string) {
-        let mut candidates = candidates(cx, &key)?.into_iter();
-        let Some(counts) = candidates.next() else { continue };
-        let rest: Vec<Candidate> = candidates.collect();
-        row(&mut table, args.source, &key.to_string(), &counts, None);
+        let candidates = candidates(cx, &key)?;
+        let Some((first, rest)) = candidates.split_first() else { continue };
+        row(&mut table, args.source, &key.to_string(), first, None);
         if args.source {
-            for shadowed in &rest {
+            for shadowed in rest {
                 row(&mut table, true, "", shadowed, Some(Tone::Faint));
             }
         }
+        // What is ignored is no value, not even when there is no other.
+        let (ignored, mut said): (Vec<_>, Vec<_>) =
+            candidates.into_iter().partition(|candidate| candidate.ignored.is_some());
+        let counts = (!said.is_empty()).then(|| said.remove(0));
         items.push(json!({
             "key": key,
-            "value": counts.value,
-            "origin": counts.origin,
-            "ignored": counts.ignored,
-            "shadows": rest,
+            "value": counts.as_ref().map(|counts| &counts.value),
+            "origin": counts.as_ref().map(|counts| &counts.origin),
+            "shadows": said,
+            "ignored": ignored,
         }));
     }
     cx.out.list(&items, || table.render(&cx.out))
@@ -82,6 +85,9 @@ fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
         candidates.insert(0, Candidate { value, origin: selected.origin.clone(), ignored: None });
     }
     candidates.sort_by_key(|candidate| candidate.ignored.is_some());
+    for candidate in &mut candidates {
+        candidate.value = candidate.value.clone().masked_for(key);
+    }
     Ok(candidates)
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let layer = target.layer();
     let changed = change(&cx.state, "config unset", &target, &key, None)?;
     let Some(old) = &changed.old else {
-        return Err(Error::SettingNotSet(format!("{key} in {}", target.place())).into());
+        return Err(Error::SettingNotSet { key: key.to_string(), path: Some(changed.path) }.into());
     };
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path }),

@@ -81,7 +81,7 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);
-        ask::confirm(&cx.state, &format!("Open context {} for {time}?", quoted(name.as_str())))?;
+        ask::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
     }
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
     let mut json = json!(approval);
@@ -91,7 +91,10 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
 
 fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
     let is_set = cx.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
-    Ok(if is_set { ask::secret(prompt) } else { None })
+    if !is_set {
+        return Ok(None);
+    }
+    ask::secret(prompt).map(Some).ok_or_else(|| Error::WrongPin("a PIN is set and none was given".into()))
 }
 
 fn change_pin(set: bool, cx: &Cx) -> Outcome {

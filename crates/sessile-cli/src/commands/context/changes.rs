@@ -2,7 +2,7 @@
 
 use sessile::Error;
 use sessile::context::{Change, Guard};
-use sessile::settings::{SettingKey, Value};
+use sessile::settings::{SettingKey, Stack, Value};
 
 /// What to put into a context.
 #[derive(Debug, clap::Args)]
@@ -40,10 +40,7 @@ impl ChangeArgs {
         for pair in &self.setting {
             let (key, value) = split(pair, "--setting", "KEY=VALUE")?;
             let key: SettingKey = key.parse()?;
-            let app = crate::settings::app();
-            let definition = app
-                .setting(key.segments())
-                .ok_or_else(|| Error::UnknownSetting { key: key.to_string(), near: None })?;
+            let definition = Stack::new(&crate::settings::app(), Vec::new()).definition(&key)?;
             let value = definition.parse(value, format!("--setting {key}"))?;
             changes.push(change(below("settings", &key), value));
         }

@@ -25,13 +25,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let contexts = cx.state.contexts();
     contexts.get(&name)?;
     let pointing = contexts.pointing_to(&name)?;
-    let mut question = format!("Delete context {}?", quoted(name.as_str()));
+    let mut what = format!("delete context {}", quoted(name.as_str()));
     if !pointing.is_empty() {
         let places: Vec<String> = pointing.iter().map(ToString::to_string).collect();
-        question =
-            format!("Delete context {}? It is selected by {}.", quoted(name.as_str()), places.join(" and "));
+        what.push_str(&format!(", which is selected by {}", places.join(" and ")));
     }
-    ask::confirm(&cx.state, &question)?;
+    ask::confirm(&cx.state, &what)?;
     let removed = contexts.delete(&name)?;
     cx.changed(
         json!({ "name": name, "path": removed.path, "was_selected_by": removed.pointed_to_by }),

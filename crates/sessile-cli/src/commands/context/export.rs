@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sessile::Error;
 use sessile::context::transfer;
 use sessile::files::LockedDir;
@@ -10,13 +10,13 @@ use sessile::text::shown;
 
 use crate::ask;
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::Outcome;
 use crate::help::examples;
 
 /// Write contexts into one file, without secrets
 ///
-/// Credentials travel as names. A variable whose name says that it is a secret and whose value stands in plain
-/// text is left out, and said.
+/// The file is TOML, or JSON if its name ends in .json. Credentials travel as names. A variable whose name says
+/// that it is a secret and whose value stands in plain text is left out, and said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context export staging > staging.toml"
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         args.names.iter().map(|name| name.parse()).collect::<Result<Vec<_>, Error>>()?
     };
     let found = names.iter().map(|name| contexts.get(name)).collect::<Result<Vec<_>, Error>>()?;
-    let exported = transfer::export(cx.state.app(), &found)?;
+    let printed = Path::new(if cx.out.is_text() { "contexts.toml" } else { "contexts.json" });
+    let exported = transfer::export(cx.state.app(), args.file.as_deref().unwrap_or(printed), &found)?;
     for (context, key) in &exported.left_out {
         cx.state.warn(
             format!("{key} of context {context} looks like a secret and was left out"),
@@ -52,33 +53,16 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         );
     }
     let Some(file) = &args.file else {
-        return if cx.out.is_text() { cx.out.print(&exported.text) } else { print_json(cx, &found) };
+        let json: Option<Value> = serde_json::from_str(&exported.text).ok();
+        return cx.out.result(&json, || exported.text);
     };
     let path = cx.state.absolute(file);
     if path.exists() {
-        ask::confirm(&cx.state, &format!("Replace {}?", shown(path.display())))?;
+        ask::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace(Path::new(&name), &exported.text, 0o644)?;
     cx.changed(json!({ "contexts": names, "path": path }), || {
         format!("exported {} context(s) to {}\n", names.len(), shown(path.display()))
     })
-}
-
-/// In JSON the result is the contexts themselves, as `import` takes them.
-fn print_json(cx: &Cx, contexts: &[sessile::context::Context]) -> Result<(), Failure> {
-    let mut all = serde_json::Map::new();
-    for context in contexts {
-        let mut json = context.to_json(cx.state.app())?;
-        for (table, secret) in [("env", transfer::looks_secret as fn(&str) -> bool)] {
-            if let Some(members) = json[table].as_object_mut() {
-                members.retain(|name, value| !(value.is_string() && secret(name)));
-            }
-        }
-        if json["description"].is_null() {
-            json.as_object_mut().map(|members| members.shift_remove("description"));
-        }
-        all.insert(context.name.to_string(), json);
-    }
-    cx.out.result(&json!({ "contexts": all }), String::new)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
-use sessile::text::{quoted, shown, shown_lines};
+use sessile::text::{quoted, shown};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -39,8 +39,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     json["origin"] = json!(selected.map(|selected| &selected.origin));
     cx.out.result(&json, || {
         let mut text = format!("{name}\n");
-        let mut line =
-            |label: &str, value: &str| text.push_str(&format!("  {label:<12} {}\n", shown_lines(value)));
+        let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<12} {}\n", shown(value)));
         line("description", context.description.as_deref().unwrap_or("-"));
         line("guard", context.guard.as_str());
         line("file", &shown(context.path().display()));

@@ -4,6 +4,7 @@ mod contest;
 mod place;
 
 use serde_json::json;
+use sessile::text::quoted;
 use sessile::tool::Profile;
 use sessile::{Error, exit};
 
@@ -33,8 +34,16 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let place = Place::new(cx.state.world())?;
+    let profiles = Profile::built_in()?;
+    let known: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
+    if let Some(unknown) = args.tool.iter().find(|tool| !known.contains(tool)) {
+        let known = known.join(", ");
+        return Err(
+            Error::Usage(format!("there is no tool {} here; there are {known}", quoted(unknown))).into()
+        );
+    }
     let mut bare = Vec::new();
-    for profile in Profile::built_in()? {
+    for profile in profiles {
         let wanted = args.tool.is_empty() || args.tool.contains(&profile.name);
         let program = profile.programs.first().map(String::as_str).unwrap_or_default();
         let Some(race) = profile.race.filter(|_| wanted && place.has_program(program)) else { continue };

@@ -26,10 +26,12 @@ CREATE TABLE approval (
 ) STRICT;
 CREATE INDEX approval_by_context ON approval (context, expires_ms);
 
+-- While a trusted file is being changed, its old and its new content are trusted both: whichever a crash leaves.
 CREATE TABLE trusted (
-    path        TEXT    NOT NULL PRIMARY KEY,
+    path        TEXT    NOT NULL,
     fingerprint TEXT    NOT NULL,
-    trusted_ms  INTEGER NOT NULL
+    trusted_ms  INTEGER NOT NULL,
+    PRIMARY KEY (path, fingerprint)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pin (

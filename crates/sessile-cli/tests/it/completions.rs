@@ -1,0 +1,75 @@
+//! Completion in a real shell, of the names that exist now.
+
+use std::process::Command;
+
+use testkit::Home;
+
+use crate::{home, home_with};
+
+/// What bash offers for a command line whose last word is being typed.
+fn bash(home: &Home, line: &str) -> Vec<String> {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    let last = words.len() - 1;
+    let quoted: Vec<String> = words.drain(..).map(|word| format!("'{word}'")).collect();
+    let script = format!(
+        "PATH={dir}:$PATH; source <(sessile completions bash); \
+         registered=$(complete -p sessile) || exit 9; \
+         [[ $registered =~ -F\\ ([^ ]+) ]] || exit 8; \
+         COMP_WORDS=({words}); COMP_CWORD={last}; COMP_TYPE=9; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; \
+         compopt() {{ :; }}; \
+         \"${{BASH_REMATCH[1]}}\" sessile \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        dir = home.program().parent().unwrap().display(),
+        words = quoted.join(" "),
+    );
+    let output = Command::new("/bin/bash")
+        .args(["--norc", "-c", &script])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", home.dir())
+        .current_dir(home.dir())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn bash_completes_commands() {
+    assert_eq!(bash(&home(), "sessile conf"), ["config"]);
+    assert_eq!(bash(&home(), "sessile context re"), ["rename"]);
+}
+
+#[test]
+fn bash_completes_the_contexts_that_exist() {
+    let home = home_with(&["staging", "stable", "prod"]);
+    assert_eq!(bash(&home, "sessile context use sta"), ["stable", "staging"]);
+    assert_eq!(bash(&home, "sessile context delete p"), ["prod"]);
+    assert_eq!(bash(&home, "sessile --context st"), ["stable", "staging"]);
+    home.call(&["context", "create", "standby"]).ok();
+    assert_eq!(bash(&home, "sessile context show stan"), ["standby"], "one that was made just now");
+}
+
+#[test]
+fn bash_completes_settings() {
+    assert_eq!(bash(&home(), "sessile config get lock"), ["lock-timeout"]);
+    assert_eq!(bash(&home(), "sessile config set session."), ["session.idle", "session.max"]);
+}
+
+#[test]
+fn a_broken_settings_file_does_not_break_completion() {
+    let home = home_with(&["staging"]);
+    home.write(".config/sessile/config.toml", "context = ");
+    assert_eq!(bash(&home, "sessile context use st"), ["staging"]);
+}
+
+#[test]
+fn there_is_a_script_for_each_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let done = home().call(&["completions", shell]).ok();
+        assert!(done.stdout().contains("SESSILE_COMPLETE"), "{shell}");
+        assert_eq!(done.stderr(), "");
+    }
+    let done = home().call(&["completions", "tcsh"]).run().exit(2);
+    assert!(done.stderr().contains("bash, zsh, fish"), "{}", done.told());
+}

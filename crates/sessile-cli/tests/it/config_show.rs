@@ -1,0 +1,223 @@
+//! `sessile config show`, `list` and `path`: every value with its origin and what it shadows.
+
+use testkit::{Call, Home};
+
+use crate::home;
+
+/// A home in which every layer says the same setting.
+fn layered() -> Home {
+    let home = home();
+    home.write("etc/config.toml", "lock-timeout = \"1s\"\n");
+    home.write(".config/sessile/config.toml", "# mine\nlock-timeout = \"2s\"\n");
+    home.write(".config/sessile/contexts/staging.toml", "[settings]\n\n\nlock-timeout = \"3s\"\n");
+    home.write("project/.sessile/config.toml", "lock-timeout = \"4s\"\n");
+    home.write("project/.sessile/local.toml", "\n\nlock-timeout = \"5s\"\n");
+    home
+}
+
+fn in_every_layer(home: &Home, args: &[&str]) -> Call {
+    let call: Call = home.call(args);
+    call.cwd("project")
+        .env("SESSILE_CONTEXT", "staging")
+        .env("SESSILE_LOCK_TIMEOUT", "6s")
+        .arg("--set=lock-timeout=7s")
+}
+
+#[test]
+fn each_layer_is_shown_with_file_and_line_and_what_it_shadows() {
+    let done = in_every_layer(&layered(), &["config", "show", "lock-timeout", "--source"]).ok();
+    insta::assert_snapshot!(done.told(), @"
+    exit 0
+    --- stdout
+    KEY           VALUE  ORIGIN
+    lock-timeout  7s     flag --set
+                  6s     environment SESSILE_LOCK_TIMEOUT (shadowed)
+                  5s     directory ~/project/.sessile/local.toml:3 (shadowed)
+                  4s     directory ~/project/.sessile/config.toml:1 (shadowed)
+                  3s     context staging ~/.config/sessile/contexts/staging.toml:4 (shadowed)
+                  2s     user ~/.config/sessile/config.toml:2 (shadowed)
+                  1s     system ~/etc/config.toml:1 (shadowed)
+                  5s     default (shadowed)
+    --- stderr
+    ");
+}
+
+#[test]
+fn in_json_each_origin_has_layer_path_and_line() {
+    let home = layered();
+    let items = in_every_layer(&home, &["config", "show", "lock-timeout", "-ojson"]).ok().json();
+    let item = &items[0];
+    assert_eq!(item["value"], "7s");
+    assert_eq!(item["origin"], serde_json::json!({ "layer": "flag", "name": "--set" }));
+    let shadows = item["shadows"].as_array().unwrap();
+    let layers: Vec<&str> =
+        shadows.iter().map(|shadow| shadow["origin"]["layer"].as_str().unwrap()).collect();
+    assert_eq!(layers, ["environment", "directory", "directory", "context", "user", "system", "default"]);
+    assert_eq!(shadows[1]["origin"]["path"], home.path("project/.sessile/local.toml").to_str().unwrap());
+    assert_eq!(shadows[1]["origin"]["line"], 3);
+    assert_eq!(shadows[3]["origin"]["name"], "staging");
+    assert_eq!(shadows[3]["origin"]["line"], 4);
+}
+
+#[test]
+fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
+    let home = home();
+    home.write(".config/sessile/config.toml", "color = \"never\"\n[session]\nidle = \"1h\"\n");
+    insta::assert_snapshot!(home.call(&["config", "show"]).ok().told(), @"
+    exit 0
+    --- stdout
+    KEY           VALUE
+    color         never
+    session.idle  1h
+    --- stderr
+    ");
+    insta::assert_snapshot!(home.call(&["config", "show", "--effective", "--source"]).ok().told(), @"
+    exit 0
+    --- stdout
+    KEY            VALUE  ORIGIN
+    color          never  user ~/.config/sessile/config.toml:1
+                   auto   default (shadowed)
+    isolate        env    default
+    lock-timeout   5s     default
+    output         text   default
+    session.idle   1h     user ~/.config/sessile/config.toml:3
+                   2h     default (shadowed)
+    session.max    8h     default
+    vault.backend  auto   default
+    --- stderr
+    ");
+}
+
+#[test]
+fn what_an_untrusted_project_says_is_shown_and_is_no_value() {
+    let home = home();
+    home.write("project/.sessile/config.toml", "context = \"prod\"\n");
+    let show = |args: &[&str]| home.call(args).cwd("project").ok();
+    insta::assert_snapshot!(show(&["config", "show", "--source"]).told(), @"
+    exit 0
+    --- stdout
+    KEY      VALUE  ORIGIN
+    context  prod   directory ~/project/.sessile/config.toml:1 (ignored: not trusted)
+    --- stderr
+    warning: project ~/project is not trusted, so it cannot set context
+    hint: read it, then trust it: sessile trust ~/project
+    ");
+    let items = show(&["config", "show", "-ojson"]).json();
+    assert_eq!(items[0]["value"], serde_json::Value::Null);
+    assert_eq!(items[0]["ignored"][0]["value"], "prod");
+    assert_eq!(items[0]["ignored"][0]["ignored"], "untrusted");
+}
+
+#[test]
+fn a_context_cannot_select_a_context() {
+    let home = home();
+    home.write(".config/sessile/contexts/a.toml", "[settings]\ncontext = \"b\"\n");
+    let done = home.call(&["config", "show", "context", "--source", "--context", "a"]).ok();
+    insta::assert_snapshot!(done.told(), @"
+    exit 0
+    --- stdout
+    KEY      VALUE  ORIGIN
+    context  a      flag --context
+             b      context a ~/.config/sessile/contexts/a.toml:2 (ignored: cannot be said here)
+    --- stderr
+    ");
+}
+
+#[test]
+fn the_list_shows_every_setting_with_its_kind() {
+    insta::assert_snapshot!(home().call(&["config", "list"]).ok().told(), @"
+    exit 0
+    --- stdout
+    KEY                  KIND      DEFAULT  ABOUT
+    agents.*.credential  text      -        The credential that a named agent gets.
+    agents.*.url         text      -        The URL of a named agent.
+    color                choice    auto     When output is coloured.
+    context              context   -        The context that is used when none is named.
+    env.*                text      -        A variable for commands that are run.
+    expect-context       context   -        Warn when the context in use is another one than this; for a project that belongs to one target.
+    isolate              choice    env      How far a command's state is isolated.
+    lock-timeout         duration  5s       How long to wait for a lock; 0 does not wait.
+    output               choice    text     How results are printed.
+    passthrough          list      -        Variables that a command keeps although they override its context.
+    server               text      -        The URL of the session service to work against.
+    session.idle         duration  2h       How long a session may lie idle before it expires.
+    session.max          duration  8h       How long a session lives at most.
+    token                secret    -        A bearer token for this call; only in a file given with --config, never stored or shown.
+    tools.except         list      -        Isolate all tools but these.
+    tools.only           list      -        Isolate only these tools.
+    vault.backend        choice    auto     Where credentials are kept.
+    --- stderr
+    ");
+}
+
+#[test]
+fn the_paths_are_shown_strongest_first() {
+    let home = layered();
+    insta::assert_snapshot!(home.call(&["config", "path"]).cwd("project").ok().told(), @"
+    exit 0
+    --- stdout
+    LAYER      EXISTS  PATH
+    directory  yes     ~/project/.sessile/local.toml
+    directory  yes     ~/project/.sessile/config.toml
+    user       yes     ~/.config/sessile/config.toml
+    system     yes     ~/etc/config.toml
+    --- stderr
+    ");
+    assert_eq!(
+        home.call(&["config", "path", "--global"]).ok().stdout(),
+        format!("{}\n", home.path(".config/sessile/config.toml").display())
+    );
+}
+
+#[test]
+fn an_unknown_key_is_warned_of_with_the_nearest_one() {
+    let home = home();
+    home.write(".config/sessile/config.toml", "\n  lock-timout = \"9s\"\n");
+    insta::assert_snapshot!(home.call(&["config", "get", "lock-timeout"]).ok().told(), @r#"
+    exit 0
+    --- stdout
+    5s
+    --- stderr
+    warning: ~/.config/sessile/config.toml:2:3: there is no setting "lock-timout"
+    hint: did you mean "lock-timeout"?
+    "#);
+    let done = home.call(&["config", "get", "lock-timeout", "-ojson"]).ok();
+    let warning: serde_json::Value = serde_json::from_str(&done.stderr()).unwrap();
+    assert_eq!(warning["warning"]["hint"], "did you mean \"lock-timeout\"?");
+}
+
+#[test]
+fn a_wrong_type_names_file_line_and_column_and_shows_the_line() {
+    let home = home();
+    home.write(".config/sessile/config.toml", "# mine\n  lock-timeout = 5 # seconds\n");
+    insta::assert_snapshot!(home.call(&["config", "get", "lock-timeout"]).run().told(), @r#"
+    exit 1
+    --- stdout
+    --- stderr
+    error: ~/.config/sessile/config.toml:2:3: "lock-timeout" must be a duration such as 500ms, 30s, 10m, 2h, 1h30m or 7d, not 5
+      |
+    2 |   lock-timeout = 5 # seconds
+      |   ^
+    "#);
+    let before = home.tree();
+    home.call(&["config", "set", "lock-timeout", "5s", "--global"]).run().exit(1);
+    assert_eq!(home.tree(), before, "and nothing is changed");
+}
+
+#[test]
+fn a_syntax_error_names_file_line_and_column_and_shows_the_line() {
+    let home = home();
+    home.write(".config/sessile/config.toml", "color = \"never\"\nlock-timeout = = 5\n");
+    insta::assert_snapshot!(home.call(&["status"]).run().told(), @"
+    exit 1
+    --- stdout
+    --- stderr
+    error: ~/.config/sessile/config.toml:2:16: extra `=`, expected nothing
+      |
+    2 | lock-timeout = = 5
+      |                ^
+    ");
+    let error = home.call(&["status", "-ojson"]).run().exit(1).json_error();
+    assert_eq!(error["code"], "FILE_SYNTAX");
+    assert!(error["message"].as_str().unwrap().contains("config.toml:2:"), "{error}");
+}

@@ -1,0 +1,78 @@
+//! Guards: what a context demands before it is used, as `context current --check` tells.
+
+use testkit::{Done, Home};
+
+use crate::home;
+
+fn guarded() -> Home {
+    let home = home();
+    home.write(".config/sessile/contexts/free.toml", "");
+    home.write(".config/sessile/contexts/named.toml", "guard = \"explicit\"\n");
+    home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
+    home
+}
+
+fn check(home: &Home, args: &[&str]) -> Done {
+    args.iter().fold(home.call(&["context", "current", "--check"]), |call, arg| call.arg(arg)).run()
+}
+
+#[test]
+fn no_guard_lets_everyone_through() {
+    let home = guarded();
+    home.write(".config/sessile/config.toml", "context = \"free\"\n");
+    check(&home, &[]).exit(0);
+    check(&home, &["--context", "free"]).exit(0);
+}
+
+#[test]
+fn explicit_wants_the_context_named_by_flag_or_variable() {
+    let home = guarded();
+    home.write(".config/sessile/config.toml", "context = \"named\"\n");
+    insta::assert_snapshot!(check(&home, &[]).exit(7).told(), @r#"
+    exit 7
+    --- stdout
+    --- stderr
+    error: context "named" must be named explicitly, and it came from user ~/.config/sessile/config.toml:1
+    hint: say it: --context named, or SESSILE_CONTEXT=named
+    "#);
+    check(&home, &["--context", "named"]).exit(0);
+    home.call(&["context", "current", "--check"]).env("SESSILE_CONTEXT", "named").ok();
+    home.write("a/x", "");
+    home.call(&["context", "use", "named", "--dir"]).cwd("a").ok();
+    home.call(&["context", "current", "--check"]).cwd("a").run().exit(7);
+}
+
+#[test]
+fn explicit_is_not_satisfied_by_a_terminals_selection() {
+    let home = guarded();
+    let mut shell = home.shell();
+    assert_eq!(shell.run("sessile context use named").1, 0);
+    let (text, status) = shell.run("sessile context current --check");
+    assert_eq!(status, 7, "{text}");
+    assert!(text.contains("it came from terminal /dev/"), "{text}");
+}
+
+#[test]
+fn approval_wants_a_person_even_when_it_is_named() {
+    let home = guarded();
+    insta::assert_snapshot!(check(&home, &["--context", "prod"]).exit(7).told(), @r#"
+    exit 7
+    --- stdout
+    --- stderr
+    error: context "prod" needs a person's approval
+    hint: a person gives it on a terminal, outside any session: sessile context approve prod --for 30m
+    "#);
+    let error = check(&home, &["--context", "prod", "-ojson"]).exit(7).json_error();
+    assert_eq!(error["code"], "GUARD_APPROVAL");
+    assert_eq!(error["fix_command"], "sessile context approve prod --for 30m");
+}
+
+#[test]
+fn looking_is_free_whatever_the_guard() {
+    let home = guarded();
+    for args in
+        [&["context", "show", "prod"][..], &["context", "list"], &["context", "current", "--context", "prod"]]
+    {
+        home.call(args).ok();
+    }
+}

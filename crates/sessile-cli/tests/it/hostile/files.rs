@@ -1,0 +1,224 @@
+//! What stands in the place of a settings file, a context or an import.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+use testkit::Home;
+
+use super::{clean, refused, refused_call};
+use crate::home;
+
+const CONFIG: &str = ".config/sessile/config.toml";
+
+/// Every way to read or write the user's settings fails like this.
+#[track_caller]
+fn settings_are_refused(home: &Home, code: &str) {
+    for args in [
+        &["status"][..],
+        &["config", "show"],
+        &["config", "get", "output"],
+        &["config", "set", "env.A", "1", "--global"],
+        &["config", "unset", "env.A", "--global"],
+        &["context", "list"],
+        &["context", "current"],
+    ] {
+        refused(home, args, code);
+    }
+    // These are what one mends it with: they answer, and say what is wrong.
+    for args in [&["doctor"][..], &["config", "validate"]] {
+        let done = clean(home.call(args).run()).exit(1);
+        assert!(done.stdout().contains("config.toml"), "{}", done.told());
+    }
+    for args in [&["config", "path"][..], &["config", "schema"], &["manifest"], &["--help"]] {
+        clean(home.call(args).ok());
+    }
+}
+
+#[test]
+fn a_directory_in_the_place_of_the_settings_is_refused() {
+    let home = home();
+    std::fs::create_dir_all(home.path(CONFIG)).unwrap();
+    settings_are_refused(&home, "NOT_A_FILE");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_settings_is_not_waited_for() {
+    let home = home();
+    std::fs::create_dir_all(home.path(".config/sessile")).unwrap();
+    assert!(Command::new("mkfifo").arg(home.path(CONFIG)).status().unwrap().success());
+    settings_are_refused(&home, "NOT_A_FILE");
+}
+
+#[test]
+fn a_socket_in_the_place_of_the_settings_is_refused() {
+    let home = home();
+    std::fs::create_dir_all(home.path(".config/sessile")).unwrap();
+    let _socket = UnixListener::bind(home.path(CONFIG)).unwrap();
+    settings_are_refused(&home, "NOT_A_FILE");
+}
+
+#[test]
+fn a_loop_of_links_in_the_place_of_the_settings_is_refused() {
+    let home = home();
+    std::fs::create_dir_all(home.path(".config/sessile")).unwrap();
+    symlink("other", home.path(CONFIG)).unwrap();
+    symlink("config.toml", home.path(".config/sessile/other")).unwrap();
+    settings_are_refused(&home, "IO");
+}
+
+#[test]
+fn a_device_in_the_place_of_the_settings_is_refused() {
+    let home = home();
+    std::fs::create_dir_all(home.path(".config/sessile")).unwrap();
+    symlink("/dev/zero", home.path(CONFIG)).unwrap();
+    settings_are_refused(&home, "NOT_A_FILE");
+}
+
+#[test]
+fn a_hundred_megabytes_of_settings_are_refused() {
+    let home = home();
+    let path = home.write(CONFIG, "");
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(100 << 20).unwrap();
+    settings_are_refused(&home, "FILE_TOO_LARGE");
+}
+
+#[test]
+fn settings_that_are_not_utf_8_are_refused_with_the_place() {
+    let home = home();
+    home.write(CONFIG, b"env.A = '\xff'\n");
+    settings_are_refused(&home, "FILE_NOT_UTF8");
+    let error = refused(&home, &["status"], "FILE_NOT_UTF8");
+    assert!(error["message"].as_str().unwrap().contains("offset 9"), "{error}");
+}
+
+#[test]
+fn settings_with_bytes_that_act_on_terminals_are_refused_and_shown_harmless() {
+    let home = home();
+    for line in
+        ["env.A = 'a\0b'\n", "env.A = '\x1b[2J'\n", "\x1b]0;title\x07 = 1\n", "output = \"\\u001b[31m\"\n"]
+    {
+        home.write(CONFIG, line);
+        let code = if line.starts_with("output") { "FILE_VALUE" } else { "FILE_SYNTAX" };
+        settings_are_refused(&home, code);
+    }
+}
+
+#[test]
+fn a_syntax_error_names_the_line_and_shows_it() {
+    let home = home();
+    home.write(CONFIG, "# fine\nlock-timeout = = 1\n");
+    let error = refused(&home, &["config", "set", "env.A", "1", "--global"], "FILE_SYNTAX");
+    assert!(error["message"].as_str().unwrap().contains("config.toml:2:"), "{error}");
+    assert!(home.call(&["status"]).run().stderr().contains("2 | lock-timeout = = 1"));
+}
+
+#[test]
+fn settings_nested_without_end_are_refused() {
+    let home = home();
+    let deep = 100_000;
+    for text in [
+        format!("a = {}{}\n", "[".repeat(deep), "]".repeat(deep)),
+        format!("a = {}1{}\n", "{a=".repeat(deep), "}".repeat(deep)),
+        format!("{}a = 1\n", "a.".repeat(deep)),
+        format!("[{}a]\nb = 1\n", "a.".repeat(deep)),
+    ] {
+        home.write(CONFIG, text);
+        settings_are_refused(&home, "FILE_SYNTAX");
+    }
+    let nested = [format!("{{\"a\":{}{}}}", "[".repeat(deep), "]".repeat(deep)), "{\"a\":".repeat(deep)];
+    for (number, text) in nested.into_iter().enumerate() {
+        home.write(CONFIG, "");
+        let file = format!("{number}.json");
+        home.write(&file, text);
+        refused(&home, &["status", "--config", &file], "FILE_SYNTAX");
+        refused(&home, &["context", "import", &file], "FILE_SYNTAX");
+    }
+}
+
+/// A project's file may come from a stranger; it must not be able to stop every command in its directory.
+#[test]
+fn a_hundred_thousand_keys_are_looked_at_quickly_and_told_briefly() {
+    let home = home();
+    let lines: String = (0..75_000).map(|number| format!("k{number} = 1\n")).collect();
+    home.write("p/.sessile/config.toml", &lines);
+    let done = clean(home.call(&["status"]).cwd("p").ok());
+    assert!(done.stderr().lines().count() < 40, "{}", done.told());
+    home.write("p/.sessile/config.toml", format!("[env]\n{lines}").replace(" = 1", " = ''"));
+    let done = clean(home.call(&["status"]).cwd("p").ok());
+    assert!(done.stderr().len() < 2_000, "{}", done.told());
+    home.write("p/.sessile/config.toml", "");
+    home.write("p/.sessile/contexts/c.toml", &lines);
+    clean(home.call(&["context", "list"]).cwd("p").ok());
+    let members: Vec<String> = (0..75_000).map(|number| format!("\"k{number}\":1")).collect();
+    home.write("many.json", format!("{{{}}}", members.join(",")));
+    clean(home.call(&["status", "--config", "many.json"]).ok());
+    clean(home.call(&["config", "validate", "many.json"]).ok());
+}
+
+#[test]
+fn what_is_not_a_file_is_never_replaced_by_an_export() {
+    let home = home();
+    home.call(&["context", "create", "a"]).ok();
+    assert!(Command::new("mkfifo").arg(home.path("pipe")).status().unwrap().success());
+    let _socket = UnixListener::bind(home.path("socket")).unwrap();
+    symlink("pipe", home.path("link")).unwrap();
+    std::fs::create_dir(home.path("dir")).unwrap();
+    for place in ["pipe", "socket", "link", "dir"] {
+        refused(&home, &["context", "export", "--all", "--yes", "--file", place], "NOT_A_FILE");
+    }
+    for place in ["pipe", "socket", "link", "dir"] {
+        refused(&home, &["context", "import", place], "NOT_A_FILE");
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_is_refused() {
+    let home = home();
+    home.write(".config/sessile", "in the way");
+    refused(&home, &["config", "set", "env.A", "1", "--global"], "IO");
+    refused(&home, &["context", "create", "a"], "IO");
+    refused(&home, &["context", "list"], "IO");
+}
+
+#[test]
+fn a_broken_context_is_told_by_itself_and_the_others_work() {
+    let home = home();
+    home.write(".config/sessile/contexts/good.toml", "");
+    home.write(".config/sessile/contexts/broken.toml", "guard = \n");
+    home.write(".config/sessile/contexts/wrong.toml", "guard = 'maybe'\n");
+    home.write(".config/sessile/contexts/binary.toml", b"\xff\xfe");
+    std::fs::create_dir(home.path(".config/sessile/contexts/dir.toml")).unwrap();
+    let listed = clean(home.call(&["context", "list", "--output", "json"]).ok()).json();
+    let errors: Vec<bool> = listed.as_array().unwrap().iter().map(|item| !item["error"].is_null()).collect();
+    assert_eq!(errors, [true, true, true, false, true], "{listed}");
+    clean(home.call(&["context", "use", "good", "--global"]).ok());
+    for (name, code) in [
+        ("broken", "FILE_SYNTAX"),
+        ("wrong", "FILE_VALUE"),
+        ("binary", "FILE_NOT_UTF8"),
+        ("dir", "NOT_A_FILE"),
+    ] {
+        refused(&home, &["context", "show", name], code);
+        refused(&home, &["context", "use", name, "--global"], code);
+        refused(&home, &["context", "delete", name, "--yes"], code);
+        refused(&home, &["context", "rename", name, "other"], code);
+        refused(&home, &["context", "create", name], code);
+    }
+    let _ = clean(home.call(&["doctor"]).run()).exit(1);
+}
+
+#[test]
+fn an_import_with_one_bad_context_takes_in_none() {
+    let home = home();
+    home.write("in.toml", "[contexts.a]\nguard = 'none'\n[contexts.'../../x']\n");
+    refused(&home, &["context", "import", "in.toml"], "INVALID_NAME");
+    home.write("in.toml", "[contexts.a]\nguard = 'none'\n[contexts.b]\nguard = 7\n");
+    refused(&home, &["context", "import", "in.toml"], "FILE_VALUE");
+    refused_call(&home, || home.call(&["context", "import", "-"]).stdin(b"\xff".to_vec()), "FILE_NOT_UTF8");
+    refused_call(
+        &home,
+        || home.call(&["context", "import", "-"]).stdin(vec![b'#'; 2 << 20]),
+        "FILE_TOO_LARGE",
+    );
+}

@@ -1,0 +1,136 @@
+//! Nothing ever waits for input: with no terminal, every command answers or fails.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use testkit::Home;
+
+use crate::home;
+
+/// Far more than any command takes; a command that waits takes for ever.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// The least that each command can be called with, and the exit status that answers it.
+const CALLS: &[(&str, &[&str], i32)] = &[
+    ("completions", &["bash"], 0),
+    ("config edit", &["--global"], 2),
+    ("config get", &["output"], 0),
+    ("config list", &[], 0),
+    ("config path", &[], 0),
+    ("config schema", &[], 0),
+    ("config set", &["env.A", "1", "--global"], 0),
+    ("config show", &[], 0),
+    ("config unset", &["env.B", "--global"], 0),
+    ("config validate", &[], 0),
+    ("context approve", &["a"], 2),
+    ("context create", &["new"], 0),
+    ("context current", &[], 0),
+    ("context delete", &["b"], 2),
+    ("context edit", &["a"], 2),
+    ("context export", &["a"], 0),
+    ("context import", &["in.toml"], 0),
+    ("context list", &[], 0),
+    ("context rename", &["c", "d"], 0),
+    ("context show", &["a"], 0),
+    ("context use", &["a"], 2),
+    ("demo", &["--agents", "2"], 0),
+    ("doctor", &[], 0),
+    ("man", &[], 0),
+    ("manifest", &[], 0),
+    ("status", &[], 0),
+    ("trust", &["p"], 2),
+];
+
+fn prepared() -> Home {
+    let home = home();
+    for name in ["a", "b", "c"] {
+        home.write(format!(".config/sessile/contexts/{name}.toml"), "");
+    }
+    home.write(".config/sessile/config.toml", "context = 'a'\nenv.B = 'b'\n");
+    home.write("in.toml", "[contexts.imported]\n");
+    home.write("p/.sessile/config.toml", "env.A = 'x'\n");
+    home
+}
+
+/// The exit status of a call in a session of its own, with no terminal to find, or a panic after the limit.
+fn status_of(home: &Home, words: &[&str], stdin: &str) -> i32 {
+    // A shell closes what a `Command` cannot; `setsid` takes the controlling terminal away.
+    let script = format!("exec setsid \"$0\" \"$@\" {stdin}");
+    let mut command = Command::new("/bin/sh");
+    let call = home.call(&[]).command();
+    command.arg("-c").arg(script).arg(home.program()).args(words).env_clear().current_dir(home.dir());
+    for (name, value) in call.get_envs() {
+        command.env(name, value.unwrap());
+    }
+    // An editor that answers would hide that it was asked.
+    command.env("EDITOR", "sleep 100000 #").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // The other end stays open and silent.
+    let _pipe = child.stdin.take();
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        if begun.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("{words:?} waits for something ({stdin})");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn every_command_answers(stdin: &str) {
+    for (path, args, expected) in CALLS {
+        let home = prepared();
+        let words: Vec<&str> = path.split(' ').chain(args.iter().copied()).collect();
+        assert_eq!(status_of(&home, &words, stdin), *expected, "{words:?} {stdin}");
+    }
+}
+
+/// A new command needs an entry here; this is what asks for it.
+#[test]
+fn every_command_of_the_manifest_is_called() {
+    let manifest = home().call(&["manifest", "--output", "json"]).ok().json();
+    let mut commands: Vec<&str> = manifest["commands"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|command| command["path"].as_str().unwrap())
+        .collect();
+    commands.sort_unstable();
+    let called: Vec<&str> = CALLS.iter().map(|(path, ..)| *path).collect();
+    assert_eq!(called, commands);
+}
+
+#[test]
+fn with_standard_input_closed_every_command_answers() {
+    every_command_answers("<&-");
+}
+
+#[test]
+fn with_a_silent_pipe_as_input_every_command_answers() {
+    every_command_answers("");
+}
+
+#[test]
+fn an_import_from_closed_input_takes_nothing_in() {
+    let home = prepared();
+    let before = home.tree();
+    assert_ne!(status_of(&home, &["context", "import", "-"], "<&-"), 0);
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn a_refusal_names_the_flag_that_would_have_answered() {
+    let home = prepared();
+    for (args, flag) in [
+        (&["context", "delete", "a"][..], "--yes"),
+        (&["trust", "p"], "--yes"),
+        (&["context", "use", "a"], "--global"),
+        (&["config", "set", "env.A", "1"], "--dir"),
+    ] {
+        let error = home.call(args).arg("--output=json").run().exit(2).json_error();
+        assert!(error["hint"].as_str().unwrap().contains(flag), "{error}");
+    }
+}

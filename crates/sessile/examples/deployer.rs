@@ -1,0 +1,104 @@
+//! `deployer`: another command-line tool, whose contexts, settings, guards and `status` are this library's.
+//!
+//! Its name alone gives it `DEPLOYER_CONTEXT`, `~/.config/deployer`, `.deployer/` in a project, and a store of
+//! its own. Try it: `cargo run -p sessile --example deployer -- status --show-state-files`.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the library never prints; a program does")]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use sessile::args::Format;
+use sessile::context::{SwitchScope, switch};
+use sessile::settings::{Definition, Kind};
+use sessile::{App, Error, State, StateArgs, Status, World};
+
+/// The settings it has beside those that the library brings.
+const SETTINGS: &[Definition] = &[
+    Definition::new("region", Kind::Text, "Where to deploy to.").with_default("eu-1"),
+    Definition::new("endpoint", Kind::Text, "Whom to ask.").needing_trust(),
+];
+
+/// Deploy a version of a service
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show the current context and where it comes from
+    Status {
+        /// Also list every file that is read or kept
+        #[arg(long)]
+        show_state_files: bool,
+    },
+    /// Select a context
+    #[command(subcommand)]
+    Context(ContextCommand),
+    /// Deploy to the current context
+    Deploy {
+        /// What to deploy
+        version: String,
+    },
+}
+
+#[derive(Subcommand)]
+enum ContextCommand {
+    /// Select a context for this terminal
+    Use {
+        /// Its name
+        name: String,
+        /// For this user, everywhere
+        #[arg(long)]
+        global: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let app = App::new("deployer").with_settings(SETTINGS);
+    let outcome = State::open(&app, World::from_process(), cli.state).and_then(|state| {
+        let printed = run(&state, &cli.command);
+        state.take_warnings().iter().for_each(|warning| eprint!("{warning}"));
+        printed
+    });
+    match outcome {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprint!("{}", error.report(&app));
+            ExitCode::from(error.code().exit())
+        }
+    }
+}
+
+fn run(state: &State, command: &Command) -> Result<String, Error> {
+    match command {
+        Command::Status { show_state_files } => {
+            let status = Status::of(state, *show_state_files)?;
+            Ok(match state.format()? {
+                Format::Text => status.to_string(),
+                Format::Json | Format::Jsonl => format!("{}\n", serde_json::json!(status)),
+            })
+        }
+        Command::Context(ContextCommand::Use { name, global }) => {
+            let switched = switch(state, Some(&name.parse()?), global.then_some(SwitchScope::Global))?;
+            Ok(format!("context {} selected in {}\n", switched.new, switched.place))
+        }
+        Command::Deploy { version } => {
+            // It exists, it is trusted, and its guard lets this call through; or this is the error.
+            let context = state.contexts().require()?;
+            let region = state
+                .settings()?
+                .get("region")?
+                .ok_or(Error::SettingNotSet { key: "region".into(), path: None })?;
+            Ok(format!("deployed {version} in context {}, region {}\n", context.name, region.value))
+        }
+    }
+}

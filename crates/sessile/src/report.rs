@@ -1,0 +1,86 @@
+//! An error in the words of the output contract: one line of JSON for programs, a few lines for people.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::{Error, Place};
+use crate::text::{shown, shown_lines};
+
+/// What is told about a failure. The exit status that goes with it is [`Code::exit`].
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The stable code.
+    pub code: Code,
+    /// What went wrong, and where.
+    pub message: String,
+    /// The next step, in words.
+    pub hint: Option<String>,
+    /// A command that can be pasted to mend it.
+    pub fix_command: Option<String>,
+    /// How long to wait before the same call is worth another try.
+    pub retry_after: Option<Duration>,
+    /// The line of a file that the message is about.
+    pub place: Option<Place>,
+}
+
+impl Error {
+    /// The error as it is told to the users of an application.
+    pub fn report(&self, app: &App) -> Report {
+        Report {
+            code: self.code(),
+            message: self.to_string(),
+            hint: self.hint(app),
+            fix_command: self.fix_command(app),
+            retry_after: self.retry_after(),
+            place: self.place().cloned(),
+        }
+    }
+}
+
+impl Report {
+    /// A failure of which nothing more is known.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Report { code, message, hint: None, fix_command: None, retry_after: None, place: None }
+    }
+
+    /// The object that programs read on standard error.
+    pub fn to_json(&self) -> Value {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        json!({ "error": {
+            "code": self.code.as_str(),
+            "message": self.message,
+            "exit_code": self.code.exit(),
+            "retryable": self.code.retryable(),
+            "retry_after_ms": self.retry_after.map(millis),
+            "hint": self.hint,
+            "fix_command": self.fix_command,
+        }})
+    }
+
+    /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.
+    pub fn to_text(&self, error_label: &str, hint_label: &str) -> String {
+        let mut text = format!("{error_label} {}\n", shown_lines(&self.message));
+        if let Some(Place { line, column, text: excerpt, .. }) =
+            self.place.as_ref().filter(|place| !place.text.is_empty())
+        {
+            let margin = " ".repeat(line.to_string().len());
+            let pointer = " ".repeat(column.saturating_sub(1));
+            text.push_str(&format!("{margin} |\n{line} | {}\n{margin} | {pointer}^\n", shown(excerpt)));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("{hint_label} {}\n", shown_lines(hint)));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text("error:", "hint:"))
+    }
+}

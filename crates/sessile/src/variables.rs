@@ -1,0 +1,39 @@
+//! The variables that are read beside those that stand for a flag or a setting: one table, for the reference.
+
+/// A variable that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+const fn known(name: &'static str, about: &'static str) -> Known {
+    Known { name, about }
+}
+
+/// The application's own, without its prefix: `CONFIG_DIR` is `MYTOOL_CONFIG_DIR`.
+pub const OWN: &[Known] = &[
+    known("CONFIG_DIR", "The directory of the user's settings and contexts; an absolute path."),
+    known("STATE_DIR", "The directory of the store; an absolute path on a local disk."),
+    known("CACHE_DIR", "The directory of what can be thrown away; an absolute path."),
+    known("RUNTIME_DIR", "The directory of sockets; an absolute path."),
+    known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),
+];
+
+/// Those that many programs obey.
+pub const SHARED: &[Known] = &[
+    known("HOME", "The home directory, else the one in the password database."),
+    known("XDG_CONFIG_HOME", "Instead of ~/.config."),
+    known("XDG_STATE_HOME", "Instead of ~/.local/state."),
+    known("XDG_CACHE_HOME", "Instead of ~/.cache."),
+    known("XDG_RUNTIME_DIR", "Where the system keeps sockets; there is no substitute for it."),
+    known("CI", "Set and not `false` or `0`: nobody is there to be asked, and nothing is coloured."),
+    known("NO_COLOR", "Set to anything: nothing is coloured unless `--color always` is said."),
+    known("TERM", "`dumb`: nothing is coloured unless `--color always` is said."),
+    known("VISUAL", "The editor, before EDITOR and vi."),
+    known("EDITOR", "The editor, if VISUAL is not set."),
+    known("PATH", "Where programs are looked for."),
+    known("TMPDIR", "Where temporary files go that are not about to become a state file."),
+];

@@ -1,0 +1,93 @@
+//! Another command-line tool on the same library has variables, directories, settings and a status of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use testkit::{Call, Home};
+
+/// The example program, which cargo builds beside the tests unless it is told to build only these.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.ancestors().nth(2).unwrap().join("examples/deployer");
+    let built = path.metadata().and_then(|found| found.modified()).ok();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/deployer.rs");
+    let changed = source.metadata().and_then(|found| found.modified()).unwrap();
+    assert!(
+        built.is_some_and(|built| built >= changed),
+        "the example is missing or old: cargo build -p sessile --example deployer"
+    );
+    path
+}
+
+fn home() -> Home {
+    let home = Home::new(program());
+    home.write(".config/deployer/contexts/staging.toml", "[settings]\nregion = \"us-2\"\n");
+    home.write(".config/deployer/contexts/production.toml", "guard = \"explicit\"\n");
+    // The state of its sibling, which it must neither read nor change.
+    home.write(".config/sessile/config.toml", "context = \"sibling\"\noutput = \"json\"\n");
+    home.write(".sessile/config.toml", "context = \"sibling\"\n");
+    home
+}
+
+fn call(home: &Home, args: &[&str]) -> Call {
+    home.call(args).env("DEPLOYER_SYSTEM_DIR", home.path("etc")).env("SESSILE_CONTEXT", "sibling")
+}
+
+#[test]
+fn it_acts_in_its_own_context_and_says_which() {
+    let home = home();
+    assert_eq!(call(&home, &["deploy", "v1"]).run().exit(5).stdout(), "");
+    let done = call(&home, &["deploy", "v1"]).env("DEPLOYER_CONTEXT", "staging").ok();
+    assert_eq!(done.stdout(), "deployed v1 in context staging, region us-2\n");
+    let done = call(&home, &["deploy", "v1", "--context", "staging", "--set", "region=ap-3"]).ok();
+    assert_eq!(done.stdout(), "deployed v1 in context staging, region ap-3\n");
+}
+
+#[test]
+fn its_guard_stands_until_the_context_is_named() {
+    let home = home();
+    let _ = call(&home, &["context", "use", "production", "--global"]).ok();
+    let done = call(&home, &["deploy", "v1"]).run().exit(7);
+    assert_eq!(done.stdout(), "");
+    assert!(done.stderr().contains("hint: say it: --context production, or DEPLOYER_CONTEXT=production"));
+    let done = call(&home, &["deploy", "v1", "--context", "production"]).ok();
+    assert_eq!(done.stdout(), "deployed v1 in context production, region eu-1\n");
+}
+
+#[test]
+fn its_files_are_its_own_and_its_sibling_is_untouched() {
+    let home = home();
+    let before = siblings(&home);
+    let _ = call(&home, &["context", "use", "staging", "--global"]).ok();
+    home.write(".deployer/config.toml", "region = \"project\"\nendpoint = \"https://a.example\"\n");
+    let done = call(&home, &["status", "--show-state-files", "--output", "json"]).ok();
+    assert!(done.stderr().contains("cannot set endpoint"), "{}", done.told());
+    assert!(done.stderr().contains("deployer trust"), "{}", done.told());
+    let status = done.json();
+    assert_eq!(status["current_context"], "staging");
+    assert_eq!(status["project"]["trusted"], false);
+    let paths: Vec<&str> =
+        status["state_files"].as_array().unwrap().iter().filter_map(|file| file["path"].as_str()).collect();
+    assert!(paths.iter().all(|path| path.contains("deployer") || path.contains("/etc/")), "{paths:?}");
+    assert!(paths.iter().any(|path| path.ends_with(".local/state/deployer/state.db")), "{paths:?}");
+    assert_eq!(siblings(&home), before);
+}
+
+#[test]
+fn a_terminal_of_its_own_is_a_scope_of_its_own() {
+    let home = home();
+    let done = call(&home, &["context", "use", "staging"]).run().exit(2);
+    assert!(done.stderr().contains("--global"), "{}", done.told());
+    let (printed, status) = home.tty(&["context", "use", "staging"]).finish();
+    assert_eq!(status, 0, "{printed}");
+    assert!(printed.contains("context staging selected in /dev/pts/"), "{printed}");
+    let status: Value = call(&home, &["status", "--output", "json"]).ok().json();
+    assert_eq!(status["current_context"], Value::Null);
+}
+
+/// Every file of the sibling's.
+fn siblings(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
+    home.tree().into_iter().filter(|(path, _)| path.to_string_lossy().contains("sessile")).collect()
+}

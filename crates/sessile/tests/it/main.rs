@@ -1,0 +1,3 @@
+//! The library as its users meet it: from the outside, by its public interface.
+
+mod deployer;
