@@ -219,6 +219,8 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
         Err(_) if mends => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
+    // If it cannot be settled now, the call that changes something will say why.
+    let _ = sessile::history::settle_if_marked(&state);
     // Nothing in the state needs to be taken down in order.
     let cx = std::mem::ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);

@@ -222,6 +222,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
     if let Ok(state_dir) = dirs.state() {
         add(&state_dir.join("rooms"), "the sessions' rooms");
         add(&state_dir.join("tickets"), "the queues of locks and turns");
+        add(&state_dir.join("intents"), "changes that are being made");
     }
     if let Ok(Some(current)) = state.session() {
         add(current.session.room().dir(), "this session's room");

@@ -42,6 +42,12 @@ impl Home {
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// What people keep: everything but the program's own state, whose bytes change even when what it says does not.
+    pub fn tree_of_people(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let own = self.path(".local");
+        self.tree().into_iter().filter(|(path, _)| !path.starts_with(&own)).collect()
+    }
+
     /// Everything below, with its content if it has one, to compare before and after.
     pub fn tree(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();

@@ -76,11 +76,10 @@ fn variables(app: &App) -> Vec<Value> {
 fn collect(command: &Command, path: &str, commands: &mut Vec<Value>) {
     for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
         let path = format!("{path} {}", child.get_name());
-        if child.has_subcommands() {
-            collect(child, &path, commands);
-        } else {
+        if !child.is_subcommand_required_set() {
             commands.push(describe(child, path.trim_start()));
         }
+        collect(child, &path, commands);
     }
 }
 

@@ -128,6 +128,7 @@ fn an_approval_can_be_taken_back_and_stays_on_record() {
 fn shutting_is_allowed_inside_a_session_and_opening_is_not() {
     let home = guarded();
     approved(&home, "30m");
+    home.call(&["session", "start", "--name", "s1"]).ok();
     home.call(&["context", "approve", "prod", "--revoke"]).env("SESSILE_SESSION", "s1").ok();
     for args in [
         &["context", "approve", "prod"][..],

@@ -150,20 +150,24 @@ fn scopes_exclude_each_other() {
 }
 
 #[test]
-fn inside_a_session_nothing_outside_it_is_changed_unasked() {
+fn inside_a_session_it_is_the_sessions_unless_said_otherwise() {
     let home = home();
     home.write("project/.sessile/config.toml", "");
+    home.call(&["session", "start", "--name", "s1"]).ok();
     let set = |args: &[&str]| home.call(args).cwd("project").env("SESSILE_SESSION", "s1");
-    let before = home.tree();
-    insta::assert_snapshot!(set(&["config", "set", "lock-timeout", "9s"]).run().told(), @"
-    exit 2
-    --- stdout
-    --- stderr
-    error: inside a session nothing outside it is changed unasked: say where it is to go
-    hint: add --dir for this directory or --global for this user, or set it for one call with --set KEY=VALUE
-    ");
-    set(&["config", "unset", "lock-timeout"]).run().exit(2);
-    assert_eq!(home.tree(), before);
+    let done = set(&["config", "set", "lock-timeout", "9s"]).ok();
+    assert_eq!(done.stdout(), "set lock-timeout to 9s in session s1 (it was not set)\n");
+    let value = set(&["config", "get", "lock-timeout", "-ojson"]).ok().json();
+    assert_eq!((value["value"].as_str(), value["origin"]["layer"].as_str()), (Some("9s"), Some("session")));
+    assert_eq!(
+        home.call(&["config", "get", "lock-timeout"]).cwd("project").ok().stdout(),
+        "5s\n",
+        "outside it"
+    );
+    set(&["config", "unset", "lock-timeout"]).ok();
+    set(&["config", "unset", "lock-timeout"]).run().exit(5);
+    set(&["config", "set", "context", "dev"]).run().exit(7);
+    assert!(!home.path("project/.sessile/local.toml").exists());
     set(&["config", "set", "lock-timeout", "9s", "--dir"]).ok();
     assert!(home.path("project/.sessile/local.toml").exists(), "said is said");
 }

@@ -118,11 +118,11 @@ fn a_change_says_in_which_context_and_session_it_was_made() {
 
 #[test]
 fn a_change_inside_a_session_names_it() {
-    let done = furnished()
-        .call(&["context", "create", "new", "--output", "json"])
-        .env("SESSILE_SESSION", "01890a5d-ac96-774b-bcce-b302099a8057")
-        .ok();
-    assert_eq!(done.json()["session"], "01890a5d-ac96-774b-bcce-b302099a8057");
+    let home = furnished();
+    let id = home.call(&["session", "start", "--quiet"]).ok().stdout().trim().to_owned();
+    let done = home.call(&["context", "create", "new", "--output", "json"]).env("SESSILE_SESSION", &id).ok();
+    assert_eq!(done.json()["session"], id);
+    assert_eq!(done.json()["context_origin"]["layer"], "session");
 }
 
 #[test]

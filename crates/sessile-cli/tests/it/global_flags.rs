@@ -21,8 +21,9 @@ fn every_flag_has_its_variable() {
     assert_eq!(value("SESSILE_COLOR", "never", "color"), "never");
     home.write(".config/sessile/config.toml", "lock-timeout = \"1s\"\n");
     assert_eq!(value("SESSILE_NO_CONFIG", "yes", "lock-timeout"), "5s");
+    home.call(&["session", "start", "--name", "s1"]).ok();
     let json = home.call(&["status"]).env("SESSILE_OUTPUT", "json").env("SESSILE_SESSION", "s1").ok().json();
-    assert_eq!(json["session"], "s1");
+    assert_eq!(json["session_details"]["name"], "s1");
     assert_eq!(
         home.call(&["config", "set", "color", "auto", "--global"]).env("SESSILE_QUIET", "1").ok().stderr(),
         ""
@@ -149,7 +150,7 @@ fn a_session_that_does_not_exist_is_not_found() {
     --- stdout
     --- stderr
     error: session "nothing" not found
-    hint: check --session and SESSILE_SESSION
+    hint: `sessile session list` shows those there are
     "#);
 }
 

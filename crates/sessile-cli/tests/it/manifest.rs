@@ -17,11 +17,10 @@ fn manifest() -> Value {
 fn leaves(command: &Command, path: &str, found: &mut BTreeSet<String>) {
     for child in command.get_subcommands() {
         let path = format!("{path} {}", child.get_name()).trim().to_owned();
-        if child.has_subcommands() {
-            leaves(child, &path, found);
-        } else {
-            found.insert(path);
+        if !child.is_subcommand_required_set() {
+            found.insert(path.clone());
         }
+        leaves(child, &path, found);
     }
 }
 

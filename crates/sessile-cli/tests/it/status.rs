@@ -75,6 +75,9 @@ fn every_file_that_is_read_or_kept_is_listed() {
 
 #[test]
 fn inside_a_session_it_names_the_session() {
-    let done = home().call(&["status"]).env("SESSILE_SESSION", "s1").ok();
-    assert!(done.stdout().contains("session   s1\n"), "{}", done.told());
+    let home = home();
+    home.call(&["session", "start", "--name", "s1"]).ok();
+    let done = home.call(&["status"]).env("SESSILE_SESSION", "s1").ok();
+    assert!(done.stdout().contains("session   s1 "), "{}", done.told());
+    assert!(done.stdout().contains("from environment SESSILE_SESSION"), "{}", done.told());
 }

@@ -69,6 +69,7 @@ fn a_terminals_selection_wins_over_files_and_loses_to_what_is_said() {
 #[test]
 fn a_session_in_the_terminal_does_not_see_its_selection() {
     let home = home_with(&["staging"]);
+    home.call(&["session", "start", "--name", "s1"]).ok();
     let mut shell = home.shell();
     shell.run("sessile context use staging");
     let (text, status) = shell.run("SESSILE_SESSION=s1 sessile context current");

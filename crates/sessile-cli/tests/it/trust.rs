@@ -154,6 +154,7 @@ fn what_needs_no_trust_counts_at_once() {
 #[test]
 fn inside_a_session_nobody_trusts_or_distrusts() {
     let home = with_project();
+    home.call(&["session", "start", "--name", "s1"]).ok();
     for args in [&["trust", "--yes"][..], &["trust", "--revoke"]] {
         let done = home.call(args).cwd("project").env("SESSILE_SESSION", "s1").arg("-ojson").run().exit(7);
         assert_eq!(done.code(), "IN_SESSION");

@@ -6,7 +6,7 @@ use crate::context::catalog::file_in;
 use crate::context::selection::{pointing_to, repointing};
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{Error, Result};
-use crate::history::{Effect, perform};
+use crate::history::{Effect, perform, settle};
 use crate::names::ContextName;
 use crate::settings::{Document, Origin, SettingKey, Value, edit, trust, write};
 use crate::state::ConfigSource;
@@ -39,6 +39,7 @@ impl Contexts<'_> {
         in_project: bool,
         replace: bool,
     ) -> Result<Context> {
+        settle(self.state)?;
         if let Some(existing) = self.find(name)? {
             if !replace {
                 return Err(Error::ContextExists {
@@ -80,6 +81,7 @@ impl Contexts<'_> {
 
     /// Changes a context in its own file.
     pub fn change(&self, name: &ContextName, changes: &[Change]) -> Result<Context> {
+        settle(self.state)?;
         let existing = self.get(name)?;
         self.refuse_to_unguard(&existing, "changing")?;
         let path = existing.path().to_owned();
@@ -92,6 +94,7 @@ impl Contexts<'_> {
 
     /// Puts a whole new text into a context's file, unless it is no longer the one that was edited.
     pub fn put_text(&self, existing: &Context, old: &str, new: &str) -> Result<Context> {
+        settle(self.state)?;
         self.refuse_to_unguard(existing, "changing")?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
@@ -104,6 +107,7 @@ impl Contexts<'_> {
 
     /// Gives a context another name; what pointed to it points to the new name.
     pub fn rename(&self, from: &ContextName, to: &ContextName) -> Result<Context> {
+        settle(self.state)?;
         let existing = self.get(from)?;
         self.refuse_to_unguard(&existing, "renaming")?;
         if let Some(taken) = self.find(to)? {
@@ -143,6 +147,7 @@ impl Contexts<'_> {
 
     /// Deletes a context and takes it out of everything of this user's that points to it.
     pub fn delete(&self, name: &ContextName) -> Result<Removed> {
+        settle(self.state)?;
         let existing = self.get(name)?;
         self.refuse_to_unguard(&existing, "deleting")?;
         let path = existing.path().to_owned();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::history::{Effect, PointerValue, perform};
+use crate::history::{Effect, PointerValue, perform, settle};
 use crate::names::ContextName;
 use crate::settings::project::Project;
 use crate::settings::{Candidate, Document, Layer, Origin, SettingKey, Value, trust, write};
@@ -116,6 +116,7 @@ fn warn_if_unexpected(state: &State, selected: Option<&Selected>) -> Result<()> 
 
 /// Selects a context for a scope; `None` goes back to the one before.
 pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchScope>) -> Result<Switched> {
+    settle(state)?;
     if state.session()?.is_some() {
         return Err(Error::InSession {
             what: "switching the context".into(),
@@ -296,10 +297,27 @@ pub(crate) fn repointing(state: &State, name: &ContextName, to: Option<&ContextN
                 let before = row.map(|row| PointerValue { value: row.value, previous: row.previous });
                 let after = to.map(|to| PointerValue {
                     value: Some(to.to_string()),
-                    previous: before.as_ref().and_then(|before| before.previous.clone()),
+                    previous: before
+                        .as_ref()
+                        .and_then(|before| before.previous.clone())
+                        .map(|previous| if previous == name.as_str() { to.to_string() } else { previous }),
                 });
                 effects.push(pointer_effect(&key, before, after));
             }
+        }
+    }
+    // The way back goes to the new name too, or nowhere.
+    for row in state
+        .fresh_store()?
+        .map(|store| store.pointers(PointerKind::Context))
+        .transpose()?
+        .unwrap_or_default()
+    {
+        let known = |effect: &Effect| matches!(effect, Effect::Pointer { place, scope, .. } if *place == row.key.place && *scope == row.key.scope);
+        if row.previous.as_deref() == Some(name.as_str()) && !effects.iter().any(known) {
+            let before = PointerValue { value: row.value.clone(), previous: row.previous };
+            let after = PointerValue { value: row.value, previous: to.map(ToString::to_string) };
+            effects.push(pointer_effect(&row.key, Some(before), Some(after)));
         }
     }
     Ok(effects)

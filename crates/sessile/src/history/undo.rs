@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::history::effect::Side;
 use crate::history::perform::perform_undoing;
-use crate::history::{Operation, operation};
+use crate::history::{Operation, operation, settle};
 use crate::state::State;
 use crate::store::OperationFilter;
 
@@ -13,6 +13,7 @@ const LOOK_BACK: usize = 200;
 /// Undoes an operation: the one with this number, else the last one of this session or terminal. Returns what was
 /// undone and the number of the operation that did it.
 pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
+    settle(state)?;
     let target = match id {
         Some(id) => operation::find(state, id)?,
         None => last(state)?,

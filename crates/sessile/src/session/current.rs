@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::error::{Error, Result};
-use crate::history::{Effect, perform, record};
+use crate::history::{Effect, perform, record, settle};
 use crate::names::ContextName;
 use crate::session::entries::Changed;
 use crate::session::transfer::Exported;
@@ -194,9 +194,10 @@ impl State {
     /// What every writing call does beside its own work: ends what has expired, a few at a time.
     pub fn tidy(&self) -> Result<()> {
         const A_FEW: usize = 8;
-        if *self.source() != crate::state::ConfigSource::Nothing {
-            self.sessions()?.gc(A_FEW)?;
+        if *self.source() == crate::state::ConfigSource::Nothing {
+            return Ok(());
         }
-        Ok(())
+        settle(self)?;
+        self.sessions()?.gc(A_FEW).map(drop)
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
-use crate::history::{Effect, perform};
+use crate::history::{Effect, perform, settle};
 use crate::settings::project::Project;
 use crate::state::State;
 use crate::store::Store;
@@ -42,6 +42,7 @@ pub fn files(project: &Project) -> Result<Vec<PathBuf>> {
 
 /// Trusts these contents of these files, and records it.
 pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Result<()> {
+    settle(state)?;
     let store = state.fresh_store()?;
     let mut effects = Vec::new();
     for (path, text) in files {
@@ -55,6 +56,7 @@ pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Resul
 
 /// Takes the trust in files back, and records it; returns how many had it.
 pub fn revoke(state: &State, subject: &str, files: &[PathBuf]) -> Result<usize> {
+    settle(state)?;
     let store = state.fresh_store()?;
     let mut effects = Vec::new();
     for path in files.iter().map(|path| key(path)) {

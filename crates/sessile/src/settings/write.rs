@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::context::{Context, Home};
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
-use crate::history::{Effect, perform};
+use crate::history::{Effect, perform, settle};
 use crate::session::{EntryKind, Session};
 use crate::settings::project::Project;
 use crate::settings::{Document, Kind, Layer, Node, SettingKey, Source, Stack, Value, edit, trust};
@@ -139,6 +139,8 @@ pub fn change_file(
     key: &SettingKey,
     value: Option<&Value>,
 ) -> Result<Changed> {
+    settle(state)?;
+    refuse_secret(state, path, key)?;
     for _ in 0..TRIES {
         let old = value_in_file(state, path, key)?;
         if old.as_ref() != value {
@@ -166,6 +168,7 @@ fn change_in_session(
     key: &SettingKey,
     value: Option<&Value>,
 ) -> Result<Changed> {
+    settle(state)?;
     let definition = crate::settings::definition(state.app(), key)?;
     if definition.key == "context" {
         return Err(Error::InSession {
@@ -196,6 +199,7 @@ fn change_in_session(
 
 /// Puts a new text into a file that still says what was seen, and records it.
 pub fn change_text(state: &State, command: &str, path: &Path, old: Option<&str>, new: &str) -> Result<()> {
+    settle(state)?;
     let effect =
         Effect::Text { path: path.to_owned(), before: old.map(str::to_owned), after: Some(new.to_owned()) };
     perform(state, command, &path.display().to_string(), &[effect]).map(drop)
@@ -224,14 +228,18 @@ pub fn value_in_file(state: &State, path: &Path, key: &SettingKey) -> Result<Opt
     }
 }
 
-fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Option<Value>> {
-    let definition = crate::settings::definition(state.app(), key)?;
-    if definition.kind == Kind::Secret {
+fn refuse_secret(state: &State, path: &Path, key: &SettingKey) -> Result<()> {
+    if crate::settings::definition(state.app(), key)?.kind == Kind::Secret {
         return Err(Error::SecretRefused {
-            place: document.path().to_string_lossy().into_owned(),
+            place: path.to_string_lossy().into_owned(),
             instead: "a token for one call stands in a file of its own, given with --config",
         });
     }
+    Ok(())
+}
+
+fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Option<Value>> {
+    let definition = crate::settings::definition(state.app(), key)?;
     let node = key.segments().iter().try_fold(document.root(), |node, name| node.get(name));
     node.map(|node| definition.read(node, key, document)).transpose()
 }

@@ -24,7 +24,7 @@ pub struct OperationRow {
     pub subject: String,
     /// What it changed, as JSON.
     pub effects: String,
-    /// `intent`, `done` or `void`.
+    /// `intent`, `done` or `unknown`.
     pub state: String,
     /// The process that made it, as JSON.
     pub process: String,
@@ -75,7 +75,7 @@ impl Store {
         self.write(|connection| insert(connection, new))
     }
 
-    /// Closes an operation: it was made, or it was not.
+    /// Closes an operation that was made.
     pub fn close_operation(&mut self, id: i64, state: &str) -> Result<()> {
         self.write(|connection| {
             connection
@@ -91,6 +91,11 @@ impl Store {
             }
             Ok(())
         })
+    }
+
+    /// Forgets an operation that was not made.
+    pub fn void_operation(&mut self, id: i64) -> Result<()> {
+        self.write(|connection| connection.execute("DELETE FROM operation WHERE id = ?1", [id]).map(drop))
     }
 
     /// One operation.
@@ -109,7 +114,7 @@ impl Store {
             connection
                 .prepare(&format!(
                     "SELECT {COLUMNS} FROM operation
-                     WHERE user = ?1 AND state <> 'void'
+                     WHERE user = ?1
                        AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR terminal = ?3)
                        AND (?4 IS NULL OR at_ms >= ?4) AND (?5 IS NULL OR id < ?5)
                      ORDER BY id DESC LIMIT ?6"

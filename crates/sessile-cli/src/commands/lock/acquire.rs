@@ -18,7 +18,7 @@ use crate::help::examples;
 /// back with the token.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
-    "token=$(sessile lock acquire deploy --ttl 10m --quiet)"
+    "sessile lock acquire deploy --ttl 10m --quiet"
     "sessile lock acquire deploy --ttl 10m --lock-timeout 1m --output json"
 ))]
 pub struct Args {

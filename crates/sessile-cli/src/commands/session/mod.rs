@@ -27,7 +27,7 @@ use crate::lazy::{Lazy, LazyGroup};
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples_and_precedence!(
     "sessile session start --name deploy --context staging"
-    "SESSILE_SESSION=deploy sessile status"
+    "sessile status --session deploy"
     "sessile session stop deploy"
 ))]
 pub enum Command {

@@ -18,7 +18,7 @@ use crate::help::examples_and_precedence;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile session start --name deploy --context staging"
-    "id=$(sessile session start --quiet)"
+    "sessile session start --quiet"
     "sessile session start --agent reviewer --label team=web --idle 30m --max 4h"
 ))]
 pub struct Args {

@@ -152,6 +152,7 @@ fn a_hostile_project_can_neither_act_nor_forge_lines() {
     let _ = home.call(&["config", "get", "env.\"X\\u001b[2J\""]).cwd("p").run().exit(5);
     let _ = home.call(&["context", "use", "evil", "--dir"]).cwd("p").run().exit(4);
     let _ = home.call(&["trust"]).cwd("p").run().exit(2);
+    home.call(&["session", "start", "--name", "s"]).ok();
     let _ = home.call(&["trust", "--yes"]).cwd("p").env("SESSILE_SESSION", "s").run().exit(7);
 }
 

@@ -1,0 +1,168 @@
+//! Turns and state under contention: threads and processes on one session.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and a worker is told what to do by a variable"
+)]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::World;
+use sessile::files::Locker;
+use sessile::session::{EntryKind, NewSession, Owner, Session, Sessions};
+
+/// Makes the test binary a worker: what it is to do, where, and as whom.
+const WORKER: &str = "SESSILE_TEST_WORKER";
+
+fn open(dir: &Path, user: &str) -> Sessions {
+    let locker = Locker::new(Duration::from_secs(120));
+    Sessions::open(dir, user, World::empty(), locker).unwrap()
+}
+
+fn start(sessions: &mut Sessions) -> Session {
+    let owner =
+        Owner { user: "test".into(), host: "here".into(), terminal: None, process: None, agent: None };
+    let (idle, max) = (Duration::from_secs(3600), Duration::from_secs(3600));
+    sessions
+        .start(NewSession { name: None, context: None, owner, labels: Default::default(), idle, max })
+        .unwrap()
+}
+
+/// One worker: reads 20, appends, thinks for 2 ms, appends.
+fn take_turns(sessions: &mut Sessions, session: &Session, worker: usize, rounds: usize) {
+    for round in 0..rounds {
+        let mut turn = sessions.begin_turn(session).unwrap();
+        let seen = turn.read(20).unwrap().last().map_or(0, |message| message.number);
+        turn.append(&json!({ "worker": worker, "round": round, "part": 1, "seen": seen }));
+        std::thread::sleep(Duration::from_millis(2));
+        turn.append(&json!({ "worker": worker, "round": round, "part": 2, "seen": seen }));
+        turn.commit().unwrap();
+    }
+}
+
+/// Every turn is there, whole, in one piece, and each saw everything before it.
+fn check(sessions: &Sessions, session: &Session, workers: usize, rounds: usize) {
+    let messages = sessions.messages(session, usize::MAX).unwrap();
+    assert_eq!(messages.len(), workers * rounds * 2, "lost or doubled");
+    for (index, pair) in messages.chunks(2).enumerate() {
+        let (first, second) = (&pair[0].body, &pair[1].body);
+        assert_eq!((&first["part"], &second["part"]), (&json!(1), &json!(2)), "interleaved");
+        assert_eq!((&first["worker"], &first["round"]), (&second["worker"], &second["round"]), "interleaved");
+        assert_eq!(first["seen"], json!(index * 2), "a stale read");
+    }
+}
+
+#[test]
+fn sixteen_threads_take_turns_and_none_is_lost_or_interleaved() {
+    const ROUNDS: usize = 15;
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    std::thread::scope(|scope| {
+        for worker in 0..16 {
+            let (dir, session) = (dir.path(), session.clone());
+            scope.spawn(move || take_turns(&mut open(dir, "u"), &session, worker, ROUNDS));
+        }
+    });
+    check(&sessions, &session, 16, ROUNDS);
+}
+
+#[test]
+fn eight_processes_take_turns_and_none_is_lost_or_interleaved() {
+    const ROUNDS: usize = 30;
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    run_workers(dir.path(), &session, 8, &format!("turns {ROUNDS}"));
+    check(&sessions, &session, 8, ROUNDS);
+}
+
+#[test]
+fn eight_processes_increment_and_every_increment_counts() {
+    let rounds: usize = std::env::var("SESSILE_TEST_INCREMENTS").map_or(100, |text| text.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    run_workers(dir.path(), &session, 8, &format!("increments {rounds}"));
+    let entry = sessions.entry(&session, EntryKind::State, "n").unwrap().unwrap();
+    assert_eq!((entry.value, entry.revision), (json!(8 * rounds), i64::try_from(8 * rounds).unwrap()));
+}
+
+#[test]
+fn another_users_session_does_not_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = start(&mut open(dir.path(), "alice"));
+    let mut bob = open(dir.path(), "bob");
+    assert!(bob.get(session.id.as_str()).is_err());
+    assert!(bob.begin_turn(&session).is_err());
+    assert!(bob.entries(&session, EntryKind::State).unwrap().is_empty());
+    assert!(bob.change_entry(&session, EntryKind::State, "k", Some(&json!(1)), None).is_err());
+    assert!(bob.messages(&session, 10).unwrap().is_empty());
+    assert!(bob.list(None, false, 10).unwrap().is_empty());
+}
+
+#[test]
+fn an_abandoned_turn_leaves_nothing_and_the_next_has_a_larger_token() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    let mut turn = sessions.begin_turn(&session).unwrap();
+    let first = turn.token();
+    turn.append(&json!("never"));
+    drop(turn);
+    let turn = sessions.begin_turn(&session).unwrap();
+    assert!(turn.token() > first);
+    turn.abandon().unwrap();
+    assert!(sessions.messages(&session, 10).unwrap().is_empty());
+}
+
+fn run_workers(dir: &Path, session: &Session, count: usize, job: &str) {
+    let workers: Vec<_> = (0..count)
+        .map(|worker| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "turns::worker", "--nocapture"])
+                .env(WORKER, format!("{} {} {worker} {job}", dir.display(), session.id))
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut worker in workers {
+        assert!(worker.wait().unwrap().success());
+    }
+}
+
+/// Not a test by itself: what the processes above run.
+#[test]
+fn worker() {
+    let Ok(job) = std::env::var(WORKER) else { return };
+    let words: Vec<&str> = job.split(' ').collect();
+    let [dir, id, worker, what, rounds] = words[..] else { panic!("{job}") };
+    let mut sessions = open(Path::new(dir), "u");
+    let session = sessions.get(id).unwrap();
+    let rounds = rounds.parse().unwrap();
+    match what {
+        "turns" => take_turns(&mut sessions, &session, worker.parse().unwrap(), rounds),
+        "increments" => (0..rounds).for_each(|_| increment(&mut sessions, &session)),
+        other => panic!("{other}"),
+    }
+}
+
+fn increment(sessions: &mut Sessions, session: &Session) {
+    loop {
+        let old = sessions.entry(session, EntryKind::State, "n").unwrap();
+        let (value, revision) = old.map_or((0, 0), |old| (old.value.as_i64().unwrap(), old.revision));
+        let changed =
+            sessions.change_entry(session, EntryKind::State, "n", Some(&json!(value + 1)), Some(revision));
+        match changed {
+            Ok(_) => return,
+            Err(error) if error.code() == sessile::Code::RevisionConflict => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
