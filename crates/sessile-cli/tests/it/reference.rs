@@ -271,3 +271,72 @@ fn errors() {
     out.push_str("\nWhat else a command can fail with stands in its [entry](commands.md).\n");
     repository::assert_generated("docs/reference/errors.md", &out);
 }
+
+#[test]
+fn undo() {
+    use sessile::history::{COMMANDS, Undo};
+    let mut out = format!("# What can be undone\n{MADE}\n\n");
+    out.push_str(
+        "Every command that writes is an operation in the [history](../guide/history-and-undo.md), or is here with the\n\
+         reason why not. Whatever this page says, an operation can no longer be undone once what it changed was changed\n\
+         again, and one that touched what looks like a secret cannot be undone, because secrets are not recorded.\n",
+    );
+    let mut table = |title: &str, column: &str, chosen: fn(Undo) -> Option<&'static str>| {
+        let _ = writeln!(out, "\n## {title}\n\n| command | {column} |\n|---|---|");
+        for known in COMMANDS {
+            if let Some(about) = chosen(known.undo) {
+                let anchor = format!("sessile-{}", known.command.replace(' ', "-"));
+                let _ = writeln!(out, "| [`{}`](commands.md#{anchor}) | {} |", known.command, cell(about));
+            }
+        }
+    };
+    table("Can be undone", "afterwards", |undo| match undo {
+        Undo::Yes(what) => Some(what),
+        _ => None,
+    });
+    table("Cannot be undone", "why, and what to do instead", |undo| match undo {
+        Undo::No(why) => Some(why),
+        _ => None,
+    });
+    table("Not recorded", "why", |undo| match undo {
+        Undo::NotRecorded(why) => Some(why),
+        _ => None,
+    });
+    repository::assert_generated("docs/reference/undo.md", &out);
+}
+
+#[test]
+fn every_command_that_writes_is_in_the_table_of_what_can_be_undone() {
+    use sessile_cli::effects::{Effect, TABLE};
+    let mut writing: Vec<&str> =
+        TABLE.iter().filter(|entry| entry.effect != Effect::Read).map(|entry| entry.path).collect();
+    writing.sort_unstable();
+    let known: Vec<&str> = sessile::history::COMMANDS.iter().map(|known| known.command).collect();
+    assert_eq!(known, writing);
+}
+
+/// What the sources record under a name must be in the table under that name, on the right side.
+#[test]
+fn every_command_that_the_source_records_is_in_the_table() {
+    use sessile::history::{Undo, recorded};
+    let mut seen = 0;
+    for file in repository::files(".rs") {
+        let name = file.to_string_lossy().into_owned();
+        let in_source = name.contains("/src/") && !name.contains("testkit") && !name.contains("/history/");
+        // A call may be broken into lines.
+        let source = if in_source { repository::read(&file) } else { String::new() };
+        for (function, can_be_undone) in [("record(", false), ("perform(", true)] {
+            for (at, _) in source.match_indices(function) {
+                let second = source[at..].split(',').nth(1).unwrap_or_default().trim();
+                let Some(command) = second.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
+                    continue;
+                };
+                let known =
+                    recorded(command).unwrap_or_else(|| panic!("{name}: {command} is not in the table"));
+                assert_eq!(matches!(known.undo, Undo::Yes(_)), can_be_undone, "{name}: {command}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10, "the search has gone blind: {seen}");
+}

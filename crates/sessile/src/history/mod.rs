@@ -9,12 +9,13 @@
 mod effect;
 mod operation;
 mod perform;
+mod table;
 mod undo;
 
 pub use effect::{Effect, PointerValue};
 pub use operation::{Operation, find, list};
 pub use perform::{perform, record, settle, settle_if_marked};
-
+pub use table::{COMMANDS, Recorded, Undo, recorded};
 pub use undo::undo;
 
 pub(crate) use perform::row;

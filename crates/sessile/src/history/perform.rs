@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use crate::context::transfer::looks_secret;
 use crate::error::{Error, Result};
 use crate::files::create_dir;
-use crate::history::Effect;
 use crate::history::effect::Side;
+use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
 use crate::settings::{Data, Document, Node};
 use crate::state::State;
@@ -28,6 +28,10 @@ pub(super) fn perform_undoing(
     effects: &[Effect],
     undoes: Option<i64>,
 ) -> Result<i64> {
+    debug_assert!(
+        recorded(command).is_none_or(|known| matches!(known.undo, Undo::Yes(_))),
+        "{command} is in the table as one that cannot be undone"
+    );
     let mut store = state.store_for_writing()?;
     let id = store.add_operation(&row(state, command, subject, effects, "intent", undoes))?;
     // One effect is whole or absent by itself; of several, a reader must not see some.
@@ -49,6 +53,10 @@ pub(super) fn perform_undoing(
 
 /// Records something that happened by itself and cannot be undone this way.
 pub fn record(state: &State, command: &str, subject: &str, reason: &str) -> Result<i64> {
+    debug_assert!(
+        recorded(command).is_none_or(|known| matches!(known.undo, Undo::No(_))),
+        "{command} is in the table as one that can be undone or is not recorded"
+    );
     let mut store = state.store_for_writing()?;
     store.add_operation(&row(
         state,

@@ -1,0 +1,101 @@
+//! One reviewed table: which commands are recorded, and which of them can be undone.
+//!
+//! It makes the reference, whose test holds it against the commands there are. [`perform`](super::perform) and
+//! [`record`](super::record) hold it against what they are asked, in debug builds.
+
+/// Whether a command can be undone, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// Yes; what undoing it does.
+    Yes(&'static str),
+    /// It is recorded and cannot be; why, and what to do instead.
+    No(&'static str),
+    /// It is not an operation; why.
+    NotRecorded(&'static str),
+}
+
+/// A command that writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded {
+    /// The words that name it.
+    pub command: &'static str,
+    /// Whether it can be undone.
+    pub undo: Undo,
+}
+
+const fn yes(command: &'static str, what: &'static str) -> Recorded {
+    Recorded { command, undo: Undo::Yes(what) }
+}
+
+const fn no(command: &'static str, why: &'static str) -> Recorded {
+    Recorded { command, undo: Undo::No(why) }
+}
+
+const fn not_recorded(command: &'static str, why: &'static str) -> Recorded {
+    Recorded { command, undo: Undo::NotRecorded(why) }
+}
+
+const ONLY_A_FILE: &str = "it writes only what it is told to, beside the state";
+
+/// Every command that writes, in the order of their names.
+pub const COMMANDS: &[Recorded] = &[
+    not_recorded("backup", ONLY_A_FILE),
+    no("backup restore", "the whole history was replaced too; restore the copy that it kept"),
+    yes("config edit", "the file has its old text again"),
+    yes("config set", "the key has its old value again, or none"),
+    yes("config unset", "the key has its old value again"),
+    no(
+        "context approve",
+        "an approval ends by itself or is revoked, only a person gives one, and a PIN is never kept",
+    ),
+    yes("context create", "the context's file is gone again"),
+    yes("context delete", "the file and every selection of it are back; approvals are not"),
+    yes("context edit", "the context has its old text again"),
+    not_recorded("context export", ONLY_A_FILE),
+    yes("context import", "one operation for each context: its file is gone again, or has its old text"),
+    yes(
+        "context rename",
+        "the file and every selection of it have the old name again; approvals stay revoked",
+    ),
+    yes("context use", "the scope has its old selection again"),
+    no("lock acquire", "others may have acted on it; release the lock"),
+    no("lock break", "the holder has lost it; acquire the lock anew"),
+    no("lock release", "another may have it by now; acquire the lock anew"),
+    no("lock renew", "others may have acted on it; release the lock"),
+    not_recorded("lock run", "the lock ends with its command"),
+    not_recorded("man", ONLY_A_FILE),
+    no("session clear", "what was forgotten is gone; export a session to keep it"),
+    not_recorded("session export", ONLY_A_FILE),
+    not_recorded("session gc", "it ends only what has expired already"),
+    no("session import", "what works in a session must not lose it; stop it by its id"),
+    yes("session rename", "the session has its old name again, if that is still free"),
+    no("session start", "what works in a session must not lose it; stop it by its id"),
+    yes("session state set", "the old value is back, under a new revision"),
+    yes("session state unset", "the old value is back, under a new revision"),
+    no("session stop", "what was stopped does not run on; start a new session"),
+    yes("trust", "the trust is as it was; also after --revoke"),
+    yes("undo", "the operation is done again"),
+];
+
+/// The entry of a command; flags that were recorded with its name do not count.
+pub fn recorded(command: &str) -> Option<&'static Recorded> {
+    let words = command.split(" --").next().unwrap_or(command);
+    COMMANDS.iter().find(|known| known.command == words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_names_a_command_once() {
+        assert!(COMMANDS.is_sorted_by(|a, b| a.command < b.command));
+    }
+
+    #[test]
+    fn a_command_is_found_with_its_flags() {
+        assert!(matches!(recorded("session clear --all").unwrap().undo, Undo::No(_)));
+        assert!(matches!(recorded("config set").unwrap().undo, Undo::Yes(_)));
+        assert!(recorded("deploy").is_none());
+    }
+}
