@@ -216,7 +216,7 @@ pub const TABLE: &[Entry] = &[
     ),
     read("status", &[]),
     write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession]),
-    write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused]),
+    write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession]),
 ];
 
 /// The entry of a command.

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::history::effect::Side;
 use crate::history::perform::perform_undoing;
-use crate::history::{Operation, operation, settle};
+use crate::history::{Effect, Operation, operation, settle};
 use crate::state::State;
 use crate::store::OperationFilter;
 
@@ -25,6 +25,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             .map_or_else(|| "nothing of it is known".to_owned(), |effect| effect.subject());
         return Err(Error::UndoRefused { id: target.id, reason });
     }
+    refuse_what_the_session_may_not(state, &target)?;
     if !in_effect(state, &target)? {
         let by = target.undone_by.unwrap_or_default();
         return Err(Error::UndoRefused {
@@ -38,7 +39,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             return Err(Error::UndoRefused { id: target.id, reason });
         }
     }
-    let effects: Vec<_> = target.effects.iter().rev().map(super::Effect::reversed).collect();
+    let effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
     let subject = format!("{} {}", target.command, target.subject);
     let done =
         perform_undoing(state, "undo", &subject, &effects, Some(target.id)).map_err(|error| match error {
@@ -48,6 +49,18 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             other => other,
         })?;
     Ok((target, done))
+}
+
+/// Trust and guards are not for those who work in a session to change, and so not to change back: what it did not do
+/// itself to them, to a context or to a whole file is undone outside.
+fn refuse_what_the_session_may_not(state: &State, target: &Operation) -> Result<()> {
+    let own = state.session()?.map(|current| current.session.id.to_string());
+    let is_theirs = |effect: &Effect| matches!(effect, Effect::Trust { .. } | Effect::Text { .. });
+    if target.session == own || !target.effects.iter().any(is_theirs) {
+        return Ok(());
+    }
+    let what = format!("undoing operation {} ({}), which was made outside it,", target.id, target.command);
+    state.refuse_in_session(what, "a person undoes it outside the session")
 }
 
 /// The last operation of this session or terminal that is in effect and is not itself an undo.
@@ -78,5 +91,38 @@ fn in_effect(state: &State, operation: &Operation) -> Result<bool> {
     match operation.undone_by {
         None => Ok(true),
         Some(by) => Ok(!in_effect(state, &operation::find(state, by)?)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::trust;
+    use crate::{App, Code, StateArgs, World};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn open(dir: &Path, session: &str) -> State {
+        let world = World::empty()
+            .with_variable("TOOL_CONFIG_DIR", dir.join("config"))
+            .with_variable("TOOL_STATE_DIR", dir.join("state"))
+            .with_variable("TOOL_SESSION", session);
+        State::open(&App::new("tool"), world, StateArgs::default()).unwrap()
+    }
+
+    #[test]
+    fn a_session_does_not_give_back_the_trust_that_a_person_took_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        let outside = open(dir.path(), "");
+        trust::grant(&outside, "project", &[(file.clone(), "a = 1".to_owned())]).unwrap();
+        trust::revoke(&outside, "project", &[file]).unwrap();
+        let time = Duration::from_secs(60);
+        let (session, _) = outside.start_session(None, None, Default::default(), time, time).unwrap();
+
+        let inside = open(dir.path(), session.id.as_str());
+        let error = undo(&inside, Some(2)).unwrap_err();
+        assert_eq!(error.code(), Code::InSession, "{error}");
+        assert!(undo(&open(dir.path(), ""), Some(2)).is_ok(), "outside it is undone");
     }
 }
