@@ -66,6 +66,8 @@ pub fn revoke(state: &State, subject: &str, files: &[PathBuf]) -> Result<usize> 
             effects.push(Effect::Trust { path, before, after: Vec::new() });
         }
     }
-    perform(state, "trust", &format!("{subject} --revoke"), &effects)?;
+    if !effects.is_empty() {
+        perform(state, "trust", &format!("{subject} --revoke"), &effects)?;
+    }
     Ok(effects.len())
 }
