@@ -177,8 +177,9 @@ fn without_secrets(effect: &Effect) -> Effect {
         Effect::Text { path, before, after } => {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
-        Effect::Setting { key, .. } | Effect::Entry { key, .. } => {
-            looks_secret(key.rsplit('.').next().unwrap_or(key))
+        Effect::Setting { key, before, after, .. } | Effect::Entry { key, before, after, .. } => {
+            let is_secret = looks_secret(key.rsplit('.').next().unwrap_or(key));
+            is_secret || [before, after].into_iter().flatten().any(json_hides)
         }
         _ => false,
     };
@@ -191,6 +192,20 @@ fn without_secrets(effect: &Effect) -> Effect {
     }
 }
 
+fn json_hides(value: &serde_json::Value) -> bool {
+    match value {
+        serde_json::Value::Object(members) => {
+            members.iter().any(|(name, value)| value.is_string() && is_secret_name(name) || json_hides(value))
+        }
+        serde_json::Value::Array(values) => values.iter().any(json_hides),
+        _ => false,
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    looks_secret(name) || name == "token"
+}
+
 fn text_hides(path: &std::path::Path, text: &str) -> bool {
     match Document::parse(path, text.to_owned()) {
         Ok(document) => node_hides(document.root()),
@@ -201,7 +216,33 @@ fn text_hides(path: &std::path::Path, text: &str) -> bool {
 
 fn node_hides(node: &Node) -> bool {
     node.members().iter().any(|(name, node)| match &node.data {
-        Data::Text(text) => !text.is_empty() && (looks_secret(name) || name == "token"),
+        Data::Text(text) => !text.is_empty() && is_secret_name(name),
         _ => node_hides(node),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::EntryKind;
+    use serde_json::json;
+
+    fn entry(key: &str, after: serde_json::Value) -> Effect {
+        let session = "s".to_owned();
+        Effect::Entry { session, entry: EntryKind::State, key: key.into(), before: None, after: Some(after) }
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_not_kept_however_deep_it_lies() {
+        for effect in [
+            entry("api_token", json!("x")),
+            entry("plan", json!({ "token": "x" })),
+            entry("plan", json!({ "steps": [{ "password": "x" }] })),
+        ] {
+            let kept = serde_json::to_string(&without_secrets(&effect)).unwrap();
+            assert!(!kept.contains(r#""x""#), "{kept}");
+        }
+        let harmless = entry("plan", json!({ "step": 2, "name": "x" }));
+        assert_eq!(without_secrets(&harmless), harmless);
+    }
 }
