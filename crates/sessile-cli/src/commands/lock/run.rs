@@ -15,7 +15,7 @@ use crate::help::examples;
 /// The lock is held by the kernel as long as the command lives, also if this program is killed, and is free at once
 /// when it ends. The exit status is the command's own; 125 if the lock could not be had, 126 and 127 if the command
 /// could not be started, 128 and the signal's number if it was ended by one. The command finds the fencing token in
-/// SESSILE_LOCK_TOKEN.
+/// SESSILE_LOCK_TOKEN and, if this call works in a session, that session in SESSILE_SESSION.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile lock run deploy -- ./deploy.sh"
@@ -50,7 +50,8 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let ended = match &session {
         Some(session) => {
             let entered = session.room().enter(cx.state.world(), &child::own_record(&args.command))?;
-            child.inherit(entered.descriptor()).run()
+            let variable = cx.state.app().variable("SESSION");
+            child.env(&variable, session.id.to_string()).inherit(entered.descriptor()).run()
         }
         None => child.run(),
     };
