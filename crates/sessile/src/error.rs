@@ -178,6 +178,14 @@ pub enum Error {
         /// What SQLite says.
         detail: String,
     },
+    /// A copy that cannot be restored.
+    #[error("{} cannot be restored: {detail}", shown(path.display()))]
+    NotACopy {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        detail: String,
+    },
     /// The database failed.
     #[error("the state database {} failed: {detail}", shown(path.display()))]
     Store {
@@ -442,7 +450,7 @@ impl Error {
                 _ => Code::Io,
             },
             Error::EditorFailed { .. } => Code::EditorFailed,
-            Error::StoreCorrupt { .. } => Code::StoreCorrupt,
+            Error::StoreCorrupt { .. } | Error::NotACopy { .. } => Code::StoreCorrupt,
             Error::Store { .. } => Code::Store,
             Error::StoreTooNew { .. } => Code::StoreTooNew,
             Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
@@ -537,6 +545,9 @@ impl Error {
                  pointers, approvals and trust are given again",
                 shown(path.display())
             ),
+            Error::NotACopy { .. } => {
+                format!("give a file that `{name} backup` made; nothing was changed")
+            }
             Error::StoreTooNew { .. } => {
                 format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
             }
@@ -593,7 +604,9 @@ impl Error {
                 )
             }
             Error::FileNotFound(_) => "check the path".to_owned(),
-            Error::FileExists(_) => "add --yes to replace it".to_owned(),
+            Error::FileExists(_) => {
+                "nothing is written over it: give another path, or move it away".to_owned()
+            }
             Error::LockHeld { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
             Error::ConcurrentChange { kept: Some(kept), .. } => {
                 format!("your version is kept in {}", shown(kept.display()))

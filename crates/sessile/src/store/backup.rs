@@ -25,6 +25,11 @@ impl Store {
         })
     }
 
+    /// Fails unless a file is a copy that can be restored here.
+    pub fn check_copy(&self, path: &Path) -> Result<()> {
+        Store::open_copy(path, self.locker()).map(drop)
+    }
+
     /// Puts the content of another database into the place of this one's, in one transaction that readers see as a
     /// whole. Numbers that were handed out are not handed out again.
     pub fn restore_from(&mut self, path: &Path) -> Result<()> {

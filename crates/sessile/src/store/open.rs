@@ -116,8 +116,12 @@ impl Store {
         if !path.is_file() {
             return Err(Error::FileNotFound(path.to_owned()));
         }
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, locker)?;
-        match store.version()? {
+        let no_copy = |error| match error {
+            Error::StoreCorrupt { path, detail } => Error::NotACopy { path, detail },
+            other => other,
+        };
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, locker).map_err(no_copy)?;
+        match store.version().map_err(no_copy)? {
             migrate::VERSION => {}
             found if found > migrate::VERSION => return Err(store.too_new(found)),
             found => {
@@ -125,11 +129,11 @@ impl Store {
                     "it has version {found}, and only copies of version {} can be restored",
                     migrate::VERSION
                 );
-                return Err(Error::Store { path: path.to_owned(), detail });
+                return Err(Error::NotACopy { path: path.to_owned(), detail });
             }
         }
-        match store.integrity_problems()?.into_iter().next() {
-            Some(detail) => Err(Error::StoreCorrupt { path: path.to_owned(), detail }),
+        match store.integrity_problems().map_err(no_copy)?.into_iter().next() {
+            Some(detail) => Err(Error::NotACopy { path: path.to_owned(), detail }),
             None => Ok(store),
         }
     }
