@@ -266,8 +266,11 @@ pub enum Error {
         context: Option<String>,
     },
     /// No session in force.
-    #[error("{0}: no session is in force here")]
+    #[error("{0} needs a session, and none is in force here")]
     SessionRequired(String),
+    /// A terminal's session is not stopped by accident.
+    #[error("session {} is only selected for this terminal, and what is stopped must be named", quoted(.0))]
+    SessionUnnamed(String),
     /// An id that is too short.
     #[error("more than one session has an id that begins with {}", quoted(.0))]
     AmbiguousSession(String),
@@ -335,8 +338,18 @@ pub enum Error {
     /// No longer held.
     #[error("token {0} no longer holds: the lock expired, was given back or was broken")]
     LockLost(i64),
+    /// Another has it than was said.
+    #[error("lock {} is held by token {found}, not by {asked}", quoted(name))]
+    OtherHolder {
+        /// The lock.
+        name: String,
+        /// The token that was said.
+        asked: i64,
+        /// The token that holds it.
+        found: i64,
+    },
     /// No such operation.
-    #[error("there is no operation {0} to be found")]
+    #[error("there is no operation {0}")]
     OperationNotFound(String),
     /// Cannot be undone.
     #[error("operation {id} cannot be undone: {reason}")]
@@ -461,7 +474,7 @@ impl Error {
             Error::SettingNotSet { .. } => Code::SettingNotSet,
             Error::SessionNotFound(_) => Code::SessionNotFound,
             Error::SessionExpired { .. } => Code::SessionExpired,
-            Error::SessionRequired(_) => Code::SessionRequired,
+            Error::SessionRequired(_) | Error::SessionUnnamed(_) => Code::SessionRequired,
             Error::AmbiguousSession(_) => Code::AmbiguousSession,
             Error::SessionExists(_) => Code::SessionExists,
             Error::ContextFixed { .. } => Code::ContextFixed,
@@ -470,7 +483,7 @@ impl Error {
             Error::EntryNotFound(_) => Code::EntryNotFound,
             Error::NamedLockHeld { .. } => Code::LockHeld,
             Error::LockNotFound(_) => Code::LockNotFound,
-            Error::LockLost(_) => Code::LockLost,
+            Error::LockLost(_) | Error::OtherHolder { .. } => Code::LockLost,
             Error::OperationNotFound(_) => Code::OperationNotFound,
             Error::UndoRefused { .. } => Code::UndoRefused,
             Error::ProjectNotFound(_) => Code::ProjectNotFound,
@@ -513,6 +526,7 @@ impl Error {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
             Error::NoContext | Error::NoPreviousContext => format!("{name} context list"),
+            Error::SessionUnnamed(session) => format!("{name} session stop {}", shell_quoted(session)),
             Error::SessionExpired { name: session, context, .. } => {
                 let session =
                     session.as_ref().map_or_else(String::new, |session| format!(" --name {session}"));
@@ -540,10 +554,9 @@ impl Error {
                 format!("what you typed is kept in {}", shown(kept.display()))
             }
             Error::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
-            Error::StoreCorrupt { path, .. } => format!(
-                "move {} aside: contexts and settings are in files of their own and stay; \
-                 pointers, approvals and trust are given again",
-                shown(path.display())
+            Error::StoreCorrupt { .. } => format!(
+                "the next command that changes something keeps it aside and saves what can be read, \
+                 for instance `{name} session gc`; contexts and settings are in files of their own"
             ),
             Error::NotACopy { .. } => {
                 format!("give a file that `{name} backup` made; nothing was changed")
@@ -568,7 +581,12 @@ impl Error {
             Error::SessionExpired { .. } => {
                 format!("start a new one: {}", self.fix_command(app).unwrap_or_default())
             }
-            Error::SessionRequired(_) => format!("name one: --session ID, or {prefix}_SESSION"),
+            Error::SessionRequired(_) => {
+                format!("name one with --session or {prefix}_SESSION; `{name} session list` shows them")
+            }
+            Error::SessionUnnamed(session) => {
+                format!("name it: {name} session stop {}", shell_quoted(session))
+            }
             Error::AmbiguousSession(_) => "give more of the id, or the name".to_owned(),
             Error::SessionExists(_) => {
                 format!("choose another name, or work in it: --session, {prefix}_SESSION")
@@ -584,6 +602,8 @@ impl Error {
             }
             Error::LockNotFound(_) => format!("`{name} lock list` shows those that are held"),
             Error::LockLost(_) => "stop what the lock protected, then acquire it again".to_owned(),
+            Error::OtherHolder { .. } => format!("it has changed hands: look again with `{name} lock list`"),
+            Error::UndoRefused { id, .. } => format!("`{name} history show {id}` tells what it changed"),
             Error::OperationNotFound(_) => format!("`{name} history` shows those there are"),
             Error::NoPreviousContext => format!("select one by its name: `{name} context use NAME`"),
             Error::SettingNotSet { key, path: None } => {

@@ -81,7 +81,12 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
     store.back_up_to(&kept)?;
     store.restore_from(&path)?;
     drop(store);
-    record(&cx.state, "backup restore", &path.display().to_string(), "what it replaced is kept in a file")?;
+    record(
+        &cx.state,
+        "backup restore",
+        &path.display().to_string(),
+        "restore the copy of what it replaced instead",
+    )?;
     cx.changed(json!({ "restored": path, "kept": kept }), || {
         format!("restored {}; what it replaced is {}\n", shown(path.display()), shown(kept.display()))
     })

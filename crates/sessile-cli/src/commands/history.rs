@@ -120,7 +120,10 @@ fn show(id: i64, cx: &Cx) -> Outcome {
                 json[key].as_str().map_or_else(|| "-".to_owned(), shown)
             ));
         }
-        text.push_str(&format!("  {:<9} {}\n", "note", note(&operation)));
+        let note = note(&operation);
+        if !note.is_empty() {
+            text.push_str(&format!("  {:<9} {note}\n", "note"));
+        }
         for effect in json["effects"].as_array().into_iter().flatten() {
             text.push_str(&format!("  {:<9} {}\n", "effect", shown(effect)));
         }

@@ -72,7 +72,8 @@ fn last(state: &State) -> Result<Operation> {
         (None, Some(terminal)) => OperationFilter { terminal: Some(terminal), ..OperationFilter::default() },
         (None, None) => {
             return Err(Error::Usage(
-                "there is no session and no terminal here whose last operation could be meant: give its id"
+                "there is no session and no terminal here whose last operation could be meant: give the id that \
+                 `history` shows"
                     .into(),
             ));
         }

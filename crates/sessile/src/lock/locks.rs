@@ -110,7 +110,7 @@ impl Locks {
     pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockView> {
         let view = self.view(name)?.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
         if view.token != token {
-            return Err(Error::LockLost(token));
+            return Err(Error::OtherHolder { name: name.to_string(), asked: token, found: view.token });
         }
         self.store.drop_ticket(token)?;
         Ok(view)

@@ -128,7 +128,7 @@ impl State {
         };
         let owner = Owner::of(self.world(), agent);
         let session = self.sessions()?.start(NewSession { name, context, owner, labels, idle, max })?;
-        record(self, "session start", session.label(), "a session that was started can be stopped")?;
+        record(self, "session start", session.label(), "a session that was started is stopped by its id")?;
         let selected = select_for_terminal(self, &session)?;
         Ok((session, selected))
     }
@@ -136,7 +136,7 @@ impl State {
     /// Stops a session and records it; returns the processes that were ended.
     pub fn stop_session(&self, command: &str, session: &Session) -> Result<Vec<i32>> {
         let ended = self.sessions()?.stop(session, "stopped")?;
-        record(self, command, session.label(), "what was stopped does not run on")?;
+        record(self, command, session.label(), "what was stopped does not run on; start a new session")?;
         Ok(ended)
     }
 
@@ -158,7 +158,7 @@ impl State {
             context.check_guard(self, &origin)?;
         }
         let session = self.sessions()?.import(exported, name, self.world())?;
-        record(self, "session import", session.label(), "a session that was started can be stopped")?;
+        record(self, "session import", session.label(), "a session that was started is stopped by its id")?;
         Ok(session)
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let mut locks = locks(cx)?;
     let token = locks.acquire(&name, &holder(cx, "lock acquire")?, args.ttl)?;
-    record(&cx.state, "lock acquire", &format!("{name} token {token}"), "a lock is released, not undone")?;
+    record(&cx.state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;
     let expires_at = locks.view(&name)?.and_then(|view| view.expires_at);
     cx.changed(json!({ "name": name, "token": token, "expires_at": expires_at }), || format!("{token}\n"))
 }

@@ -1,6 +1,7 @@
 //! `sessile lock break`.
 
 use serde_json::json;
+use sessile::Error;
 use sessile::history::record;
 use sessile::lock::LockName;
 
@@ -29,14 +30,19 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let mut locks = locks(cx)?;
-    let view = locks.view(&name)?.ok_or_else(|| sessile::Error::LockNotFound(name.to_string()))?;
+    let view = locks.view(&name)?.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
+    if view.token != args.holder {
+        return Err(
+            Error::OtherHolder { name: name.to_string(), asked: args.holder, found: view.token }.into()
+        );
+    }
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if cx.state.world().can_ask() && !cx.state.args().no_input {
         ask::confirm(&cx.state, &format!("Take lock {name} away from {}?", view.holder.short()))?;
     }
     let broken = locks.break_lock(&name, args.holder)?;
     let subject = format!("{name} token {} of {}", args.holder, broken.holder.short());
-    record(&cx.state, "lock break", &subject, "the holder has lost it")?;
+    record(&cx.state, "lock break", &subject, "the holder has lost the lock; acquire it anew")?;
     cx.changed(json!({ "name": name, "token": args.holder, "holder": broken.holder }), || {
         format!("lock {name} was taken away from {}\n", broken.holder.short())
     })

@@ -25,6 +25,11 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     locks(cx)?.release(&name, args.token)?;
-    record(&cx.state, "lock release", &format!("{name} token {}", args.token), "another may have it by now")?;
+    record(
+        &cx.state,
+        "lock release",
+        &format!("{name} token {}", args.token),
+        "another may have the lock by now; acquire it anew",
+    )?;
     cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))
 }

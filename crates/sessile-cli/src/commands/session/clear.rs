@@ -3,6 +3,7 @@
 use serde_json::json;
 use sessile::session::Session;
 use sessile::session::life::Life;
+use sessile::text::quoted;
 
 use crate::ask;
 use crate::cli::Cx;
@@ -36,7 +37,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         chosen.into_iter().partition(|session| session.life(cx.state.world()) == Life::Ended);
     if !args.all {
         if let Some(one) = live.first().filter(|_| !args.sessions.is_empty()) {
-            let what = format!("session {} lives: stop it first", one.label());
+            let label = one.label();
+            let what = format!("session {} lives: stop it first with `session stop {label}`", quoted(label));
             return Err(sessile::Error::Usage(what).into());
         }
         return forget(cx, &ended, &[]);

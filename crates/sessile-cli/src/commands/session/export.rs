@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let session = meant(cx, args.which.as_deref(), "exporting it")?;
+    let session = meant(cx, args.which.as_deref(), "exporting")?;
     let exported = json!(cx.state.sessions()?.export(&session)?);
     let Some(file) = &args.file else {
         // It is JSON whatever the format of other results.

@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let session = meant(cx, args.which.as_deref(), "showing it")?;
+    let session = meant(cx, args.which.as_deref(), "showing")?;
     let sessions = cx.state.sessions()?;
     let mut json = describe(cx, &session);
     let settings = sessions.entries(&session, EntryKind::Setting)?;

@@ -94,14 +94,14 @@ impl Command {
 }
 
 fn get(args: &GetArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("its state")?;
+    let session = cx.state.require_session("keeping state")?;
     let entry = cx.state.sessions()?.entry(&session, EntryKind::State, &args.key)?;
     let entry = entry.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
     cx.out.result(&entry, || format!("{}\n", plain(&entry.value)))
 }
 
 fn set(args: &SetArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("its state")?;
+    let session = cx.state.require_session("keeping state")?;
     let value = serde_json::from_str(&args.value).unwrap_or_else(|_| Value::String(args.value.clone()));
     let changed = cx.state.change_session_state(&session, &args.key, Some(&value), args.if_revision)?;
     let old = changed.old.map(|old| old.value);
@@ -111,7 +111,7 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
 }
 
 fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("its state")?;
+    let session = cx.state.require_session("keeping state")?;
     let changed = cx.state.change_session_state(&session, &args.key, None, args.if_revision)?;
     let old = changed.old.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
     cx.changed(json!({ "key": args.key, "old": old.value, "new": null, "revision": null }), || {
@@ -120,7 +120,7 @@ fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
 }
 
 fn list(args: &ListArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("its state")?;
+    let session = cx.state.require_session("keeping state")?;
     let entries =
         args.page.of(cx.state.sessions()?.entries(&session, EntryKind::State)?, |entry| entry.key.clone());
     let items: Vec<Value> = entries.iter().map(|entry| json!(entry)).collect();

@@ -28,10 +28,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.which.is_none()
         && let Some(current) = cx.state.session()?.filter(|current| current.origin.layer == Layer::Terminal)
     {
-        let what = format!("stopping this terminal's session: say its id, {}", current.session.id);
-        return Err(Error::SessionRequired(what).into());
+        return Err(Error::SessionUnnamed(current.session.label().to_owned()).into());
     }
-    let session = meant(cx, args.which.as_deref(), "stopping it")?;
+    let session = meant(cx, args.which.as_deref(), "stopping")?;
     let running = session.room().running();
     if !running.is_empty() && cx.state.world().can_ask() && !cx.state.args().no_input {
         let names: Vec<String> =
