@@ -102,7 +102,16 @@ impl State {
         if *self.source() == crate::state::ConfigSource::Nothing {
             return Err(Error::Usage("with --no-config nothing is kept, so there are no sessions".into()));
         }
-        Sessions::open(self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?)
+        let locker = self.locker()?;
+        let open =
+            || Sessions::open(self.dirs().state()?, &self.account(), self.world().clone(), locker.clone());
+        match open() {
+            Err(Error::StoreCorrupt { .. }) => {
+                self.recover_store(&locker)?;
+                open()
+            }
+            other => other,
+        }
     }
 
     /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.
