@@ -81,6 +81,12 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
     store.back_up_to(&kept)?;
     store.restore_from(&path)?;
     drop(store);
+    // A session that is back from the dead has no room any more.
+    for session in cx.state.sessions()?.list(None, true, usize::MAX)? {
+        if !session.room().exists() {
+            session.room().create(cx.state.world())?;
+        }
+    }
     record(
         &cx.state,
         "backup restore",

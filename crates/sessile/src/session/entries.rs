@@ -115,7 +115,8 @@ impl Sessions {
         let place = EntryPlace { user: &self.user, session: session.id.as_str(), kind: kind.as_str() };
         match self.store.change_entry(place, key, text.as_deref(), expected, now, record)? {
             EntryChange::Made { old, revision } => {
-                session.room().touch(&self.world)?;
+                // The change is made; a mark of use that is lost does not undo it.
+                let _ = session.room().touch(&self.world);
                 Ok(Changed { old: old.map(Entry::from), revision })
             }
             EntryChange::Conflict(found) => Err(Error::RevisionConflict {
