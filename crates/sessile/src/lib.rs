@@ -36,3 +36,8 @@ pub use report::Report;
 pub use state::State;
 pub use status::Status;
 pub use world::World;
+
+/// The examples of the guide, compiled and run with those of the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/turns.md")]
+struct Guide;

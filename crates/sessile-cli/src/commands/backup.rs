@@ -15,8 +15,8 @@ use crate::help::examples;
 
 /// Copy the state database, or restore a copy
 ///
-/// The copy is consistent whatever others write meanwhile. Contexts and settings are files of their own and are not
-/// in it.
+/// The copy is consistent whatever others write meanwhile, and never written over another file. Contexts, settings and
+/// the sessions' rooms are files of their own and are not in it.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,

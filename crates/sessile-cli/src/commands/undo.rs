@@ -12,6 +12,7 @@ use crate::help::examples;
 ///
 /// Without a number it undoes the last one of this session or terminal; elsewhere the number must be given. It
 /// refuses if what the operation changed was changed again since. Undoing an undo does the operation again.
+/// What cannot be undone is marked in `history`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile undo" "sessile undo 12"))]
 pub struct Args {

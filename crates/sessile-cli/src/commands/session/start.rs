@@ -27,11 +27,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// How long it may lie idle before it expires
+    /// How long it may lie idle before it expires; else as the setting session.idle says
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     idle: Option<Duration>,
 
-    /// How long it lives at most
+    /// How long it lives at most; else as the setting session.max says
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     max: Option<Duration>,
 
