@@ -555,7 +555,7 @@ impl Error {
             }
             Error::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
             Error::StoreCorrupt { .. } => format!(
-                "the next command that changes something keeps it aside and saves what can be read, \
+                "the next command that changes something will move it aside and save what can be read, \
                  for instance `{name} session gc`; contexts and settings are in files of their own"
             ),
             Error::NotACopy { .. } => {

@@ -105,10 +105,10 @@ mod tests {
 
     fn open(dir: &Path, session: &str) -> State {
         let world = World::empty()
-            .with_variable("TOOL_CONFIG_DIR", dir.join("config"))
-            .with_variable("TOOL_STATE_DIR", dir.join("state"))
-            .with_variable("TOOL_SESSION", session);
-        State::open(&App::new("tool"), world, StateArgs::default()).unwrap()
+            .with_variable("SESSILE_CONFIG_DIR", dir.join("config"))
+            .with_variable("SESSILE_STATE_DIR", dir.join("state"))
+            .with_variable("SESSILE_SESSION", session);
+        State::open(&App::new("sessile"), world, StateArgs::default()).unwrap()
     }
 
     #[test]
