@@ -532,10 +532,9 @@ impl Error {
                 format!("what you typed is kept in {}", shown(kept.display()))
             }
             Error::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
-            Error::StoreCorrupt { path, .. } => format!(
-                "move {} aside: contexts and settings are in files of their own and stay; \
-                 pointers, approvals and trust are given again",
-                shown(path.display())
+            Error::StoreCorrupt { .. } => format!(
+                "`{name} doctor --repair` moves it aside and saves what can be read; contexts and settings are files of \
+                 their own"
             ),
             Error::StoreTooNew { .. } => {
                 format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")

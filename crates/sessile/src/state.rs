@@ -153,6 +153,13 @@ impl State {
         self
     }
 
+    /// A state of the same call that has read nothing yet, to be used before this one has.
+    pub(crate) fn again(&self) -> Result<Self> {
+        let state = State::open(&self.app, self.world.clone(), self.args.clone())?;
+        Ok(State { on_wait: Rc::clone(&self.on_wait), session_origin: self.session_origin.clone(), ..state }
+            .for_mending())
+    }
+
     /// The application.
     pub fn app(&self) -> &App {
         &self.app

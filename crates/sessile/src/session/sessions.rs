@@ -266,6 +266,40 @@ impl Sessions {
         Ok(ended)
     }
 
+    /// Removes what processes that were killed left behind: rooms without a live session, files of tickets that are
+    /// gone. Young ones may belong to a session or ticket that is just being made.
+    pub fn sweep(&mut self) -> Result<usize> {
+        const YOUNG: Duration = Duration::from_secs(3600);
+        let old_names = |folder: &str| -> Vec<String> {
+            let entries = std::fs::read_dir(self.dir.join(folder)).into_iter().flatten().flatten();
+            let is_old = |entry: &std::fs::DirEntry| {
+                let changed = entry.metadata().and_then(|found| found.modified()).ok();
+                changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > YOUNG)
+            };
+            entries.filter(is_old).filter_map(|entry| entry.file_name().into_string().ok()).collect()
+        };
+        let mut swept = 0;
+        for name in old_names("rooms") {
+            let Ok(id) = name.parse::<SessionId>() else { continue };
+            if self.store.session_is_live(id.as_str())? {
+                continue;
+            }
+            let room = Room::of(&self.dir, &id);
+            if let Ok(Some(alone)) = room.try_alone() {
+                room.remove(&alone)?;
+                swept += 1;
+            }
+        }
+        for name in old_names("tickets") {
+            let Ok(token) = name.parse::<i64>() else { continue };
+            if !self.store.has_ticket(token)? {
+                crate::lock::forget_ticket_file(&self.dir, token);
+                swept += 1;
+            }
+        }
+        Ok(swept)
+    }
+
     /// Ends a session in which nothing runs. Returns false if something does.
     pub(super) fn end(&mut self, user: &str, session: &Session, reason: &str) -> Result<bool> {
         let room = session.room();

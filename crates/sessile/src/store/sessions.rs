@@ -163,6 +163,13 @@ impl Store {
         })
     }
 
+    /// Whether a session lives, whoever it belongs to.
+    pub fn session_is_live(&self, id: &str) -> Result<bool> {
+        self.read(|connection| {
+            connection.prepare("SELECT 1 FROM session WHERE id = ?1 AND ended_ms IS NULL")?.exists([id])
+        })
+    }
+
     /// Puts the next check of a session off.
     pub fn put_off_check(&mut self, user: &str, id: &str, check_ms: i64) -> Result<()> {
         self.write(|connection| {
