@@ -155,6 +155,10 @@ impl Command {
         )
     }
 
+    fn starts_a_session(&self) -> bool {
+        matches!(self, Command::Session(LazyGroup(session::Command::Start(_))))
+    }
+
     /// What puts the commands of a group into a tree.
     fn group(name: &str) -> Option<fn(clap::Command) -> clap::Command> {
         match name {
@@ -251,6 +255,7 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
     };
     let mends = command.tolerates_broken_settings();
     let state = if mends { state.for_mending() } else { state };
+    let state = if command.starts_a_session() { state.for_new_session() } else { state };
     // If it cannot be settled now, the call that changes something will say why.
     let _ = sessile::history::settle_if_marked(&state);
     let out = match output(&state) {

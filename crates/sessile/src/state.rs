@@ -160,6 +160,19 @@ impl State {
             .for_mending())
     }
 
+    /// For a call that starts a session: a context that it names is the new session's, whatever session the call
+    /// itself works in. Without one the new session goes on in the context of that one.
+    #[must_use]
+    pub fn for_new_session(mut self) -> Self {
+        let context = SettingKey::new(["context"]);
+        let is_named =
+            matches!(&self.said, Source::Said(said) if said.iter().any(|(key, ..)| *key == context));
+        if is_named {
+            self.session = OnceCell::from(None);
+        }
+        self
+    }
+
     /// The application.
     pub fn app(&self) -> &App {
         &self.app

@@ -28,8 +28,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.which.is_none()
         && let Some(current) = cx.state.session()?.filter(|current| current.origin.layer == Layer::Terminal)
     {
-        let what = format!("stopping this terminal's session: say its id, {}", current.session.id);
-        return Err(Error::SessionRequired(what).into());
+        let what = "a terminal's session is stopped by its name or id, so that no other is meant";
+        return Err(Error::Usage(format!("{what}: sessile session stop {}", current.session.label())).into());
     }
     let session = meant(cx, args.which.as_deref(), "stopping it")?;
     let running = session.room().running();
