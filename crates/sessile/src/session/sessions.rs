@@ -141,12 +141,17 @@ impl Session {
     pub fn require_live(self, world: &World) -> Result<Self> {
         match self.life(world) {
             Life::Live => Ok(self),
-            life => Err(Error::SessionExpired {
-                session: self.label().to_owned(),
-                ended: life == Life::Ended,
-                name: self.name.clone(),
-                context: self.context.clone(),
-            }),
+            life => Err(self.over(life == Life::Ended)),
+        }
+    }
+
+    /// The error that it can no longer be used.
+    pub(super) fn over(&self, ended: bool) -> Error {
+        Error::SessionExpired {
+            session: self.label().to_owned(),
+            ended,
+            name: self.name.clone(),
+            context: self.context.clone(),
         }
     }
 }

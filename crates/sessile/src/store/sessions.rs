@@ -106,6 +106,10 @@ impl Store {
     /// The sessions that a name or the beginning of an id can mean: a live one of that name, else at most two whose
     /// ids begin so, else the newest ended one of that name.
     pub fn sessions_named(&self, user: &str, text: &str) -> Result<Vec<SessionRow>> {
+        // A whole id is the common case, and names cannot look like one.
+        if text.parse::<crate::session::SessionId>().is_ok() {
+            return Ok(self.session(user, text)?.into_iter().collect());
+        }
         self.read(|connection| {
             let find = |clause: &str, limit: u32| {
                 connection
