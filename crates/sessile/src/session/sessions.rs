@@ -88,7 +88,12 @@ impl Session {
             labels: serde_json::from_str(&row.labels).unwrap_or_default(),
             idle_ms: row.idle_ms,
             max_ms: row.max_ms,
-            started: Moment { wall_ms: row.started_ms, boot: row.boot, boot_ms: row.started_boot_ms },
+            started: Moment {
+                wall_ms: row.started_ms,
+                boot: row.boot,
+                boot_ms: row.started_boot_ms,
+                awake_ms: row.started_awake_ms,
+            },
             ended: row.ended_ms.map(|at| (at, row.end_reason.unwrap_or_default())),
         })
     }
@@ -192,6 +197,7 @@ impl Sessions {
             started_ms: now.wall_ms,
             boot: now.boot,
             started_boot_ms: now.boot_ms,
+            started_awake_ms: now.awake_ms,
             ended_ms: None,
             end_reason: None,
         };
@@ -257,11 +263,7 @@ impl Sessions {
             let user = row.user.clone();
             let session = Session::of_row(row, &self.dir)?;
             match session.life(&self.world) {
-                Life::Expired => {
-                    if self.end(&user, &session, "expired")? {
-                        ended.push(session.id);
-                    }
-                }
+                Life::Expired if self.end(&user, &session, "expired")? => ended.push(session.id),
                 _ => {
                     let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
                     self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
