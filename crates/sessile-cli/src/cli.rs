@@ -1,9 +1,10 @@
 //! The command tree, and the way of a call through it: parse, open the state, run, print.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::session::Session;
@@ -154,6 +155,21 @@ impl Command {
         )
     }
 
+    fn starts_a_session(&self) -> bool {
+        matches!(self, Command::Session(LazyGroup(session::Command::Start(_))))
+    }
+
+    /// What puts the commands of a group into a tree.
+    fn group(name: &str) -> Option<fn(clap::Command) -> clap::Command> {
+        match name {
+            "context" => Some(context::Command::augment_subcommands),
+            "config" => Some(config::Command::augment_subcommands),
+            "session" => Some(session::Command::augment_subcommands),
+            "lock" => Some(lock::Command::augment_subcommands),
+            _ => None,
+        }
+    }
+
     fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Context(LazyGroup(command)) => command.run(cx),
@@ -198,12 +214,37 @@ pub fn run(world: World, args: impl IntoIterator<Item = OsString>) -> u8 {
     finish(&early, outcome)
 }
 
-/// Parses the arguments. The tree is not taken down again: the process ends soon, and that would cost as much as
-/// half the parsing.
+/// Parses the arguments: with a tree that holds the called command alone, which is what a hot command can afford,
+/// and with the whole one for help, suggestions and errors.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut tree = std::mem::ManuallyDrop::new(Cli::command());
-    let mut matches = std::mem::ManuallyDrop::new(tree.try_get_matches_from_mut(args)?);
+    if let Some(cli) = pruned(args).and_then(|tree| parse_with(tree, args).ok()) {
+        return Ok(cli);
+    }
+    parse_with(Cli::command(), args)
+}
+
+/// The tree is not taken down again: the process ends soon, and that would cost as much as half the parsing.
+fn parse_with(tree: clap::Command, args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut tree = ManuallyDrop::new(tree);
+    let mut matches = ManuallyDrop::new(tree.try_get_matches_from_mut(args)?);
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
+}
+
+/// The tree without the commands that were not called. clap copies every global flag into every command it knows,
+/// called or not.
+fn pruned(args: &[OsString]) -> Option<clap::Command> {
+    let word = |at: usize| args.get(at).and_then(|arg| arg.to_str());
+    let pick = |tree: clap::Command, name: &str| {
+        let tree = ManuallyDrop::new(tree);
+        tree.find_subcommand(name).cloned()
+    };
+    let first = word(1)?;
+    let mut called = pick(Command::augment_subcommands(clap::Command::new("all")), first)?;
+    if let Some(group) = Command::group(first) {
+        let leaf = pick(group(clap::Command::new("group")), word(2)?)?;
+        called = clap::Command::new(first.to_owned()).subcommand_required(true).subcommand(leaf);
+    }
+    Some(StateArgs::augment_args(clap::Command::new("sessile")).subcommand(called))
 }
 
 fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 {
@@ -214,15 +255,16 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
     };
     let mends = command.tolerates_broken_settings();
     let state = if mends { state.for_mending() } else { state };
+    let state = if command.starts_a_session() { state.for_new_session() } else { state };
+    // If it cannot be settled now, the call that changes something will say why.
+    let _ = sessile::history::settle_if_marked(&state);
     let out = match output(&state) {
         Ok(out) => out,
         Err(_) if mends => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
-    // If it cannot be settled now, the call that changes something will say why.
-    let _ = sessile::history::settle_if_marked(&state);
     // Nothing in the state needs to be taken down in order.
-    let cx = std::mem::ManuallyDrop::new(Cx { state, out });
+    let cx = ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
@@ -279,4 +321,39 @@ fn describe_wait(wait: &sessile::files::Waiting<'_>) -> String {
         sessile::text::shown(wait.path.display()),
         sessile::duration::short(wait.remaining)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_of_commands_can_be_pruned() {
+        let tree = Cli::command();
+        let groups = tree.get_subcommands().filter(|command| command.is_subcommand_required_set());
+        let names: Vec<&str> = groups.map(clap::Command::get_name).collect();
+        assert!(names.contains(&"context"));
+        for name in names {
+            assert!(Command::group(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pruned_tree_is_used_for_what_it_can_parse_and_for_nothing_else() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let parses =
+            |line: &str| pruned(&words(line)).is_some_and(|tree| parse_with(tree, &words(line)).is_ok());
+        assert!(parses("sessile context use staging --global -q"));
+        assert!(parses("sessile session state get key --session s"));
+        assert!(parses("sessile status --output json"));
+        for line in [
+            "sessile",
+            "sessile contxt use",
+            "sessile context",
+            "sessile --quiet status",
+            "sessile status -h",
+        ] {
+            assert!(!parses(line), "{line}");
+        }
+    }
 }

@@ -166,7 +166,7 @@ pub const TABLE: &[Entry] = &[
         writing![FileNotFound, ConfirmationRequired, Declined],
     ),
     read("demo", &[Code::DiskFull]),
-    read("doctor", &[]),
+    read("doctor", writing![]),
     read("history", &[]),
     read("history show", &[Code::OperationNotFound]),
     write("lock acquire", "the store, for the time given", writing![]),

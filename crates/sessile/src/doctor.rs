@@ -9,6 +9,7 @@ use crate::context::transfer::looks_secret;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result};
 use crate::files::{TEMPORARY, network_file_system};
+use crate::session::Session;
 use crate::settings::{Layer, validate};
 use crate::state::{ConfigSource, State};
 use crate::store::{PointerKind, Scope};
@@ -52,6 +53,7 @@ pub fn examine(state: &State) -> Vec<Check> {
         ("contexts", contexts),
         ("store", store),
         ("pointers", pointers),
+        ("sessions", sessions),
         ("clock", clock),
         ("leftovers", leftovers),
     ] {
@@ -232,6 +234,23 @@ fn pointers(state: &State) -> Result<Vec<Finding>> {
                     quoted(name)
                 ),
                 format!("{} context use NAME, in that terminal", state.app().name()),
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// A session that lives has a room; without one it cannot be used.
+fn sessions(state: &State) -> Result<Vec<Finding>> {
+    const MOST: usize = 1000;
+    let Some(store) = state.store()? else { return Ok(Vec::new()) };
+    let mut findings = Vec::new();
+    for row in store.sessions(&state.account(), None, true, MOST)? {
+        let session = Session::of_row(row, state.dirs().state()?)?;
+        if !session.room().exists() {
+            findings.push(Finding::error(
+                format!("session {} has lost its room", quoted(session.label())),
+                format!("{} session stop {}", state.app().name(), session.id),
             ));
         }
     }

@@ -555,8 +555,8 @@ impl Error {
             }
             Error::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
             Error::StoreCorrupt { .. } => format!(
-                "the next command that changes something will move it aside and save what can be read, \
-                 for instance `{name} session gc`; contexts and settings are in files of their own"
+                "`{name} doctor --repair` moves it aside and saves what can be read; contexts and settings are files of \
+                 their own"
             ),
             Error::NotACopy { .. } => {
                 format!("give a file that `{name} backup` made; nothing was changed")

@@ -17,6 +17,7 @@ pub mod names;
 pub mod process;
 mod random;
 pub mod report;
+mod said;
 pub mod session;
 pub mod settings;
 pub mod state;

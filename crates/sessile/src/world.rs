@@ -189,6 +189,12 @@ impl World {
         Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
     }
 
+    /// Time since the machine started without what it slept.
+    pub fn awake_since_boot(&self) -> Duration {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
     /// The machine's name.
     pub fn host_name(&self) -> String {
         rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -1,8 +1,11 @@
 //! `sessile doctor`: what is wrong, and how to mend it.
 
+use std::time::Duration;
+
 use serde_json::json;
 use sessile::doctor::{Health, examine};
 use sessile::exit;
+use sessile::files::Locker;
 use sessile::text::shown_lines;
 
 use crate::cli::Cx;
@@ -13,12 +16,25 @@ use crate::output::Tone;
 /// Look for what is wrong, and say how to mend it
 ///
 /// Checks directories, permissions, file systems, settings, contexts, the store, the clock and what killed
-/// processes left behind. It changes nothing. The exit status is 1 if anything is wrong.
+/// processes left behind. It changes nothing
+/// unless --repair is given. The exit status is 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile doctor" "sessile doctor --output json"))]
-pub struct Args {}
+#[command(after_help = examples!("sessile doctor" "sessile doctor --output json" "sessile doctor --repair"))]
+pub struct Args {
+    /// Move a damaged state database aside, and save what can be read of it
+    #[arg(long)]
+    repair: bool,
+}
 
-pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if args.repair {
+        let locker = Locker::new(Duration::from_secs(5));
+        if !cx.state.recover_store(&locker)? {
+            cx.out.note("the state database is sound: there is nothing to repair");
+        }
+        let saved = cx.state.take_warnings();
+        cx.out.warnings(&saved);
+    }
     let checks = examine(&cx.state);
     // What the checks say is not said twice.
     cx.state.take_warnings();

@@ -107,6 +107,11 @@ pub fn settle(state: &State) -> Result<()> {
         if process.is_some_and(|process| process.is_alive()) {
             continue;
         }
+        // It may have been closed before its process ended, or another call settles it already.
+        let own = serde_json::to_string(&ProcessId::own()).unwrap_or_default();
+        if !store.claim_operation(operation.id, &operation.process, &own)? {
+            continue;
+        }
         let effects: Vec<Effect> = serde_json::from_str(&operation.effects).unwrap_or_default();
         let is_event = |effect: &Effect| matches!(effect, Effect::Event { .. });
         let at = |effect: &Effect, side| effect.is_at(state, side).unwrap_or(false);
@@ -136,7 +141,8 @@ pub fn settle(state: &State) -> Result<()> {
 pub fn settle_if_marked(state: &State) -> Result<()> {
     let Ok(dir) = Mark::dir(state) else { return Ok(()) };
     let marked = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-    if marked { settle(state) } else { Ok(()) }
+    // By a state of its own: this one must not have read anything before.
+    if marked { settle(&state.again()?) } else { Ok(()) }
 }
 
 /// A sign that an operation of several effects is being made.

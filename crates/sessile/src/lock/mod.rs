@@ -13,3 +13,5 @@ mod queue;
 pub use holder::LockHolder;
 pub use locks::{LockName, LockView, Locks};
 pub use queue::{Held, Queue};
+
+pub(crate) use queue::forget_ticket_file;

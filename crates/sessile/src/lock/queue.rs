@@ -173,10 +173,19 @@ impl Queue {
         self.dir.join(token.to_string())
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a ticket's file is worth nothing once its row is gone")]
     fn forget_file(&self, token: i64) {
-        let _ = std::fs::remove_file(self.file(token));
+        remove_file(&self.file(token));
     }
+}
+
+/// Removes the file of a ticket whose row is gone.
+pub(crate) fn forget_ticket_file(state_dir: &Path, token: i64) {
+    remove_file(&state_dir.join("tickets").join(token.to_string()));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a ticket's file is worth nothing once its row is gone")]
+fn remove_file(path: &Path) {
+    let _ = std::fs::remove_file(path);
 }
 
 impl Held {

@@ -124,12 +124,7 @@ impl Sessions {
                 expected: expected.unwrap_or_default(),
                 found,
             }),
-            EntryChange::NoSession => Err(Error::SessionExpired {
-                session: session.label().to_owned(),
-                ended: true,
-                name: session.name.clone(),
-                context: session.context.clone(),
-            }),
+            EntryChange::NoSession => Err(session.over(true)),
         }
     }
 

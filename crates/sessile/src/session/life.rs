@@ -3,6 +3,8 @@
 //! Within one start of the machine its own clock counts, which neither jumps nor is set back and which goes on
 //! during suspension; across starts the wall clock has to do.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::world::World;
@@ -39,15 +41,19 @@ pub struct Moment {
     pub boot: String,
     /// The time since then.
     pub boot_ms: i64,
+    /// The same without what the machine slept.
+    pub awake_ms: i64,
 }
 
 impl Moment {
     /// Now.
     pub fn now(world: &World) -> Self {
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         Moment {
             wall_ms: world.now().as_millisecond(),
             boot: crate::process::boot_id(),
-            boot_ms: i64::try_from(world.since_boot().as_millis()).unwrap_or(i64::MAX),
+            boot_ms: millis(world.since_boot()),
+            awake_ms: millis(world.awake_since_boot()),
         }
     }
 
@@ -55,7 +61,7 @@ impl Moment {
     /// starts of the machine, was long ago: a session from then is not kept for ever.
     pub fn since(&self, earlier: &Moment) -> i64 {
         const SKEW_MS: i64 = 60_000;
-        if !self.boot.is_empty() && self.boot == earlier.boot {
+        if self.same_boot(earlier) {
             return (self.boot_ms - earlier.boot_ms).max(0);
         }
         match self.wall_ms - earlier.wall_ms {
@@ -63,6 +69,15 @@ impl Moment {
             near if near > -SKEW_MS => 0,
             _ => i64::MAX,
         }
+    }
+
+    /// The same without what the machine slept in between.
+    fn awake_since(&self, earlier: &Moment) -> i64 {
+        if self.same_boot(earlier) { (self.awake_ms - earlier.awake_ms).max(0) } else { self.since(earlier) }
+    }
+
+    fn same_boot(&self, other: &Moment) -> bool {
+        !self.boot.is_empty() && self.boot == other.boot
     }
 }
 
@@ -80,12 +95,12 @@ pub struct Times {
 }
 
 impl Times {
-    /// Where it stands; `busy` says that something runs in it, and then it does not lie idle.
+    /// Where it stands; `busy` says that something runs in it, and then it does not lie idle, and is not aged by the
+    /// machine's sleep. Past its longest life it takes no new work; what runs in it is not cut off.
     pub fn life(&self, now: &Moment, busy: bool) -> Life {
-        let too_old = now.since(&self.started) >= self.max_ms;
+        let age = if busy { now.awake_since(&self.started) } else { now.since(&self.started) };
         let too_idle = !busy && now.since(&self.used) >= self.idle_ms;
-        // What runs is never cut off by a clock; it ends when the session is stopped or left.
-        if !busy && (too_old || too_idle) { Life::Expired } else { Life::Live }
+        if age >= self.max_ms || too_idle { Life::Expired } else { Life::Live }
     }
 
     /// The wall clock's time at which it expires if nobody uses it again.
@@ -101,7 +116,7 @@ mod tests {
     use super::*;
 
     fn at(wall_ms: i64, boot: &str, boot_ms: i64) -> Moment {
-        Moment { wall_ms, boot: boot.into(), boot_ms }
+        Moment { wall_ms, boot: boot.into(), boot_ms, awake_ms: boot_ms }
     }
 
     fn times() -> Times {
@@ -122,9 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_session_does_not_expire() {
-        assert_eq!(times().life(&at(0, "b", 900_000), true), Life::Live);
-        assert_eq!(times().life(&at(0, "b", 900_000), false), Life::Expired);
+    fn a_busy_session_is_expired_by_its_longest_life_and_by_nothing_else() {
+        assert_eq!(times().life(&at(0, "b", 40_000), true), Life::Live, "busy is not idle");
+        assert_eq!(times().life(&at(0, "b", 60_000), true), Life::Expired, "too old");
+        let slept = Moment { awake_ms: 20_000, ..at(0, "b", 900_000) };
+        assert_eq!(times().life(&slept, true), Life::Live, "the machine slept");
+        assert_eq!(times().life(&slept, false), Life::Expired);
         assert_eq!(times().life(&at(0, "b", 14_999), false), Life::Live);
     }
 }

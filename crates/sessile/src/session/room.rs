@@ -64,7 +64,7 @@ impl Room {
 
     /// Marks a use, now. Only this mark may be lost in a crash.
     pub fn touch(&self, world: &World) -> Result<()> {
-        let Moment { wall_ms, boot, boot_ms } = Moment::now(world);
+        let Moment { wall_ms, boot, boot_ms, .. } = Moment::now(world);
         let path = self.lock_path();
         // In place and short: the lock is on this very file, so it cannot be replaced by another.
         let mut file = self.open_lock()?;
@@ -78,7 +78,12 @@ impl Room {
         File::open(self.lock_path()).ok()?.take(200).read_to_string(&mut text).ok()?;
         let mut words = text.split_ascii_whitespace();
         let (wall, boot_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some(Moment { wall_ms: wall, boot_ms, boot: words.next().unwrap_or_default().to_owned() })
+        Some(Moment {
+            wall_ms: wall,
+            boot_ms,
+            awake_ms: boot_ms,
+            boot: words.next().unwrap_or_default().to_owned(),
+        })
     }
 
     /// Whether something runs in it.

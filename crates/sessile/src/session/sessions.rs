@@ -88,7 +88,12 @@ impl Session {
             labels: serde_json::from_str(&row.labels).unwrap_or_default(),
             idle_ms: row.idle_ms,
             max_ms: row.max_ms,
-            started: Moment { wall_ms: row.started_ms, boot: row.boot, boot_ms: row.started_boot_ms },
+            started: Moment {
+                wall_ms: row.started_ms,
+                boot: row.boot,
+                boot_ms: row.started_boot_ms,
+                awake_ms: row.started_awake_ms,
+            },
             ended: row.ended_ms.map(|at| (at, row.end_reason.unwrap_or_default())),
         })
     }
@@ -141,12 +146,17 @@ impl Session {
     pub fn require_live(self, world: &World) -> Result<Self> {
         match self.life(world) {
             Life::Live => Ok(self),
-            life => Err(Error::SessionExpired {
-                session: self.label().to_owned(),
-                ended: life == Life::Ended,
-                name: self.name.clone(),
-                context: self.context.clone(),
-            }),
+            life => Err(self.over(life == Life::Ended)),
+        }
+    }
+
+    /// The error that it can no longer be used.
+    pub(super) fn over(&self, ended: bool) -> Error {
+        Error::SessionExpired {
+            session: self.label().to_owned(),
+            ended,
+            name: self.name.clone(),
+            context: self.context.clone(),
         }
     }
 }
@@ -187,6 +197,7 @@ impl Sessions {
             started_ms: now.wall_ms,
             boot: now.boot,
             started_boot_ms: now.boot_ms,
+            started_awake_ms: now.awake_ms,
             ended_ms: None,
             end_reason: None,
         };
@@ -252,11 +263,7 @@ impl Sessions {
             let user = row.user.clone();
             let session = Session::of_row(row, &self.dir)?;
             match session.life(&self.world) {
-                Life::Expired => {
-                    if self.end(&user, &session, "expired")? {
-                        ended.push(session.id);
-                    }
-                }
+                Life::Expired if self.end(&user, &session, "expired")? => ended.push(session.id),
                 _ => {
                     let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
                     self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
@@ -264,6 +271,40 @@ impl Sessions {
             }
         }
         Ok(ended)
+    }
+
+    /// Removes what processes that were killed left behind: rooms without a live session, files of tickets that are
+    /// gone. Young ones may belong to a session or ticket that is just being made.
+    pub fn sweep(&mut self) -> Result<usize> {
+        const YOUNG: Duration = Duration::from_secs(3600);
+        let old_names = |folder: &str| -> Vec<String> {
+            let entries = std::fs::read_dir(self.dir.join(folder)).into_iter().flatten().flatten();
+            let is_old = |entry: &std::fs::DirEntry| {
+                let changed = entry.metadata().and_then(|found| found.modified()).ok();
+                changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > YOUNG)
+            };
+            entries.filter(is_old).filter_map(|entry| entry.file_name().into_string().ok()).collect()
+        };
+        let mut swept = 0;
+        for name in old_names("rooms") {
+            let Ok(id) = name.parse::<SessionId>() else { continue };
+            if self.store.session_is_live(id.as_str())? {
+                continue;
+            }
+            let room = Room::of(&self.dir, &id);
+            if let Ok(Some(alone)) = room.try_alone() {
+                room.remove(&alone)?;
+                swept += 1;
+            }
+        }
+        for name in old_names("tickets") {
+            let Ok(token) = name.parse::<i64>() else { continue };
+            if !self.store.has_ticket(token)? {
+                crate::lock::forget_ticket_file(&self.dir, token);
+                swept += 1;
+            }
+        }
+        Ok(swept)
     }
 
     /// Ends a session in which nothing runs. Returns false if something does.

@@ -92,12 +92,7 @@ impl Turn<'_> {
                 Ok(last)
             }
             Commit::Lost => Err(Error::LockLost(token)),
-            Commit::NoSession => Err(Error::SessionExpired {
-                session: self.session.label().to_owned(),
-                ended: true,
-                name: self.session.name.clone(),
-                context: self.session.context.clone(),
-            }),
+            Commit::NoSession => Err(self.session.over(true)),
         }
     }
 

@@ -30,6 +30,8 @@ pub struct SessionRow {
     pub boot: String,
     /// When, on that start's clock.
     pub started_boot_ms: i64,
+    /// The same without what the machine had slept.
+    pub started_awake_ms: i64,
     /// When it was ended.
     pub ended_ms: Option<i64>,
     /// Why.
@@ -37,7 +39,7 @@ pub struct SessionRow {
 }
 
 const COLUMNS: &str = "user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms, \
-                       ended_ms, end_reason";
+                       ended_ms, end_reason, started_awake_ms";
 
 fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     Ok(SessionRow {
@@ -54,6 +56,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         started_boot_ms: row.get(10)?,
         ended_ms: row.get(11)?,
         end_reason: row.get(12)?,
+        started_awake_ms: row.get(13)?,
     })
 }
 
@@ -72,8 +75,8 @@ impl Store {
             connection
                 .prepare_cached(
                     "INSERT INTO session (user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot,
-                                          started_boot_ms, check_ms)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                                          started_boot_ms, started_awake_ms, check_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 )?
                 .execute(params![
                     new.user,
@@ -87,6 +90,7 @@ impl Store {
                     new.started_ms,
                     new.boot,
                     new.started_boot_ms,
+                    new.started_awake_ms,
                     check_ms
                 ])?;
             Ok(true)
@@ -106,6 +110,10 @@ impl Store {
     /// The sessions that a name or the beginning of an id can mean: a live one of that name, else at most two whose
     /// ids begin so, else the newest ended one of that name.
     pub fn sessions_named(&self, user: &str, text: &str) -> Result<Vec<SessionRow>> {
+        // A whole id is the common case, and names cannot look like one.
+        if text.parse::<crate::session::SessionId>().is_ok() {
+            return Ok(self.session(user, text)?.into_iter().collect());
+        }
         self.read(|connection| {
             let find = |clause: &str, limit: u32| {
                 connection
@@ -160,6 +168,13 @@ impl Store {
                 ))?
                 .query_map((now_ms, i64::try_from(limit).unwrap_or(i64::MAX)), row)?
                 .collect()
+        })
+    }
+
+    /// Whether a session lives, whoever it belongs to.
+    pub fn session_is_live(&self, id: &str) -> Result<bool> {
+        self.read(|connection| {
+            connection.prepare("SELECT 1 FROM session WHERE id = ?1 AND ended_ms IS NULL")?.exists([id])
         })
     }
 

@@ -126,6 +126,13 @@ impl Store {
         })
     }
 
+    /// Whether a ticket is still there.
+    pub fn has_ticket(&self, token: i64) -> Result<bool> {
+        self.read(|connection| {
+            connection.prepare_cached("SELECT 1 FROM ticket WHERE token = ?1")?.exists([token])
+        })
+    }
+
     /// Gives a ticket back; returns false if it was gone already.
     pub fn drop_ticket(&mut self, token: i64) -> Result<bool> {
         self.write(|connection| {

@@ -9,12 +9,19 @@ use crate::help::examples;
 /// End every session that has expired
 ///
 /// Any command that changes something does this for a few of them; this one does it for all. What something runs in
-/// is left alone.
+/// is left alone. Rooms and tickets that killed processes left behind go too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session gc"))]
 pub struct Args {}
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
-    let ended = cx.state.sessions()?.gc(usize::MAX)?;
-    cx.changed(json!({ "ended": ended }), || format!("{} session(s) had expired\n", ended.len()))
+    let mut sessions = cx.state.sessions()?;
+    let ended = sessions.gc(usize::MAX)?;
+    let swept = sessions.sweep()?;
+    cx.changed(json!({ "ended": ended, "swept": swept }), || {
+        format!(
+            "{} session(s) had expired, {swept} leftover(s) of killed processes were removed\n",
+            ended.len()
+        )
+    })
 }

@@ -10,6 +10,7 @@ CREATE TABLE session (
     started_ms      INTEGER NOT NULL,
     boot            TEXT    NOT NULL,
     started_boot_ms INTEGER NOT NULL,
+    started_awake_ms INTEGER NOT NULL,
     -- The earliest time at which it could have expired: what gc looks at first.
     check_ms        INTEGER NOT NULL,
     ended_ms        INTEGER,
