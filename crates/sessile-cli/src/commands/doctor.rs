@@ -16,8 +16,7 @@ use crate::output::Tone;
 /// Look for what is wrong, and say how to mend it
 ///
 /// Checks directories, permissions, file systems, settings, contexts, the store, the clock and what killed
-/// processes left behind. It changes nothing
-/// unless --repair is given. The exit status is 1 if anything is wrong.
+/// processes left behind. It changes nothing unless --repair is given. The exit status is 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile doctor" "sessile doctor --output json" "sessile doctor --repair"))]
 pub struct Args {
