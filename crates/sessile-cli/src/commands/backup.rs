@@ -76,7 +76,7 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
     let path = cx.state.absolute(file);
     let mut store = cx.state.store_for_writing()?;
     store.check_copy(&path)?;
-    ask::confirm(&cx.state, &format!("Replace the state database by {}?", shown(path.display())))?;
+    ask::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
     let kept = beside(cx, "replaced")?;
     store.back_up_to(&kept)?;
     store.restore_from(&path)?;

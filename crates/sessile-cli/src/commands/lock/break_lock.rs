@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if cx.state.world().can_ask() && !cx.state.args().no_input {
-        ask::confirm(&cx.state, &format!("Take lock {name} away from {}?", view.holder.short()))?;
+        ask::confirm(&cx.state, &format!("take lock {name} away from {}", view.holder.short()))?;
     }
     let broken = locks.break_lock(&name, args.holder)?;
     let subject = format!("{name} token {} of {}", args.holder, broken.holder.short());

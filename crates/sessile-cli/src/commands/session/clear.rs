@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let names: Vec<&str> = live.iter().map(Session::label).collect();
         ask::confirm(
             &cx.state,
-            &format!("Stop and forget {} live session(s): {}?", live.len(), names.join(", ")),
+            &format!("stop and forget {} live session(s): {}", live.len(), names.join(", ")),
         )?;
     }
     for session in &live {

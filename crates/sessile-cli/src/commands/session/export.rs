@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let path = cx.state.absolute(file);
     if path.exists() {
-        ask::confirm(&cx.state, &format!("Replace {}?", shown(path.display())))?;
+        ask::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace(&name, &format!("{exported:#}\n"), 0o600)?;

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             running.iter().map(|one| format!("{} (pid {})", one.program, one.process.pid)).collect();
         ask::confirm(
             &cx.state,
-            &format!("Stop session {} and {}?", quoted(session.label()), names.join(", ")),
+            &format!("stop session {} and {}", quoted(session.label()), names.join(", ")),
         )?;
     }
     let was_over = session.ended.is_some();
