@@ -184,8 +184,7 @@ fn without_secrets(effect: &Effect) -> Effect {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
         Effect::Setting { key, before, after, .. } | Effect::Entry { key, before, after, .. } => {
-            let is_secret = looks_secret(key.rsplit('.').next().unwrap_or(key));
-            is_secret || [before, after].into_iter().flatten().any(json_hides)
+            [before, after].into_iter().flatten().any(|value| entry_hides(key, value))
         }
         _ => false,
     };
@@ -196,6 +195,11 @@ fn without_secrets(effect: &Effect) -> Effect {
     } else {
         effect.clone()
     }
+}
+
+/// Whether a key or something inside its value looks like a secret.
+pub(crate) fn entry_hides(key: &str, value: &serde_json::Value) -> bool {
+    looks_secret(key.rsplit('.').next().unwrap_or(key)) || json_hides(value)
 }
 
 fn json_hides(value: &serde_json::Value) -> bool {

@@ -1,4 +1,4 @@
-//! Sessions on the move: one JSON file with settings, state and messages, and no secret, for none is kept here.
+//! Sessions on the move: one JSON file with settings, state and messages, without what looks like a secret.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Place, Result};
-use crate::session::{EntryKind, NewSession, Owner, Session, SessionName, Sessions};
+use crate::history::entry_hides;
+use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions};
 use crate::world::World;
 
 /// What the file says it is.
@@ -39,14 +40,23 @@ pub struct Exported {
     pub state: BTreeMap<String, Value>,
     /// Its messages, in order.
     pub messages: Vec<Value>,
+    /// The keys of what looks like a secret and so is not in it.
+    #[serde(skip)]
+    pub left_out: Vec<String>,
 }
 
 impl Sessions {
     /// A session as it can be written to a file.
     pub fn export(&self, session: &Session) -> Result<Exported> {
-        let entries = |kind| -> Result<BTreeMap<String, Value>> {
-            Ok(self.entries(session, kind)?.into_iter().map(|entry| (entry.key, entry.value)).collect())
+        let mut left_out = Vec::new();
+        let mut entries = |kind| -> Result<BTreeMap<String, Value>> {
+            let all = self.entries(session, kind)?.into_iter();
+            let (secret, plain): (Vec<Entry>, Vec<Entry>) =
+                all.partition(|entry| entry_hides(&entry.key, &entry.value));
+            left_out.extend(secret.into_iter().map(|entry| entry.key));
+            Ok(plain.into_iter().map(|entry| (entry.key, entry.value)).collect())
         };
+        let (settings, state) = (entries(EntryKind::Setting)?, entries(EntryKind::State)?);
         Ok(Exported {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -56,9 +66,10 @@ impl Sessions {
             labels: session.labels.clone(),
             idle_ms: session.idle_ms.unsigned_abs(),
             max_ms: session.max_ms.unsigned_abs(),
-            settings: entries(EntryKind::Setting)?,
-            state: entries(EntryKind::State)?,
+            settings,
+            state,
             messages: self.messages(session, usize::MAX)?.into_iter().map(|message| message.body).collect(),
+            left_out,
         })
     }
 

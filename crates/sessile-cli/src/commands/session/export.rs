@@ -14,7 +14,8 @@ use crate::help::examples;
 
 /// Write a session into a file: settings, state and messages
 ///
-/// The file is JSON and is taken in by `session import`, on this machine or another. It holds no credentials.
+/// The file is JSON and is taken in by `session import`, on this machine or another. It holds no credentials,
+/// and what looks like a secret in settings and state is left out, with a warning. Messages go as they are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile session export deploy > deploy.json"
@@ -32,7 +33,11 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let session = meant(cx, args.which.as_deref(), "exporting")?;
-    let exported = json!(cx.state.sessions()?.export(&session)?);
+    let exported = cx.state.sessions()?.export(&session)?;
+    for key in &exported.left_out {
+        cx.state.warn(format!("{} holds what looks like a secret and was left out", quoted(key)), None);
+    }
+    let exported = json!(exported);
     let Some(file) = &args.file else {
         // It is JSON whatever the format of other results.
         return cx.out.result(&exported, || format!("{exported:#}\n"));
