@@ -139,3 +139,93 @@ fn slug(heading: &str) -> String {
         .collect::<String>();
     kept.replace(' ', "-")
 }
+
+/// What was typed and what was printed in the consoles of a document, in order.
+fn consoles(text: &str) -> Vec<(String, String)> {
+    let mut typed: Vec<(String, String)> = Vec::new();
+    let mut in_console = false;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), line.strip_prefix("$ ")) {
+            (Some(language), _) => in_console = language == "console",
+            (None, Some(command)) if in_console => typed.push((command.to_owned(), String::new())),
+            (None, None) if in_console => {
+                let printed = &mut typed.last_mut().unwrap().1;
+                printed.push_str(line);
+                printed.push('\n');
+            }
+            _ => {}
+        }
+    }
+    typed
+}
+
+/// What is printed without what differs from one run to the next: ids, times, and the width of columns.
+fn without_chance(text: &str) -> String {
+    let words = |line: &str| {
+        let mut words: Vec<String> = Vec::new();
+        for word in line.split_whitespace() {
+            let is_id = word.len() == 36 && word.matches('-').count() == 4;
+            let is_time = word.len() == 20 && word.starts_with("20") && word.ends_with('Z');
+            let is_span =
+                ["ms", "s"].contains(&word) && words.last().is_some_and(|last| last.parse::<u32>().is_ok());
+            if is_span {
+                words.pop();
+            }
+            words.push(match () {
+                () if is_id => "ID".to_owned(),
+                () if is_time => "TIME".to_owned(),
+                () if is_span => "SPAN".to_owned(),
+                () => word.to_owned(),
+            });
+        }
+        words.join(" ")
+    };
+    text.lines().map(words).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_tour_in_the_readme_is_what_happens() {
+    let home = crate::home();
+    home.write("shop/README", "");
+    let programs = home.program().parent().unwrap().display().to_string();
+    let typed: Vec<_> = consoles(&repository::read("README.md"))
+        .into_iter()
+        // What is not ours may be missing.
+        .filter(|(command, _)| !command.contains("| jq"))
+        .collect();
+    let mut script = String::new();
+    for (number, (command, _)) in typed.iter().enumerate() {
+        script.push_str(&format!("{{ {command}\n}} >{}/{number} 2>&1\n", home.dir().display()));
+    }
+    script.push_str("true\n");
+    // In a session of its own there is no terminal, whoever runs the test.
+    let status = std::process::Command::new("setsid")
+        .args(["--wait", "bash", "-c", &script])
+        .env_clear()
+        .env("PATH", format!("{programs}:/usr/local/bin:/usr/bin:/bin"))
+        .env("HOME", home.dir())
+        .env("SESSILE_SYSTEM_DIR", home.path("etc"))
+        .current_dir(home.path("shop"))
+        .stdin(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "{script}");
+    let world = sessile::World::from_process();
+    let (user, host) = (world.user_name(), world.host_name());
+    let mut wrong = String::new();
+    for (number, (command, expected)) in typed.iter().enumerate() {
+        let printed = home
+            .read(number.to_string())
+            .replace(&*home.dir().to_string_lossy(), "/home/ann")
+            .replace(&format!("{user}@{host}"), "ann@box")
+            .replace(&format!("{user} (no credential"), "ann (no credential");
+        // Where a change was made is told too, and left out of the tour.
+        let printed: Vec<&str> = printed.lines().filter(|line| !line.starts_with("in ")).collect();
+        let printed = printed.join("\n");
+        if without_chance(&printed) != without_chance(expected) {
+            wrong.push_str(&format!("$ {command}\n{printed}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "README.md says otherwise:\n{wrong}");
+    assert!(typed.len() > 15, "the search has gone blind: {} commands", typed.len());
+}
