@@ -6,6 +6,7 @@ use sessile::variables::{OWN, SHARED};
 use sessile::{App, Code, exit};
 
 use crate::cli::{Cli, Cx};
+use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::completion::VARIABLE;
 use crate::effects::{self, COMMON};
 use crate::error::Outcome;
@@ -69,7 +70,9 @@ fn variables(app: &App) -> Vec<Value> {
     let completion =
         (VARIABLE.to_owned(), "Asks for completions instead of a command; set by the shell's script.");
     let shared = SHARED.iter().map(|known| (known.name.to_owned(), known.about));
-    let all = own.chain([completion]).chain(shared);
+    let token =
+        (TOKEN_VARIABLE.to_owned(), "Set by `lock run` for its command: the fencing token of the lock.");
+    let all = own.chain([completion, token]).chain(shared);
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
 }
 

@@ -10,6 +10,9 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 
+/// Where the command finds the fencing token.
+pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
+
 /// Run a command while holding a lock
 ///
 /// The lock is held by the kernel as long as the command lives, also if this program is killed, and is free at once
@@ -44,7 +47,7 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let mut locks = locks(cx)?;
     let held = locks.hold(&name, &holder(cx, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
-    let mut child = Child::new(&args.command).env("SESSILE_LOCK_TOKEN", held.token.to_string());
+    let mut child = Child::new(&args.command).env(TOKEN_VARIABLE, held.token.to_string());
     // Both descriptors stay open in the child: the kernel lets go when the last of them is closed.
     child = child.inherit(held.descriptor());
     let ended = match &session {
