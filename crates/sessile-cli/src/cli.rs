@@ -105,12 +105,15 @@ impl Cx {
             .map(|session| session.id.to_string())
             .or_else(|| self.state.session().ok().flatten().map(|current| current.session.id.to_string()));
         json["session"] = json!(session);
-        if made.is_none() {
+        if let Some(made) = made {
+            // An imported session brings its context along, whatever is selected here.
+            let selected = self.state.selected().ok().flatten();
+            let chosen = selected.filter(|selected| Some(selected.name.as_str()) == made.context.as_deref());
+            json["context"] = json!(made.context);
+            json["context_origin"] = json!(chosen.map(|selected| &selected.origin));
+        } else {
             json["context"] = json!(selected.map(|selected| &selected.name));
             json["context_origin"] = json!(selected.map(|selected| &selected.origin));
-        } else {
-            let origin = self.state.selected().ok().flatten().map(|selected| &selected.origin);
-            json["context_origin"] = json!(origin);
         }
         self.out.result(&json, text)?;
         if self.out.is_text() {
@@ -207,20 +210,27 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 {
-    let waiting = early.clone();
-    let state = match State::open(&app(), world, args) {
-        Ok(state) => state.on_wait(move |wait| waiting.note(&describe_wait(wait))),
+    let mends = command.tolerates_broken_settings();
+    let open = || {
+        let waiting = early.clone();
+        let state = State::open(&app(), world.clone(), args.clone())?;
+        let state = state.on_wait(move |wait| waiting.note(&describe_wait(wait)));
+        Ok::<_, Error>(if mends { state.for_mending() } else { state })
+    };
+    // If it cannot be settled now, the call that changes something will say why.
+    let settled = |state: State| match sessile::history::settle_if_marked(&state) {
+        Ok(true) => open(),
+        Ok(false) | Err(_) => Ok(state),
+    };
+    let state = match open().and_then(settled) {
+        Ok(state) => state,
         Err(error) => return finish(early, Err(error.into())),
     };
-    let mends = command.tolerates_broken_settings();
-    let state = if mends { state.for_mending() } else { state };
     let out = match output(&state) {
         Ok(out) => out,
         Err(_) if mends => early.clone(),
         Err(error) => return finish(early, Err(error.into())),
     };
-    // If it cannot be settled now, the call that changes something will say why.
-    let _ = sessile::history::settle_if_marked(&state);
     // Nothing in the state needs to be taken down in order.
     let cx = std::mem::ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);
