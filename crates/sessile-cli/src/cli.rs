@@ -157,6 +157,16 @@ impl Command {
         )
     }
 
+    /// Whether its exit status is that of a command it runs.
+    fn runs_a_command(&self) -> bool {
+        matches!(self, Command::Lock(LazyGroup(lock::Command::Run(_))))
+    }
+
+    /// Whether it starts a session of its own, whichever this terminal has.
+    fn begins_a_session(&self) -> bool {
+        matches!(self, Command::Session(LazyGroup(session::Command::Start(_) | session::Command::Import(_))))
+    }
+
     fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Context(LazyGroup(command)) => command.run(cx),
@@ -211,11 +221,14 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 {
     let mends = command.tolerates_broken_settings();
+    // What runs a command keeps the small numbers for that command.
+    let own = |error: Error| if command.runs_a_command() { Failure::Own(error) } else { error.into() };
     let open = || {
         let waiting = early.clone();
         let state = State::open(&app(), world.clone(), args.clone())?;
         let state = state.on_wait(move |wait| waiting.note(&describe_wait(wait)));
-        Ok::<_, Error>(if mends { state.for_mending() } else { state })
+        let state = if mends { state.for_mending() } else { state };
+        Ok::<_, Error>(if command.begins_a_session() { state.beginning_anew() } else { state })
     };
     // If it cannot be settled now, the call that changes something will say why.
     let settled = |state: State| match sessile::history::settle_if_marked(&state) {
@@ -224,12 +237,12 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
     };
     let state = match open().and_then(settled) {
         Ok(state) => state,
-        Err(error) => return finish(early, Err(error.into())),
+        Err(error) => return finish(early, Err(own(error))),
     };
     let out = match output(&state) {
         Ok(out) => out,
         Err(_) if mends => early.clone(),
-        Err(error) => return finish(early, Err(error.into())),
+        Err(error) => return finish(early, Err(own(error))),
     };
     // Nothing in the state needs to be taken down in order.
     let cx = std::mem::ManuallyDrop::new(Cx { state, out });

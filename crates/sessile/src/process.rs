@@ -35,7 +35,12 @@ fn start_time(pid: i32) -> Option<u64> {
     let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat"))?;
     // The second field is the program's name in parentheses and may hold anything, also ")".
     let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_ascii_whitespace().nth(19)?.parse().ok()
+    let mut fields = after_name.split_ascii_whitespace();
+    // One that has ended and whose parent has not looked yet runs no more.
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(target_os = "linux")]

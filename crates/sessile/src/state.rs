@@ -92,6 +92,7 @@ pub struct State {
     warnings: RefCell<Vec<Warning>>,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
     mending: bool,
+    anew: bool,
 }
 
 impl State {
@@ -136,6 +137,7 @@ impl State {
             warnings: RefCell::default(),
             on_wait: Rc::new(|_| ()),
             mending: false,
+            anew: false,
         })
     }
 
@@ -151,6 +153,17 @@ impl State {
     pub fn for_mending(mut self) -> Self {
         self.mending = true;
         self
+    }
+
+    /// For a call that begins something new: the session that this terminal happens to have is not the call's.
+    #[must_use]
+    pub fn beginning_anew(mut self) -> Self {
+        self.anew = true;
+        self
+    }
+
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.anew
     }
 
     /// The application.

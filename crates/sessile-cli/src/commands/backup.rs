@@ -77,8 +77,7 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
     let mut store = cx.state.store_for_writing()?;
     ask::confirm(&cx.state, &format!("Replace the state database by {}?", shown(path.display())))?;
     let kept = beside(cx, "replaced")?;
-    store.back_up_to(&kept)?;
-    store.restore_from(&path)?;
+    store.restore_from(&path, &kept)?;
     drop(store);
     record(&cx.state, "backup restore", &path.display().to_string(), "what it replaced is kept in a file")?;
     cx.changed(json!({ "restored": path, "kept": kept }), || {

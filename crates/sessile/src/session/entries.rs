@@ -62,6 +62,25 @@ pub struct Changed {
     pub revision: Option<i64>,
 }
 
+/// Fails unless this can be an entry.
+pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
+    if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
+        return Err(Error::InvalidName {
+            what: "key",
+            name: crate::text::shortened(key, 80),
+            reason: "a key has 1 to 256 bytes and no control characters",
+        });
+    }
+    match text.map(str::len).filter(|size| *size > LARGEST) {
+        Some(size) => Err(Error::InvalidValue {
+            place: key.to_owned(),
+            value: format!("a value of {size} bytes"),
+            expected: format!("a value of at most {LARGEST} bytes"),
+        }),
+        None => Ok(()),
+    }
+}
+
 impl Sessions {
     /// An entry.
     pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<Entry>> {
@@ -96,26 +115,14 @@ impl Sessions {
         expected: Option<i64>,
         record: impl FnOnce(Option<&EntryRow>) -> Option<OperationRow>,
     ) -> Result<Changed> {
-        if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
-            return Err(Error::InvalidName {
-                what: "key",
-                name: crate::text::shortened(key, 80),
-                reason: "a key has 1 to 256 bytes and no control characters",
-            });
-        }
         let text = value.map(Value::to_string);
-        if let Some(size) = text.as_ref().map(String::len).filter(|size| *size > LARGEST) {
-            return Err(Error::InvalidValue {
-                place: key.to_owned(),
-                value: format!("a value of {size} bytes"),
-                expected: format!("a value of at most {LARGEST} bytes"),
-            });
-        }
+        check(key, text.as_deref())?;
         let now = self.now_ms();
         let place = EntryPlace { user: &self.user, session: session.id.as_str(), kind: kind.as_str() };
         match self.store.change_entry(place, key, text.as_deref(), expected, now, record)? {
             EntryChange::Made { old, revision } => {
-                session.room().touch(&self.world)?;
+                // The change is made; only the mark of it may be missing.
+                let _ = session.room().touch(&self.world);
                 Ok(Changed { old: old.map(Entry::from), revision })
             }
             EntryChange::Conflict(found) => Err(Error::RevisionConflict {

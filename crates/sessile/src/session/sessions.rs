@@ -13,7 +13,7 @@ use crate::names::ContextName;
 use crate::session::life::{Life, Moment, Times};
 use crate::session::room::{Room, Running};
 use crate::session::{Owner, SessionId, SessionName};
-use crate::store::{SessionRow, Store};
+use crate::store::{Contents, SessionRow, Store};
 use crate::world::World;
 
 /// What a session is started with.
@@ -169,6 +169,11 @@ impl Sessions {
 
     /// Starts a session. Nothing else is stopped, replaced or pointed elsewhere by it.
     pub fn start(&mut self, new: NewSession) -> Result<Session> {
+        self.start_with(new, &Contents::default())
+    }
+
+    /// The same with something in it from the start.
+    pub(super) fn start_with(&mut self, new: NewSession, contents: &Contents) -> Result<Session> {
         let now = Moment::now(&self.world);
         if let Some(name) = &new.name {
             self.expire_named(name.as_str())?;
@@ -192,13 +197,12 @@ impl Sessions {
         };
         // The room comes first: a row without one would be a session that cannot be used.
         let room = Room::of(&self.dir, &id);
-        room.create(&self.world)?;
+        // While its lock is held nobody takes it for one that was left behind.
+        let _in_use = room.create(&self.world)?;
         let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
-        let added = self.store.add_session(&row, check_ms);
+        let added = self.store.add_session(&row, check_ms, contents);
         if !matches!(added, Ok(true)) {
-            if let Ok(Some(alone)) = room.try_alone() {
-                let _ = room.remove(&alone);
-            }
+            let _ = room.remove();
             added?;
             let name = new.name.map(|name| name.to_string()).unwrap_or_default();
             return Err(Error::SessionExists(name));
@@ -248,7 +252,9 @@ impl Sessions {
     pub fn gc(&mut self, limit: usize) -> Result<Vec<SessionId>> {
         let now = Moment::now(&self.world);
         let mut ended = Vec::new();
-        for row in self.store.sessions_to_check(now.wall_ms, limit)? {
+        // Who wants all looked at does not go by the time at which they are due.
+        let all = limit == usize::MAX;
+        for row in self.store.sessions_to_check(if all { i64::MAX } else { now.wall_ms }, limit)? {
             let user = row.user.clone();
             let session = Session::of_row(row, &self.dir)?;
             match session.life(&self.world) {
@@ -257,6 +263,7 @@ impl Sessions {
                         ended.push(session.id);
                     }
                 }
+                _ if all => {}
                 _ => {
                     let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
                     self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
@@ -264,6 +271,25 @@ impl Sessions {
             }
         }
         Ok(ended)
+    }
+
+    /// Removes the rooms that belong to no live session: a process was killed between the row and the room.
+    pub fn sweep(&mut self) -> Result<()> {
+        let Ok(rooms) = std::fs::read_dir(self.dir.join("rooms")) else { return Ok(()) };
+        let live = self.store.live_ids()?;
+        for name in rooms.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+            let Some(id) = name.parse::<SessionId>().ok().filter(|id| !live.contains(id.as_str())) else {
+                continue;
+            };
+            let room = Room::of(&self.dir, &id);
+            // It may have been started since; whoever starts one holds the lock until its row is there.
+            if let Ok(Some(_alone)) = room.try_alone()
+                && !self.store.session_lives(id.as_str())?
+            {
+                room.remove()?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends a session in which nothing runs. Returns false if something does.
@@ -275,7 +301,8 @@ impl Sessions {
         let Some(alone) = room.try_alone()? else { return Ok(false) };
         // The row first: a room without a live session is swept up, a live session without a room is broken.
         self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
-        room.remove(&alone)?;
+        room.remove()?;
+        drop(alone);
         Ok(true)
     }
 

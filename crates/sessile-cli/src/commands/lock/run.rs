@@ -50,7 +50,7 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let ended = match &session {
         Some(session) => {
             let entered = session.room().enter(cx.state.world(), &child::own_record(&args.command))?;
-            child.inherit(entered.descriptor()).run()
+            entered.descriptor().into_iter().fold(child, Child::inherit).run()
         }
         None => child.run(),
     };

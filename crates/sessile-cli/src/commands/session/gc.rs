@@ -15,6 +15,8 @@ use crate::help::examples;
 pub struct Args {}
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
-    let ended = cx.state.sessions()?.gc(usize::MAX)?;
+    let mut sessions = cx.state.sessions()?;
+    let ended = sessions.gc(usize::MAX)?;
+    sessions.sweep()?;
     cx.changed(json!({ "ended": ended }), || format!("{} session(s) had expired\n", ended.len()))
 }

@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let replaced = args.replace.as_deref().map(|text| cx.state.sessions()?.get(text)).transpose()?;
     if let Some(replaced) = &replaced {
+        cx.state.check_start(name.as_ref(), replaced)?;
         cx.state.stop_session("session start --replace", replaced)?;
     }
     let (session, selected) = cx.state.start_session(name, args.agent.clone(), labels, idle, max)?;
