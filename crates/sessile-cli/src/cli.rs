@@ -247,6 +247,9 @@ fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 
     // Nothing in the state needs to be taken down in order.
     let cx = std::mem::ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);
+    if let Err(Failure::Library(error) | Failure::Own(error)) = &outcome {
+        cx.state.recover_after(error);
+    }
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
 }

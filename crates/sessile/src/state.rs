@@ -93,6 +93,7 @@ pub struct State {
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
     mending: bool,
     anew: bool,
+    wrote: std::cell::Cell<bool>,
 }
 
 impl State {
@@ -138,6 +139,7 @@ impl State {
             on_wait: Rc::new(|_| ()),
             mending: false,
             anew: false,
+            wrote: std::cell::Cell::new(false),
         })
     }
 
@@ -451,12 +453,22 @@ impl State {
             ));
         }
         let path = self.dirs.store()?;
+        self.wrote.set(true);
         match Store::open_for_writing(&path, locker) {
             Err(Error::StoreCorrupt { .. }) => {
                 self.recover_store(locker)?;
                 Store::open_for_writing(&path, locker)
             }
             other => other,
+        }
+    }
+
+    /// Recovers a store whose damage was found only while it was written, so that the next call can do its work. Who
+    /// only reads moves nothing.
+    pub fn recover_after(&self, error: &Error) {
+        if self.wrote.get() && matches!(error, Error::StoreCorrupt { .. }) {
+            // If that fails, the damage is reported all the same.
+            let _ = self.locker().and_then(|locker| self.recover_store(&locker));
         }
     }
 

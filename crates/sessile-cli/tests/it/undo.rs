@@ -43,8 +43,26 @@ fn logical(home: &Home) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
     let state = home.call(&["session", "state", "list", "--session", id, "-ojson"]).ok().json();
     let values = state.as_array().unwrap().iter().map(|one| (one["key"].clone(), one["value"].clone()));
     said.extend(values.map(|(key, value)| serde_json::json!([key, value])));
-    // The place of a line may differ where a file was made and removed; what it says may not.
-    (said, home.tree_of_people().into_iter().filter(|(path, _)| path.is_file()).collect())
+    said.iter_mut().for_each(without_lines);
+    // Settings files are changed key by key: what they say is above, and how they say it may differ. A file that was
+    // made for the change may be left with nothing in it.
+    let whole = |(path, bytes): &(PathBuf, Vec<u8>)| {
+        let by_key = ["config.toml", "local.toml", ".gitignore"].iter().any(|name| path.ends_with(name));
+        path.is_file() && !by_key && !bytes.is_empty()
+    };
+    (said, home.tree_of_people().into_iter().filter(whole).collect())
+}
+
+/// The number of a line says nothing about what the line says.
+fn without_lines(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("line");
+            members.values_mut().for_each(without_lines);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_lines),
+        _ => {}
+    }
 }
 
 fn last_operation(home: &Home) -> Value {

@@ -109,7 +109,8 @@ impl State {
         if *self.source() == crate::state::ConfigSource::Nothing {
             return Err(Error::Usage("with --no-config nothing is kept, so there are no sessions".into()));
         }
-        Sessions::open(self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?)
+        let store = self.store_for_writing()?;
+        Ok(Sessions::of(store, self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?))
     }
 
     /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.

@@ -81,6 +81,17 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
     }
 }
 
+/// Fails if a setting's key says that its value is a secret: a session is kept in the store, and no secret is.
+pub(crate) fn refuse_secret(key: &str) -> Result<()> {
+    if crate::context::transfer::looks_secret(key.rsplit('.').next().unwrap_or(key)) {
+        return Err(Error::SecretRefused {
+            place: key.to_owned(),
+            instead: "a session is kept in the store: set it in a file with --global or --dir, or for one call",
+        });
+    }
+    Ok(())
+}
+
 impl Sessions {
     /// An entry.
     pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<Entry>> {

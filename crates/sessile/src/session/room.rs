@@ -190,6 +190,17 @@ impl Room {
         }
     }
 
+    /// Removes what is left of one whose making or removal was cut short, and that has no lock therefore.
+    pub fn remove_remains(&self) {
+        const SURELY_OVER: std::time::Duration = std::time::Duration::from_secs(60);
+        let age = self.dir.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        // One that is just being made is empty for a moment, and is then made again.
+        let emptied = std::fs::remove_dir(&self.dir).is_ok();
+        if !emptied && age.is_some_and(|age| age > SURELY_OVER) {
+            let _ = self.remove();
+        }
+    }
+
     fn records(&self) -> Vec<Running> {
         let Ok(entries) = std::fs::read_dir(self.running_dir()) else { return Vec::new() };
         entries

@@ -164,7 +164,12 @@ impl Sessions {
     /// Opens the sessions of a user below a state directory. Threads open one each.
     pub fn open(dir: &Path, user: &str, world: World, locker: Locker) -> Result<Self> {
         let store = Store::open_for_writing(&dir.join("state.db"), &locker)?;
-        Ok(Sessions { store, dir: dir.to_owned(), user: user.to_owned(), world, locker })
+        Ok(Self::of(store, dir, user, world, locker))
+    }
+
+    /// The sessions of a user in a store that is open.
+    pub(super) fn of(store: Store, dir: &Path, user: &str, world: World, locker: Locker) -> Self {
+        Sessions { store, dir: dir.to_owned(), user: user.to_owned(), world, locker }
     }
 
     /// Starts a session. Nothing else is stopped, replaced or pointed elsewhere by it.
@@ -283,10 +288,10 @@ impl Sessions {
             };
             let room = Room::of(&self.dir, &id);
             // It may have been started since; whoever starts one holds the lock until its row is there.
-            if let Ok(Some(_alone)) = room.try_alone()
-                && !self.store.session_lives(id.as_str())?
-            {
-                room.remove()?;
+            match room.try_alone() {
+                Ok(Some(_alone)) if !self.store.session_lives(id.as_str())? => room.remove()?,
+                Ok(_) => {}
+                Err(_) => room.remove_remains(),
             }
         }
         Ok(())

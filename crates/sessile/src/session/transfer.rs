@@ -82,6 +82,9 @@ impl Sessions {
             for (key, value) in values {
                 let text = value.to_string();
                 entries::check(key, Some(&text))?;
+                if kind == EntryKind::Setting {
+                    entries::refuse_secret(key)?;
+                }
                 contents.entries.push((kind.as_str(), key.clone(), text));
             }
         }
