@@ -106,12 +106,15 @@ impl Cx {
             .map(|session| session.id.to_string())
             .or_else(|| self.state.session().ok().flatten().map(|current| current.session.id.to_string()));
         json["session"] = json!(session);
-        if made.is_none() {
+        if let Some(made) = made {
+            // An imported session brings its context along, whatever is selected here.
+            let selected = self.state.selected().ok().flatten();
+            let chosen = selected.filter(|selected| Some(selected.name.as_str()) == made.context.as_deref());
+            json["context"] = json!(made.context);
+            json["context_origin"] = json!(chosen.map(|selected| &selected.origin));
+        } else {
             json["context"] = json!(selected.map(|selected| &selected.name));
             json["context_origin"] = json!(selected.map(|selected| &selected.origin));
-        } else {
-            let origin = self.state.selected().ok().flatten().map(|selected| &selected.origin);
-            json["context_origin"] = json!(origin);
         }
         self.out.result(&json, text)?;
         if self.out.is_text() {
@@ -155,10 +158,6 @@ impl Command {
         )
     }
 
-    fn starts_a_session(&self) -> bool {
-        matches!(self, Command::Session(LazyGroup(session::Command::Start(_))))
-    }
-
     /// What puts the commands of a group into a tree.
     fn group(name: &str) -> Option<fn(clap::Command) -> clap::Command> {
         match name {
@@ -168,6 +167,16 @@ impl Command {
             "lock" => Some(lock::Command::augment_subcommands),
             _ => None,
         }
+    }
+
+    /// Whether its exit status is that of a command it runs.
+    fn runs_a_command(&self) -> bool {
+        matches!(self, Command::Lock(LazyGroup(lock::Command::Run(_))))
+    }
+
+    /// Whether it starts a session of its own, whichever this terminal has.
+    fn begins_a_session(&self) -> bool {
+        matches!(self, Command::Session(LazyGroup(session::Command::Start(_) | session::Command::Import(_))))
     }
 
     fn run(&self, cx: &Cx) -> Outcome {
@@ -209,7 +218,7 @@ pub fn run(world: World, args: impl IntoIterator<Item = OsString>) -> u8 {
     let outcome = match parse(&args) {
         Err(error) => Err(Failure::Arguments(Box::new(error))),
         Ok(Cli { command: None, .. }) => print_help(&early),
-        Ok(Cli { state, command: Some(command) }) => return call(world, &early, state, &command),
+        Ok(Cli { state, command: Some(command) }) => return call(&world, &early, &state, &command),
     };
     finish(&early, outcome)
 }
@@ -247,25 +256,41 @@ fn pruned(args: &[OsString]) -> Option<clap::Command> {
     Some(StateArgs::augment_args(clap::Command::new("sessile")).subcommand(called))
 }
 
-fn call(world: World, early: &Output, args: StateArgs, command: &Command) -> u8 {
-    let waiting = early.clone();
-    let state = match State::open(&app(), world, args) {
-        Ok(state) => state.on_wait(move |wait| waiting.note(&describe_wait(wait))),
-        Err(error) => return finish(early, Err(error.into())),
-    };
+fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u8 {
     let mends = command.tolerates_broken_settings();
-    let state = if mends { state.for_mending() } else { state };
-    let state = if command.starts_a_session() { state.for_new_session() } else { state };
+    // What runs a command keeps the small numbers for that command.
+    let own = |error: Error| if command.runs_a_command() { Failure::Own(error) } else { error.into() };
+    let open = || {
+        let waiting = early.clone();
+        let state = State::open(&app(), world.clone(), args.clone())?;
+        let state = state.on_wait(move |wait| waiting.note(&describe_wait(wait)));
+        let state = if mends { state.for_mending() } else { state };
+        Ok::<_, Error>(if command.begins_a_session() {
+            state.beginning_anew().for_new_session()
+        } else {
+            state
+        })
+    };
     // If it cannot be settled now, the call that changes something will say why.
-    let _ = sessile::history::settle_if_marked(&state);
+    let settled = |state: State| match sessile::history::settle_if_marked(&state) {
+        Ok(true) => open(),
+        Ok(false) | Err(_) => Ok(state),
+    };
+    let state = match open().and_then(settled) {
+        Ok(state) => state,
+        Err(error) => return finish(early, Err(own(error))),
+    };
     let out = match output(&state) {
         Ok(out) => out,
         Err(_) if mends => early.clone(),
-        Err(error) => return finish(early, Err(error.into())),
+        Err(error) => return finish(early, Err(own(error))),
     };
     // Nothing in the state needs to be taken down in order.
     let cx = ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);
+    if let Err(Failure::Library(error) | Failure::Own(error)) = &outcome {
+        cx.state.recover_after(error);
+    }
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
 }

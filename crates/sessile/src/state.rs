@@ -93,6 +93,8 @@ pub struct State {
     warnings: RefCell<Vec<Warning>>,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
     mending: bool,
+    anew: bool,
+    wrote: std::cell::Cell<bool>,
 }
 
 impl State {
@@ -137,6 +139,8 @@ impl State {
             warnings: RefCell::default(),
             on_wait: Rc::new(|_| ()),
             mending: false,
+            anew: false,
+            wrote: std::cell::Cell::new(false),
         })
     }
 
@@ -154,13 +158,6 @@ impl State {
         self
     }
 
-    /// A state of the same call that has read nothing yet, to be used before this one has.
-    pub(crate) fn again(&self) -> Result<Self> {
-        let state = State::open(&self.app, self.world.clone(), self.args.clone())?;
-        Ok(State { on_wait: Rc::clone(&self.on_wait), session_origin: self.session_origin.clone(), ..state }
-            .for_mending())
-    }
-
     /// For a call that starts a session: a context that it names is the new session's, whatever session the call
     /// itself works in. Without one the new session goes on in the context of that one.
     #[must_use]
@@ -172,6 +169,17 @@ impl State {
             self.session = OnceCell::from(None);
         }
         self
+    }
+
+    /// For a call that begins something new: the session that this terminal happens to have is not the call's.
+    #[must_use]
+    pub fn beginning_anew(mut self) -> Self {
+        self.anew = true;
+        self
+    }
+
+    pub(crate) fn begins_anew(&self) -> bool {
+        self.anew
     }
 
     /// The application.
@@ -459,12 +467,22 @@ impl State {
             ));
         }
         let path = self.dirs.store()?;
+        self.wrote.set(true);
         match Store::open_for_writing(&path, locker) {
             Err(Error::StoreCorrupt { .. }) => {
                 self.recover_store(locker)?;
                 Store::open_for_writing(&path, locker)
             }
             other => other,
+        }
+    }
+
+    /// Recovers a store whose damage was found only while it was written, so that the next call can do its work. Who
+    /// only reads moves nothing.
+    pub fn recover_after(&self, error: &Error) {
+        if self.wrote.get() && matches!(error, Error::StoreCorrupt { .. }) {
+            // If that fails, the damage is reported all the same.
+            let _ = self.locker().and_then(|locker| self.recover_store(&locker));
         }
     }
 

@@ -61,6 +61,13 @@ impl Call {
         self
     }
 
+    /// With more arguments.
+    #[must_use]
+    pub fn args(mut self, args: &[&str]) -> Self {
+        self.command.args(args);
+        self
+    }
+
     /// With something on standard input.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {

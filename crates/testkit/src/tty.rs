@@ -47,6 +47,11 @@ impl Tty {
         self.session.send_control('d').expect("typing");
     }
 
+    /// Interrupts what runs, as Ctrl-C does.
+    pub fn interrupt(&mut self) {
+        self.session.send_control('c').expect("typing");
+    }
+
     /// Waits for the end; returns the rest of what was printed and the exit status.
     #[track_caller]
     pub fn finish(mut self) -> (String, i32) {

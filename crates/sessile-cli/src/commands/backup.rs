@@ -78,8 +78,7 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
     store.check_copy(&path)?;
     ask::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
     let kept = beside(cx, "replaced")?;
-    store.back_up_to(&kept)?;
-    store.restore_from(&path)?;
+    store.restore_from(&path, &kept)?;
     drop(store);
     // A session that is back from the dead has no room any more.
     for session in cx.state.sessions()?.list(None, true, usize::MAX)? {

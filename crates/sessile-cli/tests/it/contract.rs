@@ -17,8 +17,32 @@ fn furnished() -> Home {
     home
 }
 
+/// The same, with what the command is about: an operation 1, a session "work" with a value, an exported one, a lock
+/// with token 1, and a copy of the store.
+fn furnished_for(path: &str) -> Home {
+    let home = furnished();
+    let word = path.split(' ').next().unwrap_or_default();
+    let steps: &[&[&str]] = match word {
+        "history" | "undo" => &[&["config", "set", "env.X", "1", "--global"]],
+        "lock" => &[&["lock", "acquire", "held"]],
+        "backup" => &[&["backup", "copy"]],
+        "session" => &[
+            &["session", "start", "--name", "work"],
+            &["session", "state", "set", "cursor", "1", "--session", "work"],
+            &["session", "export", "work", "--file", "work.json"],
+        ],
+        _ => &[],
+    };
+    for step in steps {
+        home.call(step).ok();
+    }
+    home
+}
+
 /// A call of every command that can succeed without a terminal. The other two are at home in `editor.rs`.
 const CALLS: &[(&str, &[&str])] = &[
+    ("backup", &["backup"]),
+    ("backup restore", &["backup", "restore", "copy", "--yes"]),
     ("completions", &["completions", "bash"]),
     ("config get", &["config", "get", "lock-timeout"]),
     ("config list", &["config", "list"]),
@@ -41,16 +65,45 @@ const CALLS: &[(&str, &[&str])] = &[
     ("context use", &["context", "use", "prod", "--global"]),
     ("demo", &["demo", "--tool", "git", "--agents", "2"]),
     ("doctor", &["doctor"]),
+    ("history", &["history"]),
+    ("history show", &["history", "show", "1"]),
+    ("lock acquire", &["lock", "acquire", "free"]),
+    ("lock break", &["lock", "break", "held", "--holder", "1"]),
+    ("lock list", &["lock", "list"]),
+    ("lock release", &["lock", "release", "held", "--token", "1"]),
+    ("lock renew", &["lock", "renew", "held", "--token", "1"]),
+    ("lock run", LOCK_RUN),
     ("man", &["man"]),
     ("manifest", &["manifest"]),
+    ("session clear", &["session", "clear"]),
+    ("session export", &["session", "export", "work"]),
+    ("session gc", &["session", "gc"]),
+    ("session import", &["session", "import", "work.json", "--name", "copy"]),
+    ("session list", &["session", "list"]),
+    ("session rename", &["session", "rename", "work", "play"]),
+    ("session show", &["session", "show", "work"]),
+    ("session start", &["session", "start"]),
+    ("session state get", &["session", "state", "get", "cursor", "--session", "work"]),
+    ("session state list", &["session", "state", "list", "--session", "work"]),
+    ("session state set", &["session", "state", "set", "cursor", "2", "--session", "work"]),
+    ("session state unset", &["session", "state", "unset", "cursor", "--session", "work"]),
+    ("session stop", &["session", "stop", "work"]),
     ("status", &["status", "--show-state-files"]),
     ("trust", &["trust", "project", "--yes"]),
+    ("undo", &["undo", "1"]),
 ];
+
+/// Its output is the command's own; `--output` comes before the dashes.
+const LOCK_RUN: &[&str] = &["lock", "run", "free", "--", "echo", "{}"];
 
 const IN_AN_EDITOR: &str = "config edit";
 
+/// These print or list unless they are told to write; what `lock run` prints is its command's.
+const PRINT_UNLESS_TOLD: &[&str] =
+    &["context approve", "context export", "lock run", "man", "session export"];
+
 fn call(home: &Home, args: &[&str], format: &str) -> Done {
-    home.call(args).arg("--output").arg(format).run()
+    home.call(&["--output", format]).args(args).run()
 }
 
 #[test]
@@ -70,7 +123,7 @@ fn every_command_is_called_here() {
 #[test]
 fn json_is_exactly_one_document_on_standard_output() {
     for (path, args) in CALLS {
-        let done = call(&furnished(), args, "json").exit(0);
+        let done = call(&furnished_for(path), args, "json").exit(0);
         assert!(done.json().is_object() || done.json().is_array(), "{path}: {}", done.told());
     }
 }
@@ -78,7 +131,7 @@ fn json_is_exactly_one_document_on_standard_output() {
 #[test]
 fn json_lines_hold_one_document_each() {
     for (path, args) in CALLS {
-        let done = call(&furnished(), args, "jsonl").exit(0);
+        let done = call(&furnished_for(path), args, "jsonl").exit(0);
         for line in done.stdout().lines() {
             let document: Result<Value, _> = serde_json::from_str(line);
             assert!(document.is_ok(), "{path}: {}", done.told());
@@ -103,15 +156,15 @@ fn what_stands_beside_the_result_is_json_too() {
 fn a_change_says_in_which_context_and_session_it_was_made() {
     for (path, args) in CALLS {
         let entry = TABLE.iter().find(|entry| entry.path == *path).unwrap();
-        // These print or list unless they are told to write.
-        if entry.effect == Effect::Read || ["context approve", "context export", "man"].contains(path) {
+        if entry.effect == Effect::Read || PRINT_UNLESS_TOLD.contains(path) {
             continue;
         }
-        let done = call(&furnished(), args, "json").exit(0);
+        let done = call(&furnished_for(path), args, "json").exit(0);
         let result = done.json();
         let selected = if *path == "context use" { "prod" } else { "staging" };
         assert_eq!(result["context"], selected, "{path}: {}", done.told());
-        assert_eq!(result["context_origin"]["layer"], "user", "{path}: {}", done.told());
+        let layer = if args.contains(&"--session") { "session" } else { "user" };
+        assert_eq!(result["context_origin"]["layer"], layer, "{path}: {}", done.told());
         assert!(result.as_object().unwrap().contains_key("session"), "{path}: {}", done.told());
     }
 }
@@ -128,7 +181,7 @@ fn a_change_inside_a_session_names_it() {
 #[test]
 fn no_escape_byte_reaches_a_pipe() {
     for (path, args) in CALLS {
-        let done = furnished().call(args).run();
+        let done = furnished_for(path).call(args).run();
         assert!(!format!("{}{}", done.stdout(), done.stderr()).contains('\x1b'), "{path}");
     }
 }

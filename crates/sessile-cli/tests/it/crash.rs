@@ -14,7 +14,7 @@ use crate::home;
 const TEMPORARY: &str = ".sessile-tmp";
 const CONFIG: &str = ".config/sessile/config.toml";
 
-fn kills() -> usize {
+pub(crate) fn kills() -> usize {
     let said = std::env::var("SESSILE_TEST_KILLS");
     said.map_or(100, |count| count.parse().expect("SESSILE_TEST_KILLS is a number"))
 }
@@ -32,7 +32,7 @@ impl Random {
 }
 
 /// Kills calls at instants spread over the whole time that one takes.
-struct Killer {
+pub(crate) struct Killer {
     random: Random,
     longest: Duration,
     /// How many calls were over before they could be killed, and so were acknowledged.
@@ -41,7 +41,7 @@ struct Killer {
 
 impl Killer {
     /// Learns from calls that are let through how long one takes on this machine.
-    fn new(seed: u64, calls: impl IntoIterator<Item = Call>) -> Self {
+    pub(crate) fn new(seed: u64, calls: impl IntoIterator<Item = Call>) -> Self {
         let mut longest = Duration::ZERO;
         for call in calls {
             let begun = Instant::now();
@@ -52,7 +52,7 @@ impl Killer {
     }
 
     /// Returns whether the call was acknowledged: it ended by itself, successfully.
-    fn kill(&mut self, call: Call) -> bool {
+    pub(crate) fn kill(&mut self, call: Call) -> bool {
         let mut child: Child =
             call.command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let longest = u64::try_from(self.longest.as_micros()).unwrap();
@@ -66,12 +66,12 @@ impl Killer {
     }
 
     /// A run in which none or all were killed before the end would say nothing.
-    fn assert_it_was_a_fight(&self, kills: usize) {
+    pub(crate) fn assert_it_was_a_fight(&self, kills: usize) {
         assert!(self.survived < kills, "no call was killed");
     }
 }
 
-fn assert_not_locked(dir: &Path) {
+pub(crate) fn assert_not_locked(dir: &Path) {
     if let Ok(dir) = File::open(dir) {
         dir.try_lock().expect("the lock died with its holder");
     }

@@ -11,6 +11,7 @@
 use testkit::Home;
 
 mod approve;
+mod backup;
 mod color;
 mod completions;
 mod config_get;
@@ -25,6 +26,7 @@ mod context_use;
 mod contexts;
 mod contract;
 mod crash;
+mod crash_sessions;
 mod demo;
 mod doctor;
 mod documents;
@@ -32,8 +34,10 @@ mod editor;
 mod global_flags;
 mod guards;
 mod help;
+mod history;
 mod hostile;
 mod isolated_config;
+mod locks;
 mod man;
 mod manifest;
 mod no_input;
@@ -43,9 +47,15 @@ mod precedence;
 mod reference;
 mod repository;
 mod schema;
+mod session_life;
+mod session_start;
+mod session_state;
+mod session_stop;
+mod session_transfer;
 mod status;
 mod terminals;
 mod trust;
+mod undo;
 
 /// A throwaway home for the program.
 fn home() -> Home {
@@ -59,4 +69,33 @@ fn home_with(contexts: &[&str]) -> Home {
         home.write(format!(".config/sessile/contexts/{name}.toml"), "");
     }
     home
+}
+
+/// Starts a session with these flags; returns its id.
+fn start(home: &Home, flags: &[&str]) -> String {
+    home.call(&["session", "start", "--quiet"]).args(flags).ok().stdout().trim().to_owned()
+}
+
+/// The live sessions' ids, oldest first.
+fn live(home: &Home) -> Vec<String> {
+    let listed = home.call(&["session", "list", "--limit", "1000", "--output", "json"]).ok().json();
+    let mut ids: Vec<String> =
+        listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+/// A session as `session show` has it.
+fn shown(home: &Home, session: &str) -> serde_json::Value {
+    home.call(&["session", "show", session, "--output", "json"]).ok().json()
+}
+
+/// Waits until something is so. The limit is for what never comes.
+#[track_caller]
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{what} never came");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }

@@ -12,6 +12,8 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// The least that each command can be called with, and the exit status that answers it.
 const CALLS: &[(&str, &[&str], i32)] = &[
+    ("backup", &[], 0),
+    ("backup restore", &["copy"], 2),
     ("completions", &["bash"], 0),
     ("config edit", &["--global"], 2),
     ("config get", &["output"], 0),
@@ -35,10 +37,32 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("context use", &["a"], 2),
     ("demo", &["--agents", "2"], 0),
     ("doctor", &[], 0),
+    ("history", &[], 0),
+    ("history show", &["1"], 5),
+    ("lock acquire", &["l"], 0),
+    ("lock break", &["l", "--holder", "1"], 5),
+    ("lock list", &[], 0),
+    ("lock release", &["l", "--token", "1"], 6),
+    ("lock renew", &["l", "--token", "1"], 6),
+    ("lock run", &["l", "--", "true"], 0),
     ("man", &[], 0),
     ("manifest", &[], 0),
+    ("session clear", &[], 0),
+    ("session export", &[], 2),
+    ("session gc", &[], 0),
+    ("session import", &["missing.json"], 5),
+    ("session list", &[], 0),
+    ("session rename", &["s", "t"], 5),
+    ("session show", &[], 2),
+    ("session start", &[], 0),
+    ("session state get", &["k"], 2),
+    ("session state list", &[], 2),
+    ("session state set", &["k", "1"], 2),
+    ("session state unset", &["k"], 2),
+    ("session stop", &[], 2),
     ("status", &[], 0),
     ("trust", &["p"], 2),
+    ("undo", &[], 2),
 ];
 
 fn prepared() -> Home {

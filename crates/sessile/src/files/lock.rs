@@ -95,10 +95,21 @@ impl Locker {
     }
 
     /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
-    #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
     pub(crate) fn lock(&self, file: File, path: &Path) -> Result<File> {
+        let held = || Error::LockHeld { path: path.to_owned(), holder: None, waited: self.timeout };
+        self.lock_unless(file, path, || false)?.ok_or_else(held)
+    }
+
+    /// The same, unless waiting for it has lost its sense meanwhile: then there is no lock. It is asked now and then.
+    #[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
+    pub(crate) fn lock_unless(
+        &self,
+        file: File,
+        path: &Path,
+        senseless: impl Fn() -> bool,
+    ) -> Result<Option<File>> {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(Some(file)),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path, error)),
         }
@@ -119,9 +130,12 @@ impl Locker {
         loop {
             let left = self.timeout.saturating_sub(since.elapsed());
             match receiver.recv_timeout(left.min(SILENCE)) {
-                Ok(locked) => return locked.map_err(|error| Error::io("lock", path, error)),
+                Ok(locked) => return locked.map(Some).map_err(|error| Error::io("lock", path, error)),
                 Err(RecvTimeoutError::Disconnected) => return Err(held()),
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if senseless() {
+                return Ok(None);
             }
             let now = holder();
             // Between two holders there is none for a moment; that is no sign of anything.

@@ -137,12 +137,15 @@ pub fn settle(state: &State) -> Result<()> {
 }
 
 /// Settles what a process that died left half done, if there is any sign of it. Every call begins with this, so that
-/// nobody sees a half; without a sign it costs a look at one directory.
-pub fn settle_if_marked(state: &State) -> Result<()> {
-    let Ok(dir) = Mark::dir(state) else { return Ok(()) };
+/// nobody sees a half; without a sign it costs a look at one directory. Returns whether there was a sign: what the
+/// state has read until then may be that half, and it has to be opened again.
+pub fn settle_if_marked(state: &State) -> Result<bool> {
+    let Ok(dir) = Mark::dir(state) else { return Ok(false) };
     let marked = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-    // By a state of its own: this one must not have read anything before.
-    if marked { settle(&state.again()?) } else { Ok(()) }
+    if marked {
+        settle(state)?;
+    }
+    Ok(marked)
 }
 
 /// A sign that an operation of several effects is being made.

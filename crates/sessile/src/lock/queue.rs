@@ -117,11 +117,18 @@ impl Queue {
             } else {
                 if let Ok(file) = File::open(self.file(before.token)) {
                     let wait = self.locker.clone().with_timeout(remaining);
-                    if let Err(error) = wait.lock(file, Path::new(resource)) {
-                        return Err(match error {
-                            Error::LockHeld { .. } => self.held_by(store, resource, begun.elapsed()),
-                            other => other,
-                        });
+                    // A lock that was broken is still held by the kernel.
+                    let is_broken = || {
+                        let now = store.ticket_before(resource, token);
+                        now.is_ok_and(|now| now.is_none_or(|now| now.token != before.token))
+                    };
+                    match wait.lock_unless(file, Path::new(resource), is_broken) {
+                        Ok(Some(_)) => {}
+                        Ok(None) => continue,
+                        Err(Error::LockHeld { .. }) => {
+                            return Err(self.held_by(store, resource, begun.elapsed()));
+                        }
+                        Err(other) => return Err(other),
                     }
                 }
                 // It may have become a lease while it was waited for.

@@ -41,6 +41,13 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
     let store = state.store()?.ok_or_else(|| Error::SessionNotFound(crate::text::shortened(&text, 80)));
     let user = state.account();
     let mut rows = store?.sessions_named(&user, &text)?;
+    let clear = |key: PointerKey, what: &str| {
+        state.warn(format!("session {what}; this terminal has none now"), None);
+        state.store_for_writing_unlocked()?.remove_pointers(&[key]).map(|()| None)
+    };
+    if let (Some(key), true) = (&pointer, rows.is_empty()) {
+        return clear(key.clone(), &format!("{} of this terminal was forgotten", quoted(&text)));
+    }
     let row = match rows.len() {
         0 => return Err(Error::SessionNotFound(crate::text::shortened(&text, 80))),
         1 => rows.remove(0),
@@ -50,11 +57,8 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
     if let Some(key) = pointer
         && session.life(state.world()) != Life::Live
     {
-        let label = quoted(session.label());
         let what = if session.ended.is_some() { "was ended" } else { "has expired" };
-        state.warn(format!("session {label} of this terminal {what}; this terminal has none now"), None);
-        state.store_for_writing_unlocked()?.remove_pointers(&[key])?;
-        return Ok(None);
+        return clear(key, &format!("{} of this terminal {what}", quoted(session.label())));
     }
     let place = EntryPlace { user: &user, session: session.id.as_str(), kind: EntryKind::Setting.as_str() };
     let mut settings = Vec::new();
@@ -68,6 +72,9 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
 }
 
 fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
+    if state.begins_anew() {
+        return Ok(None);
+    }
     let Some(key) = terminal_key(state) else { return Ok(None) };
     let Some(store) = state.store()? else { return Ok(None) };
     Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
@@ -102,16 +109,8 @@ impl State {
         if *self.source() == crate::state::ConfigSource::Nothing {
             return Err(Error::Usage("with --no-config nothing is kept, so there are no sessions".into()));
         }
-        let locker = self.locker()?;
-        let open =
-            || Sessions::open(self.dirs().state()?, &self.account(), self.world().clone(), locker.clone());
-        match open() {
-            Err(Error::StoreCorrupt { .. }) => {
-                self.recover_store(&locker)?;
-                open()
-            }
-            other => other,
-        }
+        let store = self.store_for_writing()?;
+        Ok(Sessions::of(store, self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?))
     }
 
     /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.
@@ -119,6 +118,25 @@ impl State {
         let current = self.session()?.ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
         (*current.session).clone().require_live(self.world())?;
         Ok(Rc::clone(&current.session))
+    }
+
+    /// Fails if a session of this name could not be started now: the selected context is not there or its guard not
+    /// satisfied, or another session than `replaced` has the name.
+    pub fn check_start(&self, name: Option<&SessionName>, replaced: &Session) -> Result<()> {
+        if self.selected()?.is_some() {
+            self.contexts().require()?;
+        }
+        let Some(name) = name else { return Ok(()) };
+        match self.sessions()?.get(name.as_str()) {
+            Ok(found)
+                if found.name.as_deref() == Some(name.as_str())
+                    && found.id != replaced.id
+                    && found.life(self.world()) == Life::Live =>
+            {
+                Err(Error::SessionExists(name.to_string()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Starts a session in the selected context, whose guard must be satisfied. On a terminal it becomes that

@@ -62,6 +62,36 @@ pub struct Changed {
     pub revision: Option<i64>,
 }
 
+/// Fails unless this can be an entry.
+pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
+    if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
+        return Err(Error::InvalidName {
+            what: "key",
+            name: crate::text::shortened(key, 80),
+            reason: "a key has 1 to 256 bytes and no control characters",
+        });
+    }
+    match text.map(str::len).filter(|size| *size > LARGEST) {
+        Some(size) => Err(Error::InvalidValue {
+            place: key.to_owned(),
+            value: format!("a value of {size} bytes"),
+            expected: format!("a value of at most {LARGEST} bytes"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Fails if a setting's key says that its value is a secret: a session is kept in the store, and no secret is.
+pub(crate) fn refuse_secret(key: &str) -> Result<()> {
+    if crate::context::transfer::looks_secret(key.rsplit('.').next().unwrap_or(key)) {
+        return Err(Error::SecretRefused {
+            place: key.to_owned(),
+            instead: "a session is kept in the store: set it in a file with --global or --dir, or for one call",
+        });
+    }
+    Ok(())
+}
+
 impl Sessions {
     /// An entry.
     pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<Entry>> {
@@ -96,21 +126,8 @@ impl Sessions {
         expected: Option<i64>,
         record: impl FnOnce(Option<&EntryRow>) -> Option<OperationRow>,
     ) -> Result<Changed> {
-        if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
-            return Err(Error::InvalidName {
-                what: "key",
-                name: crate::text::shortened(key, 80),
-                reason: "a key has 1 to 256 bytes and no control characters",
-            });
-        }
         let text = value.map(Value::to_string);
-        if let Some(size) = text.as_ref().map(String::len).filter(|size| *size > LARGEST) {
-            return Err(Error::InvalidValue {
-                place: key.to_owned(),
-                value: format!("a value of {size} bytes"),
-                expected: format!("a value of at most {LARGEST} bytes"),
-            });
-        }
+        check(key, text.as_deref())?;
         let now = self.now_ms();
         let place = EntryPlace { user: &self.user, session: session.id.as_str(), kind: kind.as_str() };
         match self.store.change_entry(place, key, text.as_deref(), expected, now, record)? {

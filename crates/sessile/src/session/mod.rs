@@ -26,4 +26,5 @@ pub use room::Room;
 pub use sessions::{NewSession, Session, Sessions};
 pub use turn::{Message, Turn};
 
+pub(crate) use entries::refuse_secret;
 pub(crate) use turn::turn_resource;

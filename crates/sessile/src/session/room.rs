@@ -36,8 +36,10 @@ pub struct Running {
 /// The shared lock of something that runs. It lasts as long as any process has the descriptor.
 #[derive(Debug)]
 pub struct Presence {
-    lock: File,
+    lock: Option<File>,
     record: PathBuf,
+    room: Room,
+    world: World,
 }
 
 impl Room {
@@ -51,10 +53,22 @@ impl Room {
         &self.dir
     }
 
-    /// Makes it, with the mark of a first use.
-    pub fn create(&self, world: &World) -> Result<()> {
-        create_dir(&self.dir, 0o700)?;
-        self.touch(world)
+    /// Makes it, with the mark of a first use. Returns its lock, held for the caller.
+    pub fn create(&self, world: &World) -> Result<File> {
+        let path = self.lock_path();
+        for _ in 0..10 {
+            create_dir(&self.dir, 0o700)?;
+            let lock = self.mark(world, true).and_then(|()| {
+                let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+                lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
+                Ok(lock)
+            });
+            // Before it was locked it may have been swept up.
+            if path.exists() {
+                return lock;
+            }
+        }
+        Err(Error::io("make", &self.dir, std::io::ErrorKind::NotFound.into()))
     }
 
     /// Whether it is there.
@@ -64,10 +78,21 @@ impl Room {
 
     /// Marks a use, now. Only this mark may be lost in a crash.
     pub fn touch(&self, world: &World) -> Result<()> {
+        self.mark(world, false)
+    }
+
+    fn mark(&self, world: &World, create: bool) -> Result<()> {
         let Moment { wall_ms, boot, boot_ms, .. } = Moment::now(world);
         let path = self.lock_path();
         // In place and short: the lock is on this very file, so it cannot be replaced by another.
-        let mut file = self.open_lock()?;
+        // And never made anew, or who removes the room would find it full again.
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(create)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| Error::io("write", &path, error))?;
         let mark = format!("{wall_ms:020} {boot_ms:020} {boot}\n");
         file.write_all(mark.as_bytes()).map_err(|error| Error::io("write", path, error))
     }
@@ -132,7 +157,7 @@ impl Room {
             file.write_all(text.as_bytes())
         };
         write(&record).map_err(|error| Error::io("write", &record, error))?;
-        Ok(Presence { lock, record })
+        Ok(Presence { lock: Some(lock), record, room: self.clone(), world: world.clone() })
     }
 
     /// What runs in it, by its records. Records of processes that are gone are left out.
@@ -160,13 +185,25 @@ impl Room {
         holders_of(&self.lock_path())
     }
 
-    /// Removes it. The caller has it alone.
-    pub fn remove(&self, _alone: &File) -> Result<()> {
+    /// Removes it. The caller has it alone, or is the only one in it.
+    pub fn remove(&self) -> Result<()> {
         match std::fs::remove_dir_all(&self.dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::io("remove", &self.dir, error))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Removes what is left of one whose making or removal was cut short, and that has no lock therefore.
+    pub fn remove_remains(&self) {
+        const SURELY_OVER: std::time::Duration = std::time::Duration::from_secs(60);
+        let age =
+            self.dir.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        // One that is just being made is empty for a moment, and is then made again.
+        let emptied = std::fs::remove_dir(&self.dir).is_ok();
+        if !emptied && age.is_some_and(|age| age > SURELY_OVER) {
+            let _ = self.remove();
         }
     }
 
@@ -187,30 +224,25 @@ impl Room {
     fn lock_path(&self) -> PathBuf {
         self.dir.join("lock")
     }
-
-    fn open_lock(&self) -> Result<File> {
-        let path = self.lock_path();
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| Error::io("write", path, error))
-    }
 }
 
 impl Presence {
     /// The descriptor that a child must inherit to keep the session busy.
-    pub fn descriptor(&self) -> &File {
-        &self.lock
+    pub fn descriptor(&self) -> Option<&File> {
+        self.lock.as_ref()
     }
 }
 
 impl Drop for Presence {
-    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once its process is gone")]
+    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.record);
+        // The idle time starts when the last one leaves. If others are left, children of this one maybe, the record
+        // stays: whoever first finds the room empty sees by it that it was left.
+        drop(self.lock.take());
+        if let Ok(Some(_alone)) = self.room.try_alone() {
+            let _ = self.room.touch(&self.world);
+            let _ = std::fs::remove_file(&self.record);
+        }
     }
 }
 

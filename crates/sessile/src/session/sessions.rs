@@ -13,7 +13,7 @@ use crate::names::ContextName;
 use crate::session::life::{Life, Moment, Times};
 use crate::session::room::{Room, Running};
 use crate::session::{Owner, SessionId, SessionName};
-use crate::store::{SessionRow, Store};
+use crate::store::{Contents, SessionRow, Store};
 use crate::world::World;
 
 /// What a session is started with.
@@ -174,11 +174,21 @@ impl Sessions {
     /// Opens the sessions of a user below a state directory. Threads open one each.
     pub fn open(dir: &Path, user: &str, world: World, locker: Locker) -> Result<Self> {
         let store = Store::open_for_writing(&dir.join("state.db"), &locker)?;
-        Ok(Sessions { store, dir: dir.to_owned(), user: user.to_owned(), world, locker })
+        Ok(Self::of(store, dir, user, world, locker))
+    }
+
+    /// The sessions of a user in a store that is open.
+    pub(super) fn of(store: Store, dir: &Path, user: &str, world: World, locker: Locker) -> Self {
+        Sessions { store, dir: dir.to_owned(), user: user.to_owned(), world, locker }
     }
 
     /// Starts a session. Nothing else is stopped, replaced or pointed elsewhere by it.
     pub fn start(&mut self, new: NewSession) -> Result<Session> {
+        self.start_with(new, &Contents::default())
+    }
+
+    /// The same with something in it from the start.
+    pub(super) fn start_with(&mut self, new: NewSession, contents: &Contents) -> Result<Session> {
         let now = Moment::now(&self.world);
         if let Some(name) = &new.name {
             self.expire_named(name.as_str())?;
@@ -203,13 +213,12 @@ impl Sessions {
         };
         // The room comes first: a row without one would be a session that cannot be used.
         let room = Room::of(&self.dir, &id);
-        room.create(&self.world)?;
+        // While its lock is held nobody takes it for one that was left behind.
+        let _in_use = room.create(&self.world)?;
         let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
-        let added = self.store.add_session(&row, check_ms);
+        let added = self.store.add_session(&row, check_ms, contents);
         if !matches!(added, Ok(true)) {
-            if let Ok(Some(alone)) = room.try_alone() {
-                let _ = room.remove(&alone);
-            }
+            let _ = room.remove();
             added?;
             let name = new.name.map(|name| name.to_string()).unwrap_or_default();
             return Err(Error::SessionExists(name));
@@ -259,11 +268,14 @@ impl Sessions {
     pub fn gc(&mut self, limit: usize) -> Result<Vec<SessionId>> {
         let now = Moment::now(&self.world);
         let mut ended = Vec::new();
-        for row in self.store.sessions_to_check(now.wall_ms, limit)? {
+        // Who wants all looked at does not go by the time at which they are due.
+        let all = limit == usize::MAX;
+        for row in self.store.sessions_to_check(if all { i64::MAX } else { now.wall_ms }, limit)? {
             let user = row.user.clone();
             let session = Session::of_row(row, &self.dir)?;
             match session.life(&self.world) {
                 Life::Expired if self.end(&user, &session, "expired")? => ended.push(session.id),
+                _ if all => {}
                 _ => {
                     let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
                     self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
@@ -273,32 +285,41 @@ impl Sessions {
         Ok(ended)
     }
 
-    /// Removes what processes that were killed left behind: rooms without a live session, files of tickets that are
-    /// gone. Young ones may belong to a session or ticket that is just being made.
+    /// Removes what killed processes left behind: rooms that belong to no live session, and files of tickets that
+    /// are gone. Returns how many.
     pub fn sweep(&mut self) -> Result<usize> {
-        const YOUNG: Duration = Duration::from_secs(3600);
-        let old_names = |folder: &str| -> Vec<String> {
-            let entries = std::fs::read_dir(self.dir.join(folder)).into_iter().flatten().flatten();
-            let is_old = |entry: &std::fs::DirEntry| {
-                let changed = entry.metadata().and_then(|found| found.modified()).ok();
-                changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > YOUNG)
-            };
-            entries.filter(is_old).filter_map(|entry| entry.file_name().into_string().ok()).collect()
-        };
-        let mut swept = 0;
-        for name in old_names("rooms") {
-            let Ok(id) = name.parse::<SessionId>() else { continue };
-            if self.store.session_is_live(id.as_str())? {
+        let mut swept = self.sweep_tickets()?;
+        let Ok(rooms) = std::fs::read_dir(self.dir.join("rooms")) else { return Ok(swept) };
+        let live = self.store.live_ids()?;
+        for name in rooms.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+            let Some(id) = name.parse::<SessionId>().ok().filter(|id| !live.contains(id.as_str())) else {
                 continue;
-            }
+            };
             let room = Room::of(&self.dir, &id);
-            if let Ok(Some(alone)) = room.try_alone() {
-                room.remove(&alone)?;
-                swept += 1;
+            // It may have been started since; whoever starts one holds the lock until its row is there.
+            match room.try_alone() {
+                Ok(Some(_alone)) if !self.store.session_lives(id.as_str())? => {
+                    room.remove()?;
+                    swept += 1;
+                }
+                Ok(_) => {}
+                Err(_) => room.remove_remains(),
             }
         }
-        for name in old_names("tickets") {
-            let Ok(token) = name.parse::<i64>() else { continue };
+        Ok(swept)
+    }
+
+    /// A young file may belong to a ticket that is just being drawn.
+    fn sweep_tickets(&self) -> Result<usize> {
+        const YOUNG: Duration = Duration::from_secs(3600);
+        let is_old = |entry: &std::fs::DirEntry| {
+            let changed = entry.metadata().and_then(|found| found.modified()).ok();
+            changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > YOUNG)
+        };
+        let files = std::fs::read_dir(self.dir.join("tickets")).into_iter().flatten().flatten();
+        let names = files.filter(is_old).filter_map(|entry| entry.file_name().into_string().ok());
+        let mut swept = 0;
+        for token in names.filter_map(|name| name.parse::<i64>().ok()) {
             if !self.store.has_ticket(token)? {
                 crate::lock::forget_ticket_file(&self.dir, token);
                 swept += 1;
@@ -316,7 +337,8 @@ impl Sessions {
         let Some(alone) = room.try_alone()? else { return Ok(false) };
         // The row first: a room without a live session is swept up, a live session without a room is broken.
         self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
-        room.remove(&alone)?;
+        room.remove()?;
+        drop(alone);
         Ok(true)
     }
 

@@ -31,6 +31,7 @@ impl Sessions {
             if holders.is_empty() && holds_itself(session) {
                 // Only this very process is left in it: it was called from inside, and is about to end.
                 self.store.end_session(&user, session.id.as_str(), self.now_ms(), reason)?;
+                session.room().remove()?;
                 return Ok(told);
             }
             let signal = if begun.elapsed() < GRACE { Signal::TERM } else { Signal::KILL };

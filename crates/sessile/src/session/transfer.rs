@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::error::{Error, Place, Result};
 use crate::history::entry_hides;
-use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions};
+use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions, entries};
+use crate::store::Contents;
 use crate::world::World;
 
 /// What the file says it is.
@@ -86,24 +87,28 @@ impl Sessions {
             (None, Some(name)) => Some(name.parse()?),
             (None, None) => None,
         };
-        let session = self.start(NewSession {
+        let mut contents = Contents::default();
+        for (kind, values) in [(EntryKind::Setting, &exported.settings), (EntryKind::State, &exported.state)]
+        {
+            for (key, value) in values {
+                let text = value.to_string();
+                entries::check(key, Some(&text))?;
+                if kind == EntryKind::Setting {
+                    entries::refuse_secret(key)?;
+                }
+                contents.entries.push((kind.as_str(), key.clone(), text));
+            }
+        }
+        contents.messages = exported.messages.iter().map(Value::to_string).collect();
+        let new = NewSession {
             name,
             context,
             owner: Owner::of(world, None),
             labels: exported.labels.clone(),
             idle: Duration::from_millis(exported.idle_ms),
             max: Duration::from_millis(exported.max_ms),
-        })?;
-        for (kind, values) in [(EntryKind::Setting, &exported.settings), (EntryKind::State, &exported.state)]
-        {
-            for (key, value) in values {
-                self.change_entry(&session, kind, key, Some(value), None)?;
-            }
-        }
-        let bodies: Vec<String> = exported.messages.iter().map(Value::to_string).collect();
-        let now = self.now_ms();
-        self.store.append_messages(&self.user, session.id.as_str(), &bodies, now)?;
-        Ok(session)
+        };
+        self.start_with(new, &contents)
     }
 }
 

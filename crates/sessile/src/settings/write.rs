@@ -176,6 +176,9 @@ fn change_in_session(
             instead: "a session keeps the context it was started with; start another session",
         });
     }
+    if value.is_some() {
+        crate::session::refuse_secret(&key.to_string())?;
+    }
     for _ in 0..TRIES {
         let found = state.sessions()?.entry(session, EntryKind::Setting, &key.to_string())?;
         let old = found.as_ref().and_then(|entry| definition.kind.of_json(&entry.value));

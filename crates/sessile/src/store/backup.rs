@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::Connection;
 use rusqlite::backup::Backup;
+use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::Result;
-use crate::store::Store;
+use crate::files::LockedDir;
+use crate::store::{Store, recover};
 
-/// Pages copied at a time, between which others may write.
-const PAGES: std::ffi::c_int = 256;
-const PAUSE: Duration = Duration::from_millis(1);
+/// Everything at once: a copy in steps begins anew whenever someone writes, and with enough writers never ends.
+/// Writers do not wait for a reader.
+const ALL_PAGES: std::ffi::c_int = std::ffi::c_int::MAX;
 
 impl Store {
     /// Copies everything into another database file, which is then a consistent whole.
@@ -19,7 +20,7 @@ impl Store {
         let target = Store::at(path, self.locker())?;
         self.read(|connection| {
             let mut target = target.into_connection();
-            Backup::new(connection, &mut target)?.run_to_completion(PAGES, PAUSE, None)?;
+            Backup::new(connection, &mut target)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             // A copy of a write-ahead database would need two more files beside it.
             target.pragma_update(None, "journal_mode", "DELETE")
         })
@@ -30,47 +31,32 @@ impl Store {
         Store::open_copy(path, self.locker()).map(drop)
     }
 
-    /// Puts the content of another database into the place of this one's, in one transaction that readers see as a
-    /// whole. Numbers that were handed out are not handed out again.
-    pub fn restore_from(&mut self, path: &Path) -> Result<()> {
-        let source = Store::open_copy(path, self.locker())?;
-        let last = self.last_numbers()?;
-        self.replace_content(&source)?;
-        self.write(|connection| {
-            for (table, number) in &last {
-                let changed = connection.execute(
-                    "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1",
-                    (table, number),
-                )?;
-                if changed == 0 {
-                    connection.execute(
-                        "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
-                        (table, number),
-                    )?;
-                }
-            }
-            Ok(())
-        })
+    /// Puts the content of another database into the place of this one's, which is first copied to `kept`: in one
+    /// transaction, with no writer between the two. Numbers that were handed out are not handed out again, and who
+    /// holds or waits for a lock goes on doing so.
+    pub fn restore_from(&mut self, path: &Path, kept: &Path) -> Result<()> {
+        drop(Store::open_copy(path, self.locker())?);
+        let source = path.to_string_lossy().into_owned();
+        let alone = LockedDir::of_file(self.locker(), self.path(), 0o700)?;
+        self.back_up_to(kept)?;
+        self.change(|connection| {
+            connection.execute("ATTACH DATABASE ?1 AS copy", [&source])?;
+            let replaced = replace(connection);
+            connection.execute_batch("DETACH DATABASE copy")?;
+            replaced
+        })?;
+        drop(alone);
+        Ok(())
     }
+}
 
-    fn replace_content(&mut self, source: &Store) -> Result<()> {
-        let path = self.path().to_owned();
-        let copy = |from: &Connection, to: &mut Connection| {
-            Backup::new(from, to)?.run_to_completion(std::ffi::c_int::MAX, PAUSE, None)
-        };
-        source.read(|from| {
-            let mut to = Connection::open(&path)?;
-            to.busy_timeout(Duration::from_secs(5))?;
-            copy(from, &mut to)
-        })
+fn replace(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for table in recover::TABLES.iter().filter(|table| **table != "ticket") {
+        transaction.execute_batch(&format!(
+            "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM copy.{table}"
+        ))?;
     }
-
-    fn last_numbers(&self) -> Result<Vec<(String, i64)>> {
-        self.read(|connection| {
-            connection
-                .prepare("SELECT name, seq FROM sqlite_sequence")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect()
-        })
-    }
+    recover::raise_numbers(&transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
+    transaction.commit()
 }

@@ -100,20 +100,8 @@ impl Store {
                     )?
                     .execute((place.user, place.session, kind, key))?;
             }
-            connection
-                .prepare_cached(
-                    "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                )?
-                .execute((
-                    place.user,
-                    place.session,
-                    stored_kind,
-                    key,
-                    value.unwrap_or("null"),
-                    revision,
-                    now_ms,
-                ))?;
+            let stored = EntryPlace { kind: &stored_kind, ..place };
+            insert(connection, stored, key, value.unwrap_or("null"), revision, now_ms)?;
             if let Some(operation) = record(old.as_ref()) {
                 operations::insert(connection, &operation)?;
             }
@@ -125,6 +113,23 @@ impl Store {
 /// The kind under which a removed entry's last revision is kept.
 fn gone(kind: &str) -> String {
     format!("{kind}-gone")
+}
+
+pub(super) fn insert(
+    connection: &rusqlite::Connection,
+    place: EntryPlace<'_>,
+    key: &str,
+    value: &str,
+    revision: i64,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute((place.user, place.session, place.kind, key, value, revision, now_ms))
+        .map(drop)
 }
 
 fn find(

@@ -71,20 +71,9 @@ impl Store {
             append(connection, user, session, token, bodies, now_ms)
         })
     }
-
-    /// Appends messages outside any turn, for an import into a session that nobody knows yet.
-    pub fn append_messages(
-        &mut self,
-        user: &str,
-        session: &str,
-        bodies: &[String],
-        now_ms: i64,
-    ) -> Result<Commit> {
-        self.write(|connection| append(connection, user, session, 0, bodies, now_ms))
-    }
 }
 
-fn append(
+pub(super) fn append(
     connection: &rusqlite::Connection,
     user: &str,
     session: &str,

@@ -29,5 +29,5 @@ pub use operations::{OperationFilter, OperationRow};
 pub use pins::PinRow;
 pub use pointers::{PointerKey, PointerKind, PointerRow, PointerState, Scope};
 pub use recover::Recovered;
-pub use sessions::SessionRow;
+pub use sessions::{Contents, SessionRow};
 pub use tickets::{LeaseEnd, TicketRow};

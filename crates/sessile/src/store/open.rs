@@ -178,6 +178,15 @@ impl Store {
         outcome.map_err(|error| self.error(&error))
     }
 
+    /// Runs a change that brings its own transaction. The caller has the directory's lock.
+    pub(super) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let outcome = change(&mut self.connection);
+        outcome.map_err(|error| self.error(&error))
+    }
+
     fn connect(path: &Path, flags: OpenFlags, locker: &Locker) -> Result<Self> {
         let patience = locker.timeout();
         let connect = || {

@@ -18,7 +18,10 @@ pub struct Recovered {
     pub rows: usize,
 }
 
-const TABLES: &[&str] =
+/// Rows written in one transaction.
+const BATCH: usize = 500;
+
+pub(super) const TABLES: &[&str] =
     &["pointer", "approval", "trusted", "pin", "session", "entry", "message", "ticket", "operation"];
 
 impl Store {
@@ -51,7 +54,7 @@ impl Store {
         }
         let kept = dir.join(name(&kept));
         let mut store = Store::make(path, locker)?;
-        // Each row is written under the lock by itself.
+        // The rows are written under the lock some at a time.
         drop(alone);
         let rows = copy_readable(&kept, &mut store);
         Ok(Some(Recovered { kept, rows }))
@@ -61,7 +64,48 @@ impl Store {
 /// Copies row after row; where a table cannot be read on, the next one is tried.
 fn copy_readable(from: &Path, to: &mut Store) -> usize {
     let Ok(damaged) = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY) else { return 0 };
+    let numbers = last_numbers(&damaged);
+    let raised = to.write(|connection| numbers.iter().try_for_each(|last| raise_number(connection, last)));
+    // Without them a number could be handed out again; the rows alone would not show it.
+    if raised.is_err() {
+        return 0;
+    }
     TABLES.iter().map(|table| copy_table(&damaged, to, table).unwrap_or(0)).sum()
+}
+
+/// The last number handed out for each table that counts. Where that cannot be read it is one that is larger than any
+/// could be: the time.
+fn last_numbers(damaged: &Connection) -> Vec<(String, i64)> {
+    let now = jiff::Timestamp::now().as_millisecond();
+    ["approval", "ticket", "operation"]
+        .into_iter()
+        .map(|table| {
+            let last = damaged
+                .query_row("SELECT seq FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0));
+            let last = match last {
+                Err(rusqlite::Error::QueryReturnedNoRows) => 0,
+                other => other.unwrap_or(now),
+            };
+            (table.to_owned(), last)
+        })
+        .collect()
+}
+
+/// Raises the last numbers handed out to those that a query finds, where they are larger.
+pub(super) fn raise_numbers(connection: &Connection, query: &str) -> rusqlite::Result<()> {
+    let found: Vec<(String, i64)> = connection
+        .prepare(query)?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    found.iter().try_for_each(|last| raise_number(connection, last))
+}
+
+fn raise_number(connection: &Connection, (table, number): &(String, i64)) -> rusqlite::Result<()> {
+    let raise = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";
+    if connection.execute(raise, (table, number))? == 0 {
+        connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, number))?;
+    }
+    Ok(())
 }
 
 fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Result<usize> {
@@ -72,11 +116,26 @@ fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Re
         format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
     let mut rows = select.query([])?;
     let mut copied = 0;
-    while let Ok(Some(row)) = rows.next() {
-        let values: rusqlite::Result<Vec<Value>> = (0..columns.len()).map(|column| row.get(column)).collect();
-        let Ok(values) = values else { continue };
-        let added = to.write(|connection| connection.execute(&insert, rusqlite::params_from_iter(values)));
+    loop {
+        let mut batch: Vec<Vec<Value>> = Vec::new();
+        while batch.len() < BATCH
+            && let Ok(Some(row)) = rows.next()
+        {
+            let values: rusqlite::Result<Vec<Value>> =
+                (0..columns.len()).map(|column| row.get(column)).collect();
+            batch.extend(values);
+        }
+        if batch.is_empty() {
+            return Ok(copied);
+        }
+        let added = to.write(|connection| {
+            let mut insert = connection.prepare_cached(&insert)?;
+            // A row that makes no sense any more is left out, not those beside it.
+            Ok(batch
+                .iter()
+                .map(|values| insert.execute(rusqlite::params_from_iter(values)).unwrap_or(0))
+                .sum::<usize>())
+        });
         copied += added.unwrap_or(0);
     }
-    Ok(copied)
 }

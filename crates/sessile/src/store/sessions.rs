@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::Result;
-use crate::store::Store;
+use crate::store::{EntryPlace, Store, entries, messages};
 
 /// A session as it is stored.
 #[derive(Clone, Debug)]
@@ -38,6 +38,15 @@ pub struct SessionRow {
     pub end_reason: Option<String>,
 }
 
+/// What is in a session from its start.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Its entries: kind, key and JSON.
+    pub entries: Vec<(&'static str, String, String)>,
+    /// Its messages, as JSON.
+    pub messages: Vec<String>,
+}
+
 const COLUMNS: &str = "user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms, \
                        ended_ms, end_reason, started_awake_ms";
 
@@ -61,8 +70,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl Store {
-    /// Adds a session. Returns false, and adds nothing, if a live one has its name.
-    pub fn add_session(&mut self, new: &SessionRow, check_ms: i64) -> Result<bool> {
+    /// Adds a session with what is in it from the start. Returns false, and adds nothing, if a live one has its name.
+    pub fn add_session(&mut self, new: &SessionRow, check_ms: i64, contents: &Contents) -> Result<bool> {
         self.write(|connection| {
             if let Some(name) = &new.name {
                 let taken = connection
@@ -93,6 +102,11 @@ impl Store {
                     new.started_awake_ms,
                     check_ms
                 ])?;
+            for (kind, key, value) in &contents.entries {
+                let place = EntryPlace { user: &new.user, session: &new.id, kind };
+                entries::insert(connection, place, key, value, 1, new.started_ms)?;
+            }
+            messages::append(connection, &new.user, &new.id, 0, &contents.messages, new.started_ms)?;
             Ok(true)
         })
     }
@@ -171,10 +185,22 @@ impl Store {
         })
     }
 
-    /// Whether a session lives, whoever it belongs to.
-    pub fn session_is_live(&self, id: &str) -> Result<bool> {
+    /// Whether a session of any user lives.
+    pub fn session_lives(&self, id: &str) -> Result<bool> {
         self.read(|connection| {
-            connection.prepare("SELECT 1 FROM session WHERE id = ?1 AND ended_ms IS NULL")?.exists([id])
+            connection
+                .prepare_cached("SELECT 1 FROM session WHERE id = ?1 AND ended_ms IS NULL")?
+                .exists([id])
+        })
+    }
+
+    /// The ids of the live sessions of all users.
+    pub fn live_ids(&self) -> Result<std::collections::BTreeSet<String>> {
+        self.read(|connection| {
+            connection
+                .prepare("SELECT id FROM session WHERE ended_ms IS NULL")?
+                .query_map([], |row| row.get(0))?
+                .collect()
         })
     }
 

@@ -54,7 +54,8 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         Some(session) => {
             let entered = session.room().enter(cx.state.world(), &child::own_record(&args.command))?;
             let variable = cx.state.app().variable("SESSION");
-            child.env(&variable, session.id.to_string()).inherit(entered.descriptor()).run()
+            let child = child.env(&variable, session.id.to_string());
+            entered.descriptor().into_iter().fold(child, Child::inherit).run()
         }
         None => child.run(),
     };

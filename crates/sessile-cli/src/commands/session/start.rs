@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use sessile::Error;
 use sessile::args::parse_duration;
-use sessile::session::{Session, SessionName};
 
 use super::describe;
 use crate::cli::Cx;
@@ -68,7 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let replaced = args.replace.as_deref().map(|text| cx.state.sessions()?.get(text)).transpose()?;
     if let Some(replaced) = &replaced {
-        refuse_in_vain(cx, name.as_ref(), replaced)?;
+        cx.state.check_start(name.as_ref(), replaced)?;
         cx.state.stop_session("session start --replace", replaced)?;
     }
     let (session, selected) = cx.state.start_session(name, args.agent.clone(), labels, idle, max)?;
@@ -80,18 +79,4 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.out.note("it is this terminal's session now");
     }
     Ok(())
-}
-
-/// Nothing is stopped for a start that would fail.
-fn refuse_in_vain(cx: &Cx, name: Option<&SessionName>, replaced: &Session) -> Result<(), Error> {
-    if cx.state.selected()?.is_some() {
-        cx.state.contexts().require()?;
-    }
-    let Some(name) = name.map(SessionName::as_str) else { return Ok(()) };
-    match cx.state.sessions()?.get_live(name) {
-        Ok(found) if found.id != replaced.id && found.name.as_deref() == Some(name) => {
-            Err(Error::SessionExists(name.to_owned()))
-        }
-        _ => Ok(()),
-    }
 }

@@ -1,5 +1,8 @@
 //! `sessile session stop`.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use serde_json::json;
 use sessile::Error;
 use sessile::settings::Layer;
@@ -40,6 +43,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             &format!("stop session {} and {}", quoted(session.label()), names.join(", ")),
         )?;
     }
+    // Called from inside, it is among what is told to end; it has to outlive that to finish.
+    let _told = signal_hook::flag::register::<Arc<AtomicBool>>(signal_hook::consts::SIGTERM, Arc::default());
     let was_over = session.ended.is_some();
     let ended = cx.state.stop_session("session stop", &session)?;
     cx.changed(
