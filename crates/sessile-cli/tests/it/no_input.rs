@@ -73,6 +73,7 @@ fn prepared() -> Home {
     home.write(".config/sessile/config.toml", "context = 'a'\nenv.B = 'b'\n");
     home.write("in.toml", "[contexts.imported]\n");
     home.write("p/.sessile/config.toml", "env.A = 'x'\n");
+    home.call(&["backup", "copy"]).ok();
     home
 }
 
