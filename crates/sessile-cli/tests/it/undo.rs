@@ -18,6 +18,7 @@ fn furnished() -> Home {
     home.write("p/.sessile/config.toml", "env.P = \"p\"\n");
     home.call(&["trust", "p", "--yes"]).ok();
     home.write("q/.sessile/config.toml", "env.Q = \"q\"\n");
+    std::fs::create_dir(home.path("d")).unwrap();
     start(&home, &["--name", "work"]);
     home.call(&["session", "state", "set", "k", "1", "--session", "work"]).ok();
     home.call(&["config", "set", "env.S", "s", "--session", "work"]).ok();
@@ -27,10 +28,10 @@ fn furnished() -> Home {
 /// What people see: their files, and what the program says about its state.
 fn logical(home: &Home) -> (Vec<Value>, Vec<(PathBuf, Vec<u8>)>) {
     let mut said = Vec::new();
-    for dir in ["", "p", "q"] {
+    for dir in ["", "p", "q", "d"] {
         said.push(home.call(&["config", "show", "--source", "-ojson"]).cwd(dir).ok().json());
-        said.push(home.call(&["status", "-ojson"]).cwd(dir).ok().json());
     }
+    said.push(home.call(&["status", "-ojson"]).ok().json());
     said.push(home.call(&["context", "list", "-ojson"]).ok().json());
     for name in ["a", "b", "c", "imported"] {
         let shown = home.call(&["context", "show", name, "-ojson"]).run();
@@ -97,7 +98,6 @@ const UNDOABLE: &[(&str, &[&str])] = &[
 ];
 
 fn call(home: &Home, (dir, args): (&str, &[&str])) -> Call {
-    std::fs::create_dir_all(home.path("d")).unwrap();
     home.call(args).cwd(dir)
 }
 

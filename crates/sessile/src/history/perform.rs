@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::context::transfer::looks_secret;
 use crate::error::{Error, Result};
-use crate::files::create_dir;
+use crate::files::{LockedDir, create_dir};
 use crate::history::effect::Side;
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
@@ -98,32 +98,33 @@ pub(crate) fn row(
 /// Whoever is about to change something calls it before it looks at what there is.
 pub fn settle(state: &State) -> Result<()> {
     let open = state.fresh_store()?.map(|store| store.open_operations()).transpose()?.unwrap_or_default();
-    if open.is_empty() {
+    let is_dead = |operation: &OperationRow| {
+        let process: Option<ProcessId> = serde_json::from_str(&operation.process).unwrap_or_default();
+        !process.is_some_and(|process| process.is_alive())
+    };
+    let left: Vec<i64> = open.iter().filter(|operation| is_dead(operation)).map(|one| one.id).collect();
+    if left.is_empty() {
         return Ok(());
     }
+    // One settles at a time, and looks again: a process may have closed its operation before it ended, and what is
+    // there now may be another's.
+    let _alone = LockedDir::lock(&state.locker()?, &Mark::dir(state)?, 0o700)?;
     let mut store = state.store_for_writing()?;
-    for operation in open {
-        let process: Option<ProcessId> = serde_json::from_str(&operation.process).unwrap_or_default();
-        if process.is_some_and(|process| process.is_alive()) {
-            continue;
-        }
-        // It may have been closed before its process ended, or another call settles it already.
-        let own = serde_json::to_string(&ProcessId::own()).unwrap_or_default();
-        if !store.claim_operation(operation.id, &operation.process, &own)? {
-            continue;
-        }
+    for operation in store.open_operations()?.into_iter().filter(|operation| left.contains(&operation.id)) {
         let effects: Vec<Effect> = serde_json::from_str(&operation.effects).unwrap_or_default();
         let is_event = |effect: &Effect| matches!(effect, Effect::Event { .. });
-        let at = |effect: &Effect, side| effect.is_at(state, side).unwrap_or(false);
+        // What cannot be looked at now is left for later.
+        let seen: Result<Vec<bool>> = effects.iter().map(|effect| effect.is_at(state, Side::After)).collect();
+        let Ok(seen) = seen else { continue };
         let outcome = if effects.iter().all(is_event) {
             // Nothing of it was recorded, so nothing can be looked at.
             Some("unknown")
-        } else if effects.iter().all(|effect| at(effect, Side::After)) {
+        } else if seen.iter().all(|made| *made) {
             Some("done")
         } else {
-            let made = effects.iter().rev().filter(|effect| !is_event(effect) && at(effect, Side::After));
+            let made = effects.iter().zip(seen).rev().filter(|(effect, made)| *made && !is_event(effect));
             let taken_back: Result<Vec<()>> =
-                made.map(|effect| effect.bring_to(state, Side::Before)).collect();
+                made.map(|(effect, _)| effect.bring_to(state, Side::Before)).collect();
             // What cannot be taken back is at least not lost: it stays in the history.
             taken_back.err().map(|_| "unknown")
         };

@@ -51,6 +51,9 @@ pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Resul
             store.as_ref().map(|store| store.trusted_contents(&path)).transpose()?.unwrap_or_default();
         effects.push(Effect::Trust { path, before, after: vec![after] });
     }
+    if effects.is_empty() {
+        return Ok(());
+    }
     perform(state, "trust", subject, &effects).map(drop)
 }
 

@@ -93,17 +93,6 @@ impl Store {
         })
     }
 
-    /// Takes an open operation over from a process that died; false if it is no longer open, or another was quicker.
-    pub fn claim_operation(&mut self, id: i64, from: &str, to: &str) -> Result<bool> {
-        self.write(|connection| {
-            let claimed = connection.execute(
-                "UPDATE operation SET process = ?3 WHERE id = ?1 AND state = 'intent' AND process = ?2",
-                (id, from, to),
-            )?;
-            Ok(claimed == 1)
-        })
-    }
-
     /// Forgets an operation that was not made.
     pub fn void_operation(&mut self, id: i64) -> Result<()> {
         self.write(|connection| connection.execute("DELETE FROM operation WHERE id = ?1", [id]).map(drop))

@@ -121,17 +121,76 @@ fn an_abandoned_turn_leaves_nothing_and_the_next_has_a_larger_token() {
     assert!(sessions.messages(&session, 10).unwrap().is_empty());
 }
 
+/// `SESSILE_TEST_KILLS` says how many processes are killed in the middle of their turns.
+#[test]
+fn a_process_killed_in_its_turn_leaves_whole_turns_and_loses_none_it_was_told_of() {
+    let kills: usize = std::env::var("SESSILE_TEST_KILLS").map_or(100, |text| text.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    let told = dir.path().join("told");
+    let mut random: u64 = 0x5e55_11e7;
+    for number in 0..kills {
+        let job = format!("told {}", usize::MAX);
+        let mut worker = worker_process(dir.path(), &session, number, &job);
+        // Up to its first turns, and a random time from there.
+        let before = lines(&told);
+        while lines(&told) == before {
+            assert!(worker.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_micros((random >> 33) % 12_000));
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        // The next one is not held up by the dead one.
+        let mut turn = sessions.begin_turn(&session).unwrap();
+        turn.append(&json!({ "worker": "test", "round": number, "part": 1 }));
+        turn.append(&json!({ "worker": "test", "round": number, "part": 2 }));
+        turn.commit().unwrap();
+    }
+    let messages = sessions.messages(&session, usize::MAX).unwrap();
+    let mut turns = std::collections::BTreeSet::new();
+    for pair in messages.chunks(2) {
+        assert_eq!((&pair[0].body["part"], &pair[1].body["part"]), (&json!(1), &json!(2)), "half a turn");
+        assert_eq!(pair[0].body["worker"], pair[1].body["worker"], "interleaved");
+        turns.insert(format!("{} {}", pair[0].body["worker"], pair[0].body["round"]));
+    }
+    for line in std::fs::read_to_string(&told).unwrap().lines() {
+        assert!(turns.contains(line), "turn {line} was acknowledged and is gone");
+    }
+    let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
+    assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+/// Takes turns for ever, and writes down each after it was acknowledged.
+fn take_told_turns(sessions: &mut Sessions, session: &Session, dir: &Path, worker: usize) {
+    use std::io::Write;
+    let mut told = std::fs::OpenOptions::new().append(true).create(true).open(dir.join("told")).unwrap();
+    for round in 0.. {
+        let mut turn = sessions.begin_turn(session).unwrap();
+        turn.append(&json!({ "worker": worker, "round": round, "part": 1 }));
+        turn.append(&json!({ "worker": worker, "round": round, "part": 2 }));
+        turn.commit().unwrap();
+        told.write_all(format!("{worker} {round}\n").as_bytes()).unwrap();
+    }
+}
+
+fn worker_process(dir: &Path, session: &Session, worker: usize, job: &str) -> std::process::Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "turns::worker", "--nocapture"])
+        .env(WORKER, format!("{} {} {worker} {job}", dir.display(), session.id))
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 fn run_workers(dir: &Path, session: &Session, count: usize, job: &str) {
-    let workers: Vec<_> = (0..count)
-        .map(|worker| {
-            Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "turns::worker", "--nocapture"])
-                .env(WORKER, format!("{} {} {worker} {job}", dir.display(), session.id))
-                .stdout(std::process::Stdio::null())
-                .spawn()
-                .unwrap()
-        })
-        .collect();
+    let workers: Vec<_> = (0..count).map(|worker| worker_process(dir, session, worker, job)).collect();
     for mut worker in workers {
         assert!(worker.wait().unwrap().success());
     }
@@ -148,6 +207,7 @@ fn worker() {
     let rounds = rounds.parse().unwrap();
     match what {
         "turns" => take_turns(&mut sessions, &session, worker.parse().unwrap(), rounds),
+        "told" => take_told_turns(&mut sessions, &session, Path::new(dir), worker.parse().unwrap()),
         "increments" => (0..rounds).for_each(|_| increment(&mut sessions, &session)),
         other => panic!("{other}"),
     }
