@@ -11,6 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use sessile::process::ProcessId;
 use sessile::session::room::Running;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::siginfo::Origin;
 
 use crate::error::{Failure, Outcome};
 
@@ -48,9 +51,10 @@ impl Child {
 
     /// Runs it to its end. A status other than 0 is passed on as it is.
     pub(crate) fn run(mut self) -> Outcome {
-        // A terminal sends its signals to both; this process must only outlive them. Others are passed on.
-        let mut signals =
-            signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
+        // A terminal sends its signals to both; this process must only outlive them. What a process sends to this one
+        // is meant for the child and passed on.
+        let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+        let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
         let mut child = match self.command.spawn() {
             Ok(child) => child,
             Err(error) => {
@@ -61,8 +65,10 @@ impl Child {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let handle = signals.handle();
         let forwarder = std::thread::spawn(move || {
-            for signal in signals.forever().filter(|signal| ![SIGINT, SIGQUIT].contains(signal)) {
-                if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+            for Origin { signal, process, .. } in signals.forever() {
+                let from_terminal = process.is_none() && [SIGINT, SIGQUIT].contains(&signal);
+                if let (Some(pid), Some(signal), false) = (pid, Signal::from_named_raw(signal), from_terminal)
+                {
                     let _ = kill_process(pid, signal);
                 }
             }

@@ -174,6 +174,20 @@ impl Command {
         matches!(self, Command::Lock(LazyGroup(lock::Command::Run(_))))
     }
 
+    /// Whether it only looks, or leaves a session behind: what a variable still says must not stand in its way.
+    fn only_looks(&self) -> bool {
+        use session::Command::{Clear, Gc, List, Show, Start, Stop};
+        matches!(
+            self,
+            Command::Status(_)
+                | Command::Doctor(_)
+                | Command::History(_)
+                | Command::Context(LazyGroup(context::Command::List(_) | context::Command::Show(_)))
+                | Command::Lock(LazyGroup(lock::Command::List(_)))
+                | Command::Session(LazyGroup(Clear(_) | Gc(_) | List(_) | Show(_) | Start(_) | Stop(_)))
+        )
+    }
+
     /// Whether it starts a session of its own, whichever this terminal has.
     fn begins_a_session(&self) -> bool {
         matches!(self, Command::Session(LazyGroup(session::Command::Start(_) | session::Command::Import(_))))
@@ -207,18 +221,18 @@ pub fn main() -> ExitCode {
     {
         return ExitCode::from(status);
     }
-    ExitCode::from(run(world, std::env::args_os()))
+    ExitCode::from(run(&world, std::env::args_os()))
 }
 
 /// One call: parses the arguments, runs the command, prints, and returns the exit status.
-pub fn run(world: World, args: impl IntoIterator<Item = OsString>) -> u8 {
+pub fn run(world: &World, args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     // Until the settings are read, only flags and variables can say how to print.
-    let early = early_output(&world, &args);
+    let early = early_output(world, &args);
     let outcome = match parse(&args) {
         Err(error) => Err(Failure::Arguments(Box::new(error))),
         Ok(Cli { command: None, .. }) => print_help(&early),
-        Ok(Cli { state, command: Some(command) }) => return call(&world, &early, &state, &command),
+        Ok(Cli { state, command: Some(command) }) => return call(world, &early, &state, &command),
     };
     finish(&early, outcome)
 }
@@ -265,6 +279,7 @@ fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u
         let state = State::open(&app(), world.clone(), args.clone())?;
         let state = state.on_wait(move |wait| waiting.note(&describe_wait(wait)));
         let state = if mends { state.for_mending() } else { state };
+        let state = if command.only_looks() { state.for_looking() } else { state };
         Ok::<_, Error>(if command.begins_a_session() {
             state.beginning_anew().for_new_session()
         } else {

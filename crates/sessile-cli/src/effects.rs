@@ -152,7 +152,7 @@ pub const TABLE: &[Entry] = &[
         writing![ContextExists, TerminalRequired, InSession],
     ),
     read("context list", &[]),
-    write("context rename", CONTEXT_FILE, writing![ContextNotFound, ContextExists, InSession]),
+    write("context rename", CONTEXT_FILE, writing![ContextPinned, ContextNotFound, ContextExists, InSession]),
     read("context show", &[Code::NoContext, Code::ContextNotFound]),
     write(
         "context use",

@@ -115,6 +115,8 @@ codes! {
     ContextExists = "CONTEXT_EXISTS", exit::CONFLICT;
     /// A file of this name exists already.
     FileExists = "FILE_EXISTS", exit::CONFLICT;
+    /// Live sessions are pinned to the context.
+    ContextPinned = "CONTEXT_PINNED", exit::CONFLICT;
     /// Another process holds the lock.
     LockHeld = "LOCK_HELD", exit::CONFLICT;
     /// The file was changed by someone else in the meantime.

@@ -375,6 +375,14 @@ pub enum Error {
         /// Whether a yes would replace it.
         replaceable: bool,
     },
+    /// Sessions have it.
+    #[error("context {} is pinned by live session(s): {}", quoted(name), shown(sessions.join(", ")))]
+    ContextPinned {
+        /// The context.
+        name: String,
+        /// The sessions.
+        sessions: Vec<String>,
+    },
     /// The lock is held by another.
     #[error(
         "{} is being changed by {}; waited {}",
@@ -489,6 +497,7 @@ impl Error {
             Error::ProjectNotFound(_) => Code::ProjectNotFound,
             Error::ApprovalNotFound(_) => Code::ApprovalNotFound,
             Error::ContextExists { .. } => Code::ContextExists,
+            Error::ContextPinned { .. } => Code::ContextPinned,
             Error::LockHeld { .. } => Code::LockHeld,
             Error::ConcurrentChange { .. } => Code::ConcurrentChange,
             Error::GuardExplicit { .. } => Code::GuardExplicit,
@@ -624,6 +633,9 @@ impl Error {
                 )
             }
             Error::FileNotFound(_) => "check the path".to_owned(),
+            Error::ContextPinned { .. } => {
+                format!("a session keeps its context: stop it first, `{name} session stop NAME`")
+            }
             Error::FileExists(_) => {
                 "nothing is written over it: give another path, or move it away".to_owned()
             }

@@ -43,6 +43,19 @@ fn start_time(pid: i32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// The process that started another, where the system tells.
+#[cfg(target_os = "linux")]
+pub(crate) fn parent(pid: i32) -> Option<i32> {
+    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat"))?;
+    stat[stat.rfind(')')? + 1..].split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn parent(pid: i32) -> Option<i32> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    rustix::process::getppid().filter(|_| pid == own).map(|parent| parent.as_raw_nonzero().get())
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) fn boot_id() -> String {
     crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id")

@@ -93,6 +93,7 @@ pub struct State {
     warnings: RefCell<Vec<Warning>>,
     on_wait: Rc<dyn Fn(&Waiting<'_>)>,
     mending: bool,
+    looking: bool,
     anew: bool,
     wrote: std::cell::Cell<bool>,
 }
@@ -139,6 +140,7 @@ impl State {
             warnings: RefCell::default(),
             on_wait: Rc::new(|_| ()),
             mending: false,
+            looking: false,
             anew: false,
             wrote: std::cell::Cell::new(false),
         })
@@ -176,6 +178,18 @@ impl State {
     pub fn beginning_anew(mut self) -> Self {
         self.anew = true;
         self
+    }
+
+    /// For a call that looks, or that leaves a session behind: a variable that names one that is gone, or a context
+    /// that is not the session's, must not stop it.
+    #[must_use]
+    pub fn for_looking(mut self) -> Self {
+        self.looking = true;
+        self
+    }
+
+    pub(crate) fn only_looks(&self) -> bool {
+        self.looking
     }
 
     pub(crate) fn begins_anew(&self) -> bool {
@@ -239,12 +253,12 @@ impl State {
         Ok(self.session.get().and_then(Option::as_ref))
     }
 
-    /// Fails if this call runs in a session.
+    /// Fails if this call runs in a session, or on a terminal that has one.
     pub fn refuse_in_session(&self, what: impl Into<String>, instead: &'static str) -> Result<()> {
-        match self.inside_session() {
-            Some(_) => Err(Error::InSession { what: what.into(), instead }),
-            None => Ok(()),
+        if self.inside_session().is_some() || self.session()?.is_some() {
+            return Err(Error::InSession { what: what.into(), instead });
         }
+        Ok(())
     }
 
     /// The account that pointers belong to. Until a credential is selected it is the OS user.
@@ -488,8 +502,9 @@ impl State {
 
     /// Moves a damaged store aside and saves what can be read of it; `false` if it is sound.
     pub fn recover_store(&self, locker: &Locker) -> Result<bool> {
-        let stamp = self.world.now().as_second().to_string();
-        let Some(recovered) = Store::recover(&self.dirs.store()?, locker, &stamp)? else { return Ok(false) };
+        let Some(recovered) = Store::recover(&self.dirs.store()?, locker, self.now_ms())? else {
+            return Ok(false);
+        };
         self.warn(
             format!(
                 "the state database was damaged; {} row(s) were saved, and the old one is kept as {}",

@@ -8,7 +8,7 @@ use crate::context::{Context, Contexts, Guard};
 use crate::error::{Error, Result};
 use crate::history::{Effect, perform, settle};
 use crate::names::ContextName;
-use crate::settings::{Document, Origin, SettingKey, Value, edit, trust, write};
+use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, trust, write};
 use crate::state::ConfigSource;
 
 /// One change of a context's file: a key such as `guard`, `env.NAME` or `tools.NAME.KEY`, set or removed.
@@ -119,6 +119,13 @@ impl Contexts<'_> {
         }
         let path = existing.path().to_owned();
         let text = existing.document().text().to_owned();
+        let pinned: Vec<String> = pointing_to(self.state, from)?
+            .into_iter()
+            .filter_map(|(_, origin)| origin.name.filter(|_| origin.layer == Layer::Session))
+            .collect();
+        if !pinned.is_empty() {
+            return Err(Error::ContextPinned { name: from.to_string(), sessions: pinned });
+        }
         // An approval is one of this name. To take it back first is safe, whatever happens after.
         self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
         let pointing = repointing(self.state, from, Some(to))?;

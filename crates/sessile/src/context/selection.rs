@@ -58,7 +58,8 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
         (Some(current), asked) => {
             let session = &current.session;
             let asked = asked.and_then(|asked| asked.value.as_str());
-            if let Some(asked) = asked.filter(|asked| session.context.as_deref() != Some(asked)) {
+            let other = asked.filter(|asked| session.context.as_deref() != Some(asked));
+            if let Some(asked) = other.filter(|_| !state.only_looks()) {
                 return Err(Error::ContextFixed {
                     session: session.label().to_owned(),
                     pinned: session.context.clone(),
@@ -257,6 +258,16 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
             Scope::Global => {}
         }
     }
+    let live = state
+        .fresh_store()?
+        .map(|store| store.sessions(&state.account(), None, true, usize::MAX))
+        .transpose()?;
+    for row in
+        live.unwrap_or_default().into_iter().filter(|row| row.context.as_deref() == Some(name.as_str()))
+    {
+        let label = row.name.unwrap_or(row.id);
+        found.push((None, Origin::named(Layer::Session, label)));
+    }
     let project = state.project().map(|project: &Project| [project.local_settings(), project.settings()]);
     let mut files: Vec<(Layer, PathBuf)> =
         project.into_iter().flatten().map(|file| (Layer::Directory, file)).collect();
@@ -285,8 +296,8 @@ pub(crate) fn repointing(state: &State, name: &ContextName, to: Option<&ContextN
     for (pointer, origin) in pointing_to(state, name)? {
         let value = |name: &ContextName| Value::Text(name.to_string());
         match (&origin.path, origin.layer) {
-            // The administrator's file is not ours to change.
-            (_, Layer::System) => {}
+            // The administrator's file is not ours to change, and a session keeps its context.
+            (_, Layer::System | Layer::Session) => {}
             (Some(path), _) => {
                 let key = SettingKey::new(["context"]);
                 effects.push(write::setting_effect(path, &key, Some(&value(name)), to.map(value).as_ref()));

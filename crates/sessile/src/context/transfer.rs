@@ -151,9 +151,11 @@ pub fn looks_secret(name: &str) -> bool {
         "API_KEY",
         "ACCESS_KEY",
         "PRIVATE_KEY",
+        "CREDENTIAL",
+        "AUTHORIZATION",
     ];
     let name = name.to_ascii_uppercase().replace('-', "_");
-    WORDS.iter().any(|word| name.contains(word))
+    WORDS.iter().any(|word| name.contains(word)) || name == "AUTH" || name.ends_with("_KEY")
 }
 
 #[cfg(test)]

@@ -138,6 +138,29 @@ impl Effect {
         reversed
     }
 
+    /// Whether both change the same thing.
+    pub(super) fn is_about_the_same(&self, other: &Effect) -> bool {
+        match (self, other) {
+            (Effect::Setting { path, key, .. }, Effect::Setting { path: other, key: other_key, .. }) => {
+                path == other && key == other_key
+            }
+            (Effect::Text { path, .. }, Effect::Text { path: other, .. }) => path == other,
+            (Effect::Trust { path, .. }, Effect::Trust { path: other, .. }) => path == other,
+            (
+                Effect::Entry { session, entry, key, .. },
+                Effect::Entry { session: s, entry: e, key: k, .. },
+            ) => session == s && entry == e && key == k,
+            (Effect::SessionName { session, .. }, Effect::SessionName { session: other, .. }) => {
+                session == other
+            }
+            (
+                Effect::Pointer { target, scope, place, .. },
+                Effect::Pointer { target: t, scope: s, place: p, .. },
+            ) => target == t && scope == s && place == p,
+            _ => false,
+        }
+    }
+
     /// What it is about, for people.
     pub(super) fn subject(&self) -> String {
         match self {

@@ -209,11 +209,20 @@ pub(crate) fn entry_hides(key: &str, value: &serde_json::Value) -> bool {
 fn json_hides(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::Object(members) => {
-            members.iter().any(|(name, value)| value.is_string() && is_secret_name(name) || json_hides(value))
+            members.iter().any(|(name, value)| !value.is_null() && is_secret_name(name) || json_hides(value))
         }
         serde_json::Value::Array(values) => values.iter().any(json_hides),
+        serde_json::Value::String(text) => has_login(text),
         _ => false,
     }
+}
+
+/// Whether a URL in a text carries a user and a password.
+fn has_login(text: &str) -> bool {
+    text.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'))
+    })
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -230,7 +239,7 @@ fn text_hides(path: &std::path::Path, text: &str) -> bool {
 
 fn node_hides(node: &Node) -> bool {
     node.members().iter().any(|(name, node)| match &node.data {
-        Data::Text(text) => !text.is_empty() && is_secret_name(name),
+        Data::Text(text) => !text.is_empty() && (is_secret_name(name) || has_login(text)),
         _ => node_hides(node),
     })
 }

@@ -33,6 +33,13 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             reason: format!("operation {by} has undone it already"),
         });
     }
+    require_live_sessions(state, &target)?;
+    if let Some(later) = changed_later(state, &target)? {
+        return Err(Error::UndoRefused {
+            id: target.id,
+            reason: format!("operation {later} changed it since"),
+        });
+    }
     for effect in &target.effects {
         if !effect.is_at(state, Side::After)? {
             let reason = format!("{} was changed since", effect.subject());
@@ -51,11 +58,36 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
     Ok((target, done))
 }
 
-/// Trust and guards are not for those who work in a session to change, and so not to change back: what it did not do
-/// itself to them, to a context or to a whole file is undone outside.
+/// What has expired takes no work, and undoing is work.
+fn require_live_sessions(state: &State, target: &Operation) -> Result<()> {
+    for effect in &target.effects {
+        if let Effect::Entry { session, .. } | Effect::SessionName { session, .. } = effect {
+            state.sessions()?.get_live(session)?;
+        }
+    }
+    Ok(())
+}
+
+/// A later operation in effect that changed the same thing, even if it is the same again by now.
+fn changed_later(state: &State, target: &Operation) -> Result<Option<i64>> {
+    for later in operation::list(state, &OperationFilter::default())? {
+        if later.id <= target.id {
+            break;
+        }
+        // What a later one did and what undid that again cancel each other out.
+        let counts = later.undoes.is_none() && in_effect(state, &later)?;
+        let touches = |effect: &Effect| target.effects.iter().any(|own| own.is_about_the_same(effect));
+        if counts && later.effects.iter().any(touches) {
+            return Ok(Some(later.id));
+        }
+    }
+    Ok(None)
+}
+
+/// What lies outside a session is not for those who work in it to change back, unless they changed it there.
 fn refuse_what_the_session_may_not(state: &State, target: &Operation) -> Result<()> {
     let own = state.session()?.map(|current| current.session.id.to_string());
-    let is_theirs = |effect: &Effect| matches!(effect, Effect::Trust { .. } | Effect::Text { .. });
+    let is_theirs = |effect: &Effect| !matches!(effect, Effect::Entry { session, .. } | Effect::SessionName { session, .. } if Some(session) == own.as_ref());
     if target.session == own || !target.effects.iter().any(is_theirs) {
         return Ok(());
     }
@@ -80,7 +112,7 @@ fn last(state: &State) -> Result<Operation> {
     };
     let filter = OperationFilter { limit: Some(LOOK_BACK), ..filter };
     for operation in operation::list(state, &filter)? {
-        if operation.undoes.is_none() && operation.undoable && in_effect(state, &operation)? {
+        if operation.undoes.is_none() && in_effect(state, &operation)? {
             return Ok(operation);
         }
     }

@@ -81,6 +81,11 @@ impl Locks {
         self.queue.give_back(&mut self.store, held)
     }
 
+    /// Gives a held lock back, unless another process has inherited it.
+    pub fn leave(&mut self, held: Held) -> Result<bool> {
+        self.queue.leave(&mut self.store, held)
+    }
+
     /// Waits for a lock and takes it for a time; returns the fencing token.
     pub fn acquire(&mut self, name: &LockName, holder: &LockHolder, time: Duration) -> Result<i64> {
         check_time(time)?;

@@ -65,6 +65,21 @@ impl Queue {
         Ok(dropped)
     }
 
+    /// Lets go of a ticket; it is given back if no other process has its descriptor.
+    pub fn leave(&self, store: &mut Store, held: Held) -> Result<bool> {
+        let (token, path) = (held.token, self.file(held.token));
+        drop(held);
+        match File::open(&path).map(|file| Locker::new(Duration::ZERO).lock(file, &path)) {
+            // Who comes next waits for that process, and finds out when it ends.
+            Ok(Err(Error::LockHeld { .. })) => Ok(false),
+            _ => {
+                let dropped = store.drop_ticket(token)?;
+                self.forget_file(token);
+                Ok(dropped)
+            }
+        }
+    }
+
     /// Takes away what is left of a ticket whose row is gone, and lets the next one in.
     pub fn forget(&self, held: &Held) {
         self.forget_file(held.token);
@@ -97,7 +112,8 @@ impl Queue {
             Some(_) => lease_holds(ticket, &Moment::now(&self.world)),
             None => match File::open(self.file(ticket.token)) {
                 Ok(file) => Locker::new(Duration::ZERO).lock(file, &self.dir).is_err(),
-                Err(_) => false,
+                // Only a file that is gone says that its owner is.
+                Err(error) => error.kind() != std::io::ErrorKind::NotFound,
             },
         }
     }
@@ -115,7 +131,13 @@ impl Queue {
                     continue;
                 }
             } else {
-                if let Ok(file) = File::open(self.file(before.token)) {
+                let path = self.file(before.token);
+                let file = match File::open(&path) {
+                    Ok(file) => Some(file),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                    Err(error) => return Err(Error::io("open", path, error)),
+                };
+                if let Some(file) = file {
                     let wait = self.locker.clone().with_timeout(remaining);
                     // A lock that was broken is still held by the kernel.
                     let is_broken = || {
@@ -136,7 +158,8 @@ impl Queue {
                     continue;
                 }
             }
-            store.drop_ticket(before.token)?;
+            // A lease that was renewed in this very moment stays.
+            store.drop_ticket_of(before.token, before.expires_ms)?;
             self.forget_file(before.token);
         }
         let now = self.world.now().as_millisecond();
@@ -153,7 +176,7 @@ impl Queue {
             .tickets(resource)
             .unwrap_or_default()
             .into_iter()
-            .find(|ticket| ticket.resource == resource);
+            .find(|ticket| ticket.resource == resource && ticket.held_ms.is_some());
         let holder = first.map(|ticket| {
             format!("{} (token {})", LockHolder::of_json(&ticket.holder).short(), ticket.token)
         });

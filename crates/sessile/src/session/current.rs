@@ -38,9 +38,9 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
             None => return Ok(None),
         },
     };
-    let store = state.store()?.ok_or_else(|| Error::SessionNotFound(crate::text::shortened(&text, 80)));
     let user = state.account();
-    let mut rows = store?.sessions_named(&user, &text)?;
+    let mut rows =
+        state.store()?.map(|store| store.sessions_named(&user, &text)).transpose()?.unwrap_or_default();
     let clear = |key: PointerKey, what: &str| {
         state.warn(format!("session {what}; this terminal has none now"), None);
         state.store_for_writing_unlocked()?.remove_pointers(&[key]).map(|()| None)
@@ -49,6 +49,10 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
         return clear(key.clone(), &format!("{} of this terminal was forgotten", quoted(&text)));
     }
     let row = match rows.len() {
+        0 if state.only_looks() && origin.layer == Layer::Environment => {
+            state.warn(format!("{origin} names session {}, which is gone", quoted(&text)), None);
+            return Ok(None);
+        }
         0 => return Err(Error::SessionNotFound(crate::text::shortened(&text, 80))),
         1 => rows.remove(0),
         _ => return Err(Error::AmbiguousSession(text)),

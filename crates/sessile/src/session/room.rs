@@ -134,6 +134,15 @@ impl Room {
         }
     }
 
+    /// Keeps it busy as long as the result lasts, without a record: for work within this process.
+    pub fn keep_busy(&self, world: &World) -> Result<File> {
+        self.touch(world)?;
+        let path = self.lock_path();
+        let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
+        Ok(lock)
+    }
+
     /// Enters it: takes the shared lock and leaves a record of the process that runs.
     pub fn enter(&self, world: &World, running: &Running) -> Result<Presence> {
         self.touch(world)?;
@@ -160,10 +169,17 @@ impl Room {
         Ok(Presence { lock: Some(lock), record, room: self.clone(), world: world.clone() })
     }
 
-    /// What runs in it, by its records. Records of processes that are gone are left out.
+    /// What runs in it: by its records, and where those are gone and it is busy all the same, what holds its lock.
     pub fn running(&self) -> Vec<Running> {
         let mut running: Vec<Running> =
             self.records().into_iter().filter(|found| found.process.is_alive()).collect();
+        if running.is_empty() && self.is_busy() {
+            running.extend(self.holders().into_iter().filter_map(|pid| {
+                let program =
+                    crate::files::read_kernel_file(&format!("/proc/{pid}/comm")).unwrap_or_default();
+                Some(Running { process: ProcessId::of(pid)?, program: program.trim().to_owned() })
+            }));
+        }
         running.sort_by_key(|found| found.process.pid);
         running
     }
@@ -253,15 +269,32 @@ fn holders_of(path: &Path) -> Vec<i32> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let has_it = |pid: i32| {
         let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        descriptors
-            .filter_map(|entry| entry.path().metadata().ok())
-            .any(|found| (found.dev(), found.ino()) == (lock.dev(), lock.ino()))
+        descriptors.into_iter().any(|entry| {
+            let is_lock = entry
+                .path()
+                .metadata()
+                .is_ok_and(|found| (found.dev(), found.ino()) == (lock.dev(), lock.ino()));
+            is_lock && is_inherited(pid, &entry.file_name().to_string_lossy())
+        })
     };
     processes
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid| has_it(*pid))
         .collect()
+}
+
+/// Whether a descriptor is one that programs inherit. Who only looks whether the room is free has one of its own for
+/// a moment, which no program inherits, and does not run in it.
+#[cfg(target_os = "linux")]
+fn is_inherited(pid: i32, descriptor: &str) -> bool {
+    const CLOSED_ON_EXEC: u32 = 0o2_000_000;
+    let info =
+        crate::files::read_kernel_file(&format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    flags
+        .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
+        .is_some_and(|flags| flags & CLOSED_ON_EXEC == 0)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -28,8 +28,8 @@ impl Sessions {
                 return Ok(told);
             }
             let holders = others(session);
-            if holders.is_empty() && holds_itself(session) {
-                // Only this very process is left in it: it was called from inside, and is about to end.
+            if holders.is_empty() && called_from_inside(session) {
+                // Only this process and those that called it are left in it, and they are about to end.
                 self.store.end_session(&user, session.id.as_str(), self.now_ms(), reason)?;
                 session.room().remove()?;
                 return Ok(told);
@@ -54,17 +54,31 @@ impl Sessions {
     }
 }
 
-/// What runs in the session, this process left out: what was recorded, and what holds the room's lock.
+/// What runs in the session but this process and those that called it: what was recorded, and what holds the room.
 fn others(session: &Session) -> Vec<ProcessId> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let callers = callers();
     let recorded = session.room().running().into_iter().map(|running| running.process);
     let holding = session.room().holders().into_iter().filter_map(ProcessId::of);
-    let mut all: Vec<ProcessId> = recorded.chain(holding).filter(|process| process.pid != own).collect();
+    let mut all: Vec<ProcessId> =
+        recorded.chain(holding).filter(|process| !callers.contains(&process.pid)).collect();
     all.sort_by_key(|process| process.pid);
     all.dedup();
     all
 }
 
-fn holds_itself(session: &Session) -> bool {
-    session.room().holders().contains(&rustix::process::getpid().as_raw_nonzero().get())
+fn called_from_inside(session: &Session) -> bool {
+    let callers = callers();
+    session.room().holders().iter().any(|pid| callers.contains(pid))
+}
+
+/// This process and its ancestors.
+fn callers() -> Vec<i32> {
+    let mut callers = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    while let Some(parent) = callers.last().and_then(|pid| crate::process::parent(*pid)) {
+        if parent <= 1 || callers.contains(&parent) {
+            break;
+        }
+        callers.push(parent);
+    }
+    callers
 }

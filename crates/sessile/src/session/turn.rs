@@ -4,6 +4,8 @@
 //! come in the order in which they were asked for. What a turn appends is there as a whole or not at all, and never
 //! after the turn was lost: its token is checked in the same transaction.
 
+use std::fs::File;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,6 +30,8 @@ pub struct Turn<'a> {
     held: Option<Held>,
     queue: Queue,
     messages: Vec<String>,
+    /// While a turn waits or thinks, its session does not lie idle.
+    _busy: File,
 }
 
 /// What turns of a session queue for.
@@ -39,11 +43,12 @@ impl Sessions {
     /// Waits for the session's turn and begins it.
     pub fn begin_turn(&mut self, session: &Session) -> Result<Turn<'_>> {
         let session = self.get_live(session.id.as_str())?;
+        let busy = session.room().keep_busy(&self.world)?;
         let queue = Queue::new(&self.dir, self.world.clone(), self.locker.clone());
         let holder = LockHolder::own(&self.world, Some(session.id.to_string()), "turn");
         let resource = turn_resource(&self.user, session.id.as_str());
         let held = queue.wait(&mut self.store, &resource, &holder)?;
-        Ok(Turn { sessions: self, session, held: Some(held), queue, messages: Vec::new() })
+        Ok(Turn { sessions: self, session, held: Some(held), queue, messages: Vec::new(), _busy: busy })
     }
 
     /// The last messages of a session, oldest first.

@@ -27,7 +27,8 @@ pub(super) const TABLES: &[&str] =
 impl Store {
     /// Moves a damaged database aside, never over another file, and saves what can be read of it. `None` if it is
     /// sound by now: another process was quicker.
-    pub fn recover(path: &Path, locker: &Locker, stamp: &str) -> Result<Option<Recovered>> {
+    pub fn recover(path: &Path, locker: &Locker, now_ms: i64) -> Result<Option<Recovered>> {
+        let stamp = now_ms / 1000;
         let dir = path.parent().unwrap_or(Path::new("."));
         let alone = LockedDir::lock(locker, dir, 0o700)?;
         let sound = Store::open_for_reading(path, locker).and_then(|store| match store {
@@ -56,15 +57,15 @@ impl Store {
         let mut store = Store::make(path, locker)?;
         // The rows are written under the lock some at a time.
         drop(alone);
-        let rows = copy_readable(&kept, &mut store);
+        let rows = copy_readable(&kept, &mut store, now_ms);
         Ok(Some(Recovered { kept, rows }))
     }
 }
 
 /// Copies row after row; where a table cannot be read on, the next one is tried.
-fn copy_readable(from: &Path, to: &mut Store) -> usize {
+fn copy_readable(from: &Path, to: &mut Store, now_ms: i64) -> usize {
     let Ok(damaged) = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY) else { return 0 };
-    let numbers = last_numbers(&damaged);
+    let numbers = last_numbers(&damaged, now_ms);
     let raised = to.write(|connection| numbers.iter().try_for_each(|last| raise_number(connection, last)));
     // Without them a number could be handed out again; the rows alone would not show it.
     if raised.is_err() {
@@ -75,8 +76,7 @@ fn copy_readable(from: &Path, to: &mut Store) -> usize {
 
 /// The last number handed out for each table that counts. Where that cannot be read it is one that is larger than any
 /// could be: the time.
-fn last_numbers(damaged: &Connection) -> Vec<(String, i64)> {
-    let now = jiff::Timestamp::now().as_millisecond();
+fn last_numbers(damaged: &Connection, now: i64) -> Vec<(String, i64)> {
     ["approval", "ticket", "operation"]
         .into_iter()
         .map(|table| {

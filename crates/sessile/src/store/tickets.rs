@@ -133,6 +133,16 @@ impl Store {
         })
     }
 
+    /// Takes a ticket away if its lease still ends when the caller saw it end, or it still is none.
+    pub fn drop_ticket_of(&mut self, token: i64, expires_ms: Option<i64>) -> Result<bool> {
+        self.write(|connection| {
+            let gone = connection
+                .prepare_cached("DELETE FROM ticket WHERE token = ?1 AND expires_ms IS ?2")?
+                .execute((token, expires_ms))?;
+            Ok(gone == 1)
+        })
+    }
+
     /// Gives a ticket back; returns false if it was gone already.
     pub fn drop_ticket(&mut self, token: i64) -> Result<bool> {
         self.write(|connection| {

@@ -33,6 +33,9 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
+    if cx.state.session()?.is_some() {
+        cx.state.require_session("acquiring a lock in it")?;
+    }
     let mut locks = locks(cx)?;
     let token = locks.acquire(&name, &holder(cx, "lock acquire")?, args.ttl)?;
     record(&cx.state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;

@@ -45,20 +45,22 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
     let mut locks = locks(cx)?;
-    let held = locks.hold(&name, &holder(cx, "lock run")?)?;
-    cx.out.detail(&format!("lock {name}: token {}", held.token));
-    let mut child = Child::new(&args.command).env(TOKEN_VARIABLE, held.token.to_string());
-    // Both descriptors stay open in the child: the kernel lets go when the last of them is closed.
-    child = child.inherit(held.descriptor());
-    let ended = match &session {
+    let mut child = Child::new(&args.command);
+    // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
+    // go of session and lock when the last of them is closed.
+    let _entered = match &session {
         Some(session) => {
             let entered = session.room().enter(cx.state.world(), &child::own_record(&args.command))?;
-            let variable = cx.state.app().variable("SESSION");
-            let child = child.env(&variable, session.id.to_string());
-            entered.descriptor().into_iter().fold(child, Child::inherit).run()
+            child = child.env(&cx.state.app().variable("SESSION"), session.id.to_string());
+            child = entered.descriptor().into_iter().fold(child, Child::inherit);
+            Some(entered)
         }
-        None => child.run(),
+        None => None,
     };
-    locks.give_back(held)?;
+    let held = locks.hold(&name, &holder(cx, "lock run")?)?;
+    cx.out.detail(&format!("lock {name}: token {}", held.token));
+    let ended = child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run();
+    // What the command left running in the background keeps the lock.
+    locks.leave(held)?;
     ended
 }

@@ -23,7 +23,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let new: SessionName = args.new.parse()?;
-    let session = cx.state.sessions()?.get(&args.which)?;
+    let session = cx.state.sessions()?.get_live(&args.which)?;
     cx.state.rename_session(&session, &new)?;
     cx.changed(json!({ "id": session.id, "old": session.name, "new": new }), || {
         format!("session {} is named {} now\n", quoted(session.label()), quoted(new.as_str()))
