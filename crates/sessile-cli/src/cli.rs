@@ -179,8 +179,7 @@ impl Command {
         use session::Command::{Clear, Gc, List, Show, Start, Stop};
         matches!(
             self,
-            Command::Status(_)
-                | Command::Doctor(_)
+            Command::Doctor(_)
                 | Command::History(_)
                 | Command::Context(LazyGroup(context::Command::List(_) | context::Command::Show(_)))
                 | Command::Lock(LazyGroup(lock::Command::List(_)))

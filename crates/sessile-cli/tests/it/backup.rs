@@ -83,7 +83,7 @@ fn a_restore_asks_and_keeps_what_it_replaces() {
     assert_eq!(live(&home), [first.clone(), second.clone()]);
 
     let done = home.call(&["backup", "restore", "copy", "--yes", "-ojson"]).ok().json();
-    assert_eq!(live(&home), [first.clone()]);
+    assert_eq!(live(&home), std::slice::from_ref(&first));
     let kept = done["kept"].as_str().unwrap();
     home.call(&["backup", "restore", kept, "--yes"]).ok();
     assert_eq!(live(&home), [first, second]);

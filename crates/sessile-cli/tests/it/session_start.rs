@@ -71,7 +71,7 @@ fn a_name_is_unique_among_live_sessions_and_free_again_afterwards() {
     let first = start(&home, &["--name", "deploy"]);
     let taken = home.call(&["session", "start", "--name", "deploy", "-ojson"]).run().exit(6);
     assert_eq!(taken.code(), "SESSION_EXISTS");
-    assert_eq!(live(&home), [first.clone()]);
+    assert_eq!(live(&home), std::slice::from_ref(&first));
     assert_eq!(std::fs::read_dir(home.path(".local/state/sessile/rooms")).unwrap().count(), 1);
     home.call(&["session", "stop", "deploy"]).ok();
     let second = start(&home, &["--name", "deploy"]);

@@ -81,7 +81,7 @@ fn siblings_and_what_runs_in_them_go_on() {
     let mut child = running(&home, &sibling, "echo $$ > sibling; touch $READY; sleep 1000");
     home.call(&["session", "stop", &id]).ok();
     assert!(lives(&home.read("sibling")));
-    assert_eq!(live(&home), [sibling.clone()]);
+    assert_eq!(live(&home), std::slice::from_ref(&sibling));
     home.call(&["session", "stop", &sibling]).ok();
     child.wait().unwrap();
 }

@@ -57,7 +57,7 @@ fn an_import_that_fails_leaves_no_session() {
         if status != 1 {
             assert_eq!(done.status(), Some(status), "{}", done.told());
         }
-        assert_eq!(live(&home), [id.clone()], "{}", done.told());
+        assert_eq!(live(&home), std::slice::from_ref(&id), "{}", done.told());
         assert_eq!(std::fs::read_dir(home.path(".local/state/sessile/rooms")).unwrap().count(), 1);
     }
 }

@@ -83,7 +83,7 @@ const UNDOABLE: &[(&str, &[&str])] = &[
     ("", &["config", "unset", "env.S", "--session", "work"]),
     ("", &["context", "create", "c", "--env", "A=1"]),
     ("", &["context", "edit", "b", "--description", "x"]),
-    ("", &["context", "rename", "a", "c"]),
+    ("", &["context", "rename", "b", "c"]),
     ("", &["context", "rename", "b", "c"]),
     ("", &["context", "delete", "a", "--yes"]),
     ("", &["context", "delete", "b", "--yes"]),

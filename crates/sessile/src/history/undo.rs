@@ -34,11 +34,9 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
         });
     }
     require_live_sessions(state, &target)?;
-    if let Some(later) = changed_later(state, &target)? {
-        return Err(Error::UndoRefused {
-            id: target.id,
-            reason: format!("operation {later} changed it since"),
-        });
+    if let Some((later, subject)) = changed_later(state, &target)? {
+        let reason = format!("{subject} was changed since, by operation {later}");
+        return Err(Error::UndoRefused { id: target.id, reason });
     }
     for effect in &target.effects {
         if !effect.is_at(state, Side::After)? {
@@ -69,7 +67,7 @@ fn require_live_sessions(state: &State, target: &Operation) -> Result<()> {
 }
 
 /// A later operation in effect that changed the same thing, even if it is the same again by now.
-fn changed_later(state: &State, target: &Operation) -> Result<Option<i64>> {
+fn changed_later(state: &State, target: &Operation) -> Result<Option<(i64, String)>> {
     for later in operation::list(state, &OperationFilter::default())? {
         if later.id <= target.id {
             break;
@@ -77,8 +75,9 @@ fn changed_later(state: &State, target: &Operation) -> Result<Option<i64>> {
         // What a later one did and what undid that again cancel each other out.
         let counts = later.undoes.is_none() && in_effect(state, &later)?;
         let touches = |effect: &Effect| target.effects.iter().any(|own| own.is_about_the_same(effect));
-        if counts && later.effects.iter().any(touches) {
-            return Ok(Some(later.id));
+        let touched = later.effects.iter().find(|effect| touches(effect));
+        if let Some(effect) = touched.filter(|_| counts) {
+            return Ok(Some((later.id, effect.subject())));
         }
     }
     Ok(None)
