@@ -62,3 +62,15 @@ fn a_projects_context_stays_trusted_under_its_new_name() {
     home.call(&["context", "rename", "dev", "test"]).cwd("project").ok();
     home.call(&["context", "current", "--check", "--context", "test"]).cwd("project").ok();
 }
+
+#[test]
+fn a_context_that_a_live_session_is_pinned_to_keeps_its_name() {
+    let home = home_with(&["a"]);
+    home.call(&["session", "start", "--name", "s", "--context", "a"]).ok();
+    let refused = home.call(&["context", "rename", "a", "b", "-ojson"]).run().exit(6);
+    assert_eq!(refused.code(), "CONTEXT_PINNED");
+    let asked = home.call(&["context", "delete", "a", "-ojson"]).run().exit(2).json_error();
+    assert!(asked["message"].as_str().unwrap().contains("session s"), "{asked}");
+    home.call(&["session", "stop", "s"]).ok();
+    home.call(&["context", "rename", "a", "b"]).ok();
+}

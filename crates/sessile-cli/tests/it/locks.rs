@@ -320,3 +320,16 @@ fn no_file_of_a_ticket_is_left() {
     let left = std::fs::read_dir(home.path(".local/state/sessile/tickets")).unwrap().count();
     assert_eq!(left, 0);
 }
+
+#[test]
+fn what_a_command_left_in_the_background_keeps_the_lock() {
+    let home = home();
+    let script = "(while ! [ -e go ]; do sleep 0.05; done) >/dev/null 2>&1 & echo started";
+    home.call(&["lock", "run", "bg", "--", "/bin/sh", "-c", script]).ok();
+    let held = home.call(&["lock", "list", "-ojson"]).ok().json();
+    assert_eq!(held[0]["name"], "bg");
+    home.call(&["lock", "run", "bg", "--lock-timeout", "0", "--", "/bin/true"]).run().exit(125);
+    home.write("go", "");
+    home.call(&["lock", "run", "bg", "--lock-timeout", "30s", "--", "/bin/true"]).ok();
+    assert_eq!(home.call(&["lock", "list", "-ojson"]).ok().json(), serde_json::json!([]));
+}

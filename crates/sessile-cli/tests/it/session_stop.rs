@@ -215,3 +215,46 @@ fn stopping_many_at_once_stops_each_and_no_other() {
     assert_eq!(live(&home), ids[7..]);
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
+
+#[test]
+fn stopping_at_once_from_many_places_hurts_nobody() {
+    let home = home();
+    for _ in 0..5 {
+        let id = home.call(&["session", "start", "--quiet"]).ok().stdout().trim().to_owned();
+        let stops: Vec<_> = (0..6)
+            .map(|_| {
+                let mut command = home.call(&["session", "stop", &id]).command();
+                command.stdin(Stdio::null()).stdout(Stdio::null());
+                command.stderr(Stdio::null()).spawn().unwrap()
+            })
+            .collect();
+        for mut stop in stops {
+            assert_eq!(stop.wait().unwrap().code(), Some(0));
+        }
+    }
+}
+
+#[test]
+fn a_session_that_stops_itself_lets_its_caller_go_on() {
+    let home = home();
+    let id = home.call(&["session", "start", "--quiet"]).ok().stdout().trim().to_owned();
+    let script = format!("{} session stop && echo went on", home.program().display());
+    let done = home
+        .call(&["lock", "run", "inner", "--", "/bin/sh", "-c", &script])
+        .env("SESSILE_SESSION", &id)
+        .run()
+        .exit(0);
+    assert!(done.stdout().ends_with("went on\n"), "{}", done.told());
+    let state = home.call(&["session", "show", &id, "-ojson"]).ok().json()["state"].clone();
+    assert_eq!(state, "ended");
+}
+
+#[test]
+fn a_variable_that_names_a_session_that_is_gone_does_not_lock_anyone_out() {
+    let home = home();
+    let gone = "01890a5d-ac96-774b-bcce-b302099a8057";
+    for args in [&["session", "list"][..], &["session", "start"], &["context", "list"], &["lock", "list"]] {
+        home.call(args).env("SESSILE_SESSION", gone).ok();
+    }
+    home.call(&["config", "set", "env.A", "1", "--global"]).env("SESSILE_SESSION", gone).run().exit(5);
+}

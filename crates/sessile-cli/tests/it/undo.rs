@@ -259,3 +259,33 @@ proptest! {
         prop_assert_eq!(logical(&home), before);
     }
 }
+
+#[test]
+fn what_cannot_be_undone_is_refused_and_nothing_older_is_taken_for_it() {
+    let home = furnished();
+    let inside = |args: &[&str]| home.call(args).env("SESSILE_SESSION", "work");
+    inside(&["session", "state", "set", "z", "5"]).ok();
+    inside(&["session", "state", "set", "api_token", "again"]).ok();
+    assert_eq!(inside(&["undo", "-ojson"]).run().exit(6).code(), "UNDO_REFUSED");
+    assert_eq!(inside(&["session", "state", "get", "z"]).ok().stdout(), "5\n");
+}
+
+#[test]
+fn what_was_changed_and_changed_back_is_not_undone() {
+    let home = furnished();
+    home.call(&["config", "set", "lock-timeout", "1s", "--global"]).ok();
+    let id = last_operation(&home)["id"].to_string();
+    home.call(&["config", "set", "lock-timeout", "2s", "--global"]).ok();
+    home.call(&["config", "set", "lock-timeout", "1s", "--global"]).ok();
+    assert_eq!(home.call(&["undo", &id, "-ojson"]).run().exit(6).code(), "UNDO_REFUSED");
+}
+
+#[test]
+fn a_session_does_not_undo_what_was_done_outside_it() {
+    let home = furnished();
+    home.call(&["config", "set", "lock-timeout", "1s", "--global"]).ok();
+    let id = last_operation(&home)["id"].to_string();
+    let refused = home.call(&["undo", &id, "-ojson"]).env("SESSILE_SESSION", "work").run().exit(7);
+    assert_eq!(refused.code(), "IN_SESSION");
+    home.call(&["undo", &id]).ok();
+}
