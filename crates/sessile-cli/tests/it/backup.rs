@@ -187,3 +187,24 @@ fn what_can_be_read_of_a_damaged_store_is_saved() {
     assert!(next.trim().parse::<i64>().unwrap() > token.trim().parse::<i64>().unwrap());
     home.call(&["doctor"]).ok();
 }
+
+/// Who has seen a newer value than the restored one must find out.
+#[test]
+fn a_revision_is_not_handed_out_twice_after_a_restore() {
+    let home = home();
+    let id = start(&home, &[]);
+    let set = |key: &str, value: &str| {
+        let done =
+            home.call(&["session", "state", "set", key, value, "-ojson"]).env("SESSILE_SESSION", &id).ok();
+        done.json()["revision"].as_i64().unwrap()
+    };
+    assert_eq!(set("v", "1"), 1);
+    home.call(&["backup", "copy"]).ok();
+    assert_eq!((set("v", "2"), set("new", "1")), (2, 1));
+    home.call(&["backup", "restore", "copy", "--yes"]).ok();
+    let stale =
+        home.call(&["session", "state", "set", "v", "3", "--if-revision", "2"]).env("SESSILE_SESSION", &id);
+    stale.run().exit(6);
+    assert!(set("v", "3") > 3);
+    assert_eq!(set("new", "2"), 2);
+}

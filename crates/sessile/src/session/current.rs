@@ -10,7 +10,7 @@ use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::State;
-use crate::store::{EntryPlace, PointerKey, PointerKind, Scope};
+use crate::store::{Contents, EntryPlace, OperationRow, PointerKey, PointerKind, Scope};
 use crate::text::quoted;
 
 /// The session of a call, and what named it.
@@ -107,6 +107,12 @@ pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<bo
     Ok(true)
 }
 
+/// What the history says about a session that begins; it is written with the session itself.
+fn started(state: &State, command: &str) -> OperationRow {
+    let reason = "a session that was started is stopped by its id".to_owned();
+    crate::history::row(state, command, "", &[Effect::Event { reason }], "done", None)
+}
+
 impl State {
     /// The user's sessions.
     pub fn sessions(&self) -> Result<Sessions> {
@@ -158,8 +164,9 @@ impl State {
             None => None,
         };
         let owner = Owner::of(self.world(), agent);
-        let session = self.sessions()?.start(NewSession { name, context, owner, labels, idle, max })?;
-        record(self, "session start", session.label(), "a session that was started is stopped by its id")?;
+        let contents = Contents { operation: Some(started(self, "session start")), ..Contents::default() };
+        let new = NewSession { name, context, owner, labels, idle, max };
+        let session = self.sessions()?.start_with(new, &contents)?;
         let selected = select_for_terminal(self, &session)?;
         Ok((session, selected))
     }
@@ -188,9 +195,8 @@ impl State {
             context.require_trust(self)?;
             context.check_guard(self, &origin)?;
         }
-        let session = self.sessions()?.import(exported, name, self.world())?;
-        record(self, "session import", session.label(), "a session that was started is stopped by its id")?;
-        Ok(session)
+        let operation = started(self, "session import");
+        self.sessions()?.import(exported, name, self.world(), Some(operation))
     }
 
     /// Gives a session another name, and records it.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, Place, Result};
 use crate::history::entry_hides;
 use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions, entries};
-use crate::store::Contents;
+use crate::store::{Contents, OperationRow};
 use crate::world::World;
 
 /// What the file says it is.
@@ -80,6 +80,7 @@ impl Sessions {
         exported: &Exported,
         name: Option<SessionName>,
         world: &World,
+        operation: Option<OperationRow>,
     ) -> Result<Session> {
         let context = exported.context.as_deref().map(str::parse).transpose()?;
         let name = match (name, &exported.name) {
@@ -87,7 +88,7 @@ impl Sessions {
             (None, Some(name)) => Some(name.parse()?),
             (None, None) => None,
         };
-        let mut contents = Contents::default();
+        let mut contents = Contents { operation, ..Contents::default() };
         for (kind, values) in [(EntryKind::Setting, &exported.settings), (EntryKind::State, &exported.state)]
         {
             for (key, value) in values {

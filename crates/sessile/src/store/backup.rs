@@ -50,13 +50,41 @@ impl Store {
     }
 }
 
+/// The revision that each value of a session had reached, whether it is still there or was removed.
+const SAVE_REVISIONS: &str = "
+    DROP TABLE IF EXISTS temp.reached;
+    CREATE TEMP TABLE reached AS
+        SELECT user, session, replace(kind, '-gone', '') AS kind, key, max(revision) AS revision
+        FROM main.entry GROUP BY 1, 2, 3, 4";
+
+/// Lets what was restored go on behind what was reached, so that who has seen a newer value finds out.
+const RAISE_REVISIONS: &str = "
+    UPDATE main.entry SET revision = 1 + (
+        SELECT reached.revision FROM temp.reached
+        WHERE reached.user = entry.user AND reached.session = entry.session AND reached.key = entry.key
+          AND reached.kind = replace(entry.kind, '-gone', ''))
+    WHERE EXISTS (
+        SELECT 1 FROM temp.reached
+        WHERE reached.user = entry.user AND reached.session = entry.session AND reached.key = entry.key
+          AND reached.kind = replace(entry.kind, '-gone', '') AND reached.revision >= entry.revision);
+    INSERT INTO main.entry (user, session, kind, key, value, revision, changed_ms)
+        SELECT user, session, kind || '-gone', key, 'null', revision, 0 FROM temp.reached
+        WHERE EXISTS (SELECT 1 FROM main.session WHERE session.user = reached.user AND session.id = reached.session)
+          AND NOT EXISTS (
+            SELECT 1 FROM main.entry
+            WHERE entry.user = reached.user AND entry.session = reached.session AND entry.key = reached.key
+              AND replace(entry.kind, '-gone', '') = reached.kind);
+    DROP TABLE temp.reached";
+
 fn replace(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(SAVE_REVISIONS)?;
     for table in recover::TABLES.iter().filter(|table| **table != "ticket") {
         transaction.execute_batch(&format!(
             "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM copy.{table}"
         ))?;
     }
     recover::raise_numbers(&transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
+    transaction.execute_batch(RAISE_REVISIONS)?;
     transaction.commit()
 }

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::Result;
-use crate::store::{EntryPlace, Store, entries, messages};
+use crate::store::{EntryPlace, OperationRow, Store, entries, messages, operations};
 
 /// A session as it is stored.
 #[derive(Clone, Debug)]
@@ -45,6 +45,8 @@ pub struct Contents {
     pub entries: Vec<(&'static str, String, String)>,
     /// Its messages, as JSON.
     pub messages: Vec<String>,
+    /// What the history says about it; the subject is filled in.
+    pub operation: Option<OperationRow>,
 }
 
 const COLUMNS: &str = "user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms, \
@@ -107,6 +109,10 @@ impl Store {
                 entries::insert(connection, place, key, value, 1, new.started_ms)?;
             }
             messages::append(connection, &new.user, &new.id, 0, &contents.messages, new.started_ms)?;
+            if let Some(operation) = &contents.operation {
+                let subject = new.name.clone().unwrap_or_else(|| new.id.clone());
+                operations::insert(connection, &OperationRow { subject, ..operation.clone() })?;
+            }
             Ok(true)
         })
     }
