@@ -517,7 +517,7 @@ impl State {
     }
 
     /// The store as it is now, for reading: what this call itself has written is in it.
-    pub(crate) fn fresh_store(&self) -> Result<Option<Store>> {
+    pub fn fresh_store(&self) -> Result<Option<Store>> {
         match self.source {
             ConfigSource::Nothing => Ok(None),
             _ => Store::open_for_reading(&self.dirs.store()?, &Locker::new(Duration::from_secs(5))),

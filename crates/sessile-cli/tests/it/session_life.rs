@@ -186,3 +186,14 @@ fn the_times_come_from_the_settings_unless_they_are_said() {
     let usual = shown(&home, &start(&home, &[]));
     assert_eq!((&usual["idle_limit_ms"], &usual["max_ms"]), (&7_200_000.into(), &28_800_000.into()));
 }
+
+#[test]
+fn looking_makes_nothing() {
+    let home = home();
+    for args in [&["session", "list"][..], &["lock", "list"], &["history"], &["context", "list"], &["status"]]
+    {
+        home.call(args).ok();
+    }
+    home.call(&["session", "show", "none"]).run().exit(5);
+    assert!(home.tree().is_empty());
+}

@@ -123,6 +123,26 @@ impl State {
         Ok(Sessions::of(store, self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?))
     }
 
+    /// The user's sessions, to be looked at; none if there is no store yet.
+    pub fn sessions_to_look_at(&self) -> Result<Option<Sessions>> {
+        let Some(store) = self.fresh_store()? else { return Ok(None) };
+        Ok(Some(Sessions::of(
+            store,
+            self.dirs().state()?,
+            &self.account(),
+            self.world().clone(),
+            self.locker()?,
+        )))
+    }
+
+    /// A session to be looked at, by its name, its id or the beginning of its id.
+    pub fn look_up_session(&self, text: &str) -> Result<(Sessions, Session)> {
+        let sessions = self.sessions_to_look_at()?;
+        let sessions = sessions.ok_or_else(|| Error::SessionNotFound(crate::text::shortened(text, 80)))?;
+        let session = sessions.get(text)?;
+        Ok((sessions, session))
+    }
+
     /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.
     pub fn require_session(&self, what: &str) -> Result<Rc<Session>> {
         let current = self.session()?.ok_or_else(|| Error::SessionRequired(what.to_owned()))?;

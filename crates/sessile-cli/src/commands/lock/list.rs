@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::locks;
+use super::locks_in;
 use crate::cli::Cx;
 use crate::commands::page::Page;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
 
@@ -18,7 +18,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let views = args.page.of(locks(cx)?.list()?, |view| view.name.clone());
+    let found = cx.state.fresh_store()?.map(|store| locks_in(cx, store)?.list().map_err(Failure::from));
+    let views = args.page.of(found.transpose()?.unwrap_or_default(), |view| view.name.clone());
     let items: Vec<Value> = views.iter().map(|view| json!(view)).collect();
     cx.out.list(&items, || {
         if views.is_empty() {

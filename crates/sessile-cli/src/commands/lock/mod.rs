@@ -8,6 +8,7 @@ pub mod renew;
 pub mod run;
 
 use sessile::lock::{LockHolder, Locks, Queue};
+use sessile::store::Store;
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -53,7 +54,10 @@ impl Command {
 }
 
 fn locks(cx: &Cx) -> Result<Locks, Failure> {
-    let store = cx.state.store_for_writing()?;
+    locks_in(cx, cx.state.store_for_writing()?)
+}
+
+fn locks_in(cx: &Cx, store: Store) -> Result<Locks, Failure> {
     let queue = Queue::new(cx.state.dirs().state()?, cx.state.world().clone(), cx.state.locker()?);
     Ok(Locks::new(store, queue))
 }

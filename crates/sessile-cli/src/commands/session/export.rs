@@ -33,7 +33,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let session = meant(cx, args.which.as_deref(), "exporting")?;
-    let exported = cx.state.sessions()?.export(&session)?;
+    let exported = cx.state.look_up_session(session.id.as_str())?.0.export(&session)?;
     for key in &exported.left_out {
         cx.state.warn(format!("{} holds what looks like a secret and was left out", quoted(key)), None);
     }

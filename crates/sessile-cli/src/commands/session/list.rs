@@ -55,11 +55,12 @@ pub struct Args {
 const BATCH: usize = 500;
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let sessions = cx.state.sessions()?;
+    let sessions = cx.state.sessions_to_look_at()?;
     let only_live = args.state == "live" || args.state == "expired";
     let mut found: Vec<Value> = Vec::new();
     let mut cursor = args.cursor.clone();
     while found.len() < args.limit {
+        let Some(sessions) = &sessions else { break };
         let batch = sessions.list(cursor.as_deref(), only_live, BATCH)?;
         for session in batch.iter().filter(|session| args.fits(cx, session)) {
             let described = describe(cx, session);

@@ -99,7 +99,7 @@ fn at(millis: i64) -> String {
 /// The session a command is about: the one given, else the one this call works in.
 fn meant(cx: &Cx, given: Option<&str>, what: &str) -> Result<Session, crate::error::Failure> {
     match given {
-        Some(text) => Ok(cx.state.sessions()?.get(text)?),
+        Some(text) => Ok(cx.state.look_up_session(text)?.1),
         None => {
             let current = cx.state.session()?;
             let current = current.ok_or_else(|| sessile::Error::SessionRequired(what.to_owned()))?;

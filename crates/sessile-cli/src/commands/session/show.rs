@@ -23,7 +23,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let session = meant(cx, args.which.as_deref(), "showing")?;
-    let sessions = cx.state.sessions()?;
+    let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
     let mut json = describe(cx, &session);
     let settings = sessions.entries(&session, EntryKind::Setting)?;
     json["settings"] = settings.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();

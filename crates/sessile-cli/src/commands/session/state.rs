@@ -95,7 +95,8 @@ impl Command {
 
 fn get(args: &GetArgs, cx: &Cx) -> Outcome {
     let session = cx.state.require_session("keeping state")?;
-    let entry = cx.state.sessions()?.entry(&session, EntryKind::State, &args.key)?;
+    let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
+    let entry = sessions.entry(&session, EntryKind::State, &args.key)?;
     let entry = entry.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
     cx.out.result(&entry, || format!("{}\n", plain(&entry.value)))
 }
@@ -121,8 +122,8 @@ fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
 
 fn list(args: &ListArgs, cx: &Cx) -> Outcome {
     let session = cx.state.require_session("keeping state")?;
-    let entries =
-        args.page.of(cx.state.sessions()?.entries(&session, EntryKind::State)?, |entry| entry.key.clone());
+    let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
+    let entries = args.page.of(sessions.entries(&session, EntryKind::State)?, |entry| entry.key.clone());
     let items: Vec<Value> = entries.iter().map(|entry| json!(entry)).collect();
     cx.out.list(&items, || {
         let mut table = Table::new(&["KEY", "REVISION", "VALUE"]);
