@@ -71,7 +71,7 @@ fn inside_a_session_a_guard_cannot_be_taken_away() {
     home.write(FILE, "guard = \"approval\"\n");
     home.write("bundle.toml", "[contexts.first]\n[contexts.dev]\nguard = \"none\"\n");
     home.call(&["session", "start", "--name", "s1"]).ok();
-    let before = home.tree_of_people();
+    let before = (home.tree_of_people(), crate::history(&home));
     for args in [
         &["context", "edit", "dev", "--guard", "none"][..],
         &["context", "create", "dev", "--yes"],
@@ -82,5 +82,5 @@ fn inside_a_session_a_guard_cannot_be_taken_away() {
         let done = home.call(args).env("SESSILE_SESSION", "s1").arg("-ojson").run().exit(7);
         assert_eq!(done.code(), "IN_SESSION", "{args:?}");
     }
-    assert_eq!(home.tree_of_people(), before);
+    assert_eq!((home.tree_of_people(), crate::history(&home)), before);
 }

@@ -89,7 +89,7 @@ fn what_does_not_exist_cannot_be_selected() {
 fn a_session_keeps_its_context() {
     let home = home_with(&["dev"]);
     home.call(&["session", "start", "--name", "s1"]).ok();
-    let before = home.tree_of_people();
+    let before = (home.tree_of_people(), crate::history(&home));
     for scope in ["--dir", "--global"] {
         let done =
             home.call(&["context", "use", "dev", scope, "-ojson"]).env("SESSILE_SESSION", "s1").run().exit(7);
@@ -98,7 +98,7 @@ fn a_session_keeps_its_context() {
     let (text, status) = home.call(&["context", "use", "dev"]).env("SESSILE_SESSION", "s1").tty().finish();
     assert_eq!(status, 7, "{text}");
     assert!(text.contains("a session keeps the context it was started with"), "{text}");
-    assert_eq!(home.tree_of_people(), before);
+    assert_eq!((home.tree_of_people(), crate::history(&home)), before);
 }
 
 #[test]

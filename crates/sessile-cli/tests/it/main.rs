@@ -85,6 +85,11 @@ fn live(home: &Home) -> Vec<String> {
     ids
 }
 
+/// What the history says.
+fn history(home: &Home) -> serde_json::Value {
+    home.call(&["history", "--output", "json"]).ok().json()
+}
+
 /// A session as `session show` has it.
 fn shown(home: &Home, session: &str) -> serde_json::Value {
     home.call(&["session", "show", session, "--output", "json"]).ok().json()

@@ -190,7 +190,7 @@ const SET: &[&str] = &["config", "set", "env.A", "1", "--global", "--output", "j
 fn a_held_lock_is_given_up_with_its_holder_and_the_time_to_try_again() {
     let home = home();
     let _held = held(&home);
-    let before = home.tree_of_people();
+    let before = (home.tree_of_people(), crate::history(&home));
     let done = home.call(SET).arg("--lock-timeout").arg("400ms").run().exit(6);
     let error = done.json_error();
     assert_eq!(error["code"], "LOCK_HELD");
@@ -199,7 +199,7 @@ fn a_held_lock_is_given_up_with_its_holder_and_the_time_to_try_again() {
     assert!(error["retry_after_ms"].as_u64().is_some_and(|millis| millis > 0), "{error}");
     let pid = format!("pid {}", std::process::id());
     assert!(error["message"].as_str().unwrap().contains(&pid), "{error}");
-    assert_eq!(home.tree_of_people(), before);
+    assert_eq!((home.tree_of_people(), crate::history(&home)), before);
 }
 
 /// Whoever reads standard error as JSON gets JSON on every line, the one about the wait too.

@@ -6,7 +6,7 @@ use crate::context::catalog::file_in;
 use crate::context::selection::{pointing_to, repointing};
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{Error, Result};
-use crate::history::{Effect, perform, settle};
+use crate::history::{Effect, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, trust, write};
 use crate::state::ConfigSource;
@@ -205,7 +205,7 @@ impl Contexts<'_> {
         path: &Path,
         change: impl Fn(Option<&str>) -> Result<String>,
     ) -> Result<()> {
-        for _ in 0..TRIES {
+        unless_overtaken(|| {
             let old = crate::files::read(path)?;
             let new = change(old.as_deref())?;
             let within = self.prefix(name);
@@ -214,12 +214,8 @@ impl Contexts<'_> {
             if old.as_deref() == Some(new.as_str()) {
                 return Ok(());
             }
-            match perform(self.state, command, name.as_str(), &[text_effect(path, old, Some(new))]) {
-                Err(Error::ConcurrentChange { .. }) => {}
-                other => return other.map(drop),
-            }
-        }
-        Err(Error::ConcurrentChange { path: path.to_owned(), kept: None })
+            perform(self.state, command, name.as_str(), &[text_effect(path, old, Some(new))]).map(drop)
+        })
     }
 
     fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
@@ -251,9 +247,6 @@ impl Contexts<'_> {
         )
     }
 }
-
-/// How often a change is tried again when another process was quicker.
-const TRIES: usize = 50;
 
 fn is_pointer(effect: &Effect) -> bool {
     matches!(effect, Effect::Pointer { .. })

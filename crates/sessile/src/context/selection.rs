@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::history::{Effect, PointerValue, perform, settle};
+use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::project::Project;
 use crate::settings::{Candidate, Document, Layer, Origin, SettingKey, Value, trust, write};
@@ -135,17 +135,8 @@ pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchSco
         }
     };
     let target = Target::resolve(state, scope)?;
-    for _ in 0..TRIES {
-        match try_switch(state, name, scope, &target) {
-            Err(Error::ConcurrentChange { .. }) => {}
-            other => return other,
-        }
-    }
-    Err(Error::ConcurrentChange { path: PathBuf::from(target.place), kept: None })
+    unless_overtaken(|| try_switch(state, name, scope, &target))
 }
-
-/// How often a switch is tried again when another process was quicker.
-const TRIES: usize = 50;
 
 fn try_switch(
     state: &State,

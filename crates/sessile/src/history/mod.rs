@@ -18,4 +18,5 @@ pub use perform::{perform, record, settle, settle_if_marked};
 pub use table::{COMMANDS, Recorded, Undo, recorded};
 pub use undo::undo;
 
+pub(crate) use perform::unless_overtaken;
 pub(crate) use perform::{entry_hides, row};

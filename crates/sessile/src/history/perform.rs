@@ -51,6 +51,20 @@ pub(super) fn perform_undoing(
     Ok(id)
 }
 
+/// How often a change is tried again when another process was quicker.
+const TRIES: usize = 50;
+
+/// Makes a change, and looks and makes it anew while another process was quicker.
+pub(crate) fn unless_overtaken<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(Error::ConcurrentChange { .. } | Error::RevisionConflict { .. }) => {}
+            other => return other,
+        }
+    }
+    attempt()
+}
+
 /// Records something that happened by itself and cannot be undone this way.
 pub fn record(state: &State, command: &str, subject: &str, reason: &str) -> Result<i64> {
     debug_assert!(

@@ -120,13 +120,7 @@ impl Room {
     #[expect(clippy::disallowed_methods, reason = "a room is asked once and never waited for")]
     pub fn try_alone(&self) -> Result<Option<File>> {
         let path = self.lock_path();
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::io("open", path, error));
-            }
-            Err(error) => return Err(Error::io("open", path, error)),
-        };
+        let file = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),

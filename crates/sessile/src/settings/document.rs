@@ -85,8 +85,7 @@ impl Node {
 impl Document {
     /// Parses the text of a file. The ending decides the format: `.json`, or TOML for all others.
     pub fn parse(path: &Path, text: String) -> Result<Self> {
-        let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-        let root = if is_json { parse_json(path, &text)? } else { parse_toml(path, &text)? };
+        let root = if is_json(path) { parse_json(path, &text)? } else { parse_toml(path, &text)? };
         let root = Node { offset: 0, data: Data::Table(root) };
         Ok(Document { path: path.to_owned(), text, root, lines: OnceLock::new() })
     }
@@ -124,6 +123,11 @@ impl Document {
         let start = self.lines.get().and_then(|lines| lines.get(line - 1)).copied().unwrap_or(0);
         place_in_line(&self.path, &self.text, line, start, offset)
     }
+}
+
+/// Whether a file is JSON, by its ending; any other is TOML.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
 }
 
 fn line_starts(text: &str) -> Vec<usize> {

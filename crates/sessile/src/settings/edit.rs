@@ -6,6 +6,7 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use crate::error::{Error, Result};
+use crate::settings::document::is_json;
 use crate::settings::{Document, SettingKey, Value};
 
 /// The text with one key set.
@@ -55,10 +56,6 @@ pub fn rename_table(path: &Path, text: &str, table: &str, from: &str, to: &str) 
         edited.to_string()
     };
     Document::parse(path, changed).map(|document| document.text().to_owned())
-}
-
-fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
 }
 
 fn encoded(value: &Value) -> String {

@@ -8,8 +8,9 @@ use serde::Serialize;
 use crate::context::{Context, Home};
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
-use crate::history::{Effect, perform, settle};
+use crate::history::{Effect, perform, settle, unless_overtaken};
 use crate::session::{EntryKind, Session};
+use crate::settings::document::is_json;
 use crate::settings::project::Project;
 use crate::settings::{Document, Kind, Layer, Node, SettingKey, Source, Stack, Value, edit, trust};
 use crate::state::{ConfigSource, State};
@@ -128,9 +129,6 @@ pub fn user_file(state: &State) -> Result<PathBuf> {
     }
 }
 
-/// How often a change is tried again when another process was quicker.
-const TRIES: usize = 50;
-
 /// Sets a key in a file, or removes it, and records it.
 pub fn change_file(
     state: &State,
@@ -141,18 +139,14 @@ pub fn change_file(
 ) -> Result<Changed> {
     settle(state)?;
     refuse_secret(state, path, key)?;
-    for _ in 0..TRIES {
+    unless_overtaken(|| {
         let old = value_in_file(state, path, key)?;
         if old.as_ref() != value {
             let effect = setting_effect(path, key, old.as_ref(), value);
-            match perform(state, command, &key.to_string(), &[effect]) {
-                Err(Error::ConcurrentChange { .. }) => continue,
-                other => other?,
-            };
+            perform(state, command, &key.to_string(), &[effect])?;
         }
-        return Ok(changed(key, old, value, path.to_owned()));
-    }
-    Err(Error::ConcurrentChange { path: path.to_owned(), kept: None })
+        Ok(changed(key, old, value, path.to_owned()))
+    })
 }
 
 /// What is told about a change: what looks like a secret is not repeated.
@@ -179,7 +173,7 @@ fn change_in_session(
     if value.is_some() {
         crate::session::refuse_secret(&key.to_string())?;
     }
-    for _ in 0..TRIES {
+    unless_overtaken(|| {
         let found = state.sessions()?.entry(session, EntryKind::Setting, &key.to_string())?;
         let old = found.as_ref().and_then(|entry| definition.kind.of_json(&entry.value));
         if old.as_ref() != value {
@@ -190,14 +184,10 @@ fn change_in_session(
                 before: found.map(|entry| entry.value),
                 after: value.map(|value| serde_json::json!(value)),
             };
-            match perform(state, command, &key.to_string(), &[effect]) {
-                Err(Error::ConcurrentChange { .. } | Error::RevisionConflict { .. }) => continue,
-                other => other?,
-            };
+            perform(state, command, &key.to_string(), &[effect])?;
         }
-        return Ok(changed(key, old, value, session.room().dir().to_owned()));
-    }
-    Err(Error::ConcurrentChange { path: PathBuf::from(session.label()), kept: None })
+        Ok(changed(key, old, value, session.room().dir().to_owned()))
+    })
 }
 
 /// Puts a new text into a file that still says what was seen, and records it.
@@ -330,7 +320,7 @@ pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Resul
 
 /// An empty file of a path's format.
 pub(crate) fn empty(path: &Path) -> &'static str {
-    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) { "{}" } else { "" }
+    if is_json(path) { "{}" } else { "" }
 }
 
 /// The project that a file belongs to, if it is in one's state directory.

@@ -82,12 +82,13 @@ fn a_read_only_directory_is_an_error_and_reading_goes_on() {
         let error = done.json_error();
         assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("owner and mode")), "{error}");
     }
-    let before = user.home().tree_of_people();
+    let said = || user.call(&["history", "--output", "json"]).ok().json();
+    let before = (user.home().tree_of_people(), said());
     for args in [&["config", "set", "env.A", "2", "--dir"][..], &["context", "create", "b", "--project"]] {
         let done = clean(user.call(args).cwd("p").arg("--output=json").run()).exit(1);
         assert_eq!(done.code(), "IO", "{}", done.told());
     }
-    assert_eq!(user.home().tree_of_people(), before);
+    assert_eq!((user.home().tree_of_people(), said()), before);
     let names = user.call(&["context", "list", "--output", "json"]).ok().json();
     assert_eq!(names.as_array().unwrap().len(), 1);
     assert_eq!(user.call(&["config", "get", "env.A"]).ok().stdout(), "1\n");
