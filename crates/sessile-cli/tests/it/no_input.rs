@@ -35,7 +35,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("context rename", &["c", "d"], 0),
     ("context show", &["a"], 0),
     ("context use", &["a"], 2),
-    ("demo", &["--agents", "2"], 0),
+    ("demo", &["--agents", "2", "--tool", "git"], 0),
     ("doctor", &[], 0),
     ("env", &[], 2),
     ("history", &[], 0),
