@@ -14,6 +14,8 @@ fn furnished() -> Home {
     home.write(".config/sessile/config.toml", "context = \"staging\"\nlock-timeout = \"9s\"\n");
     home.write("bundle.toml", "[contexts.fresh]\ndescription = \"taken in\"\n");
     home.write("project/.sessile/config.toml", "env.A = \"1\"\n");
+    let shell = home.write("say", "#!/bin/sh\necho '{}'\n");
+    std::fs::set_permissions(shell, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     home
 }
 
@@ -93,7 +95,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("session state set", &["session", "state", "set", "cursor", "2", "--session", "work"]),
     ("session state unset", &["session", "state", "unset", "cursor", "--session", "work"]),
     ("session stop", &["session", "stop", "work"]),
-    ("shell", &["shell", "--shell", "/bin/echo", "--env", "A={}"]),
+    ("shell", &["shell", "--shell", "./say"]),
     ("status", &["status", "--show-state-files"]),
     ("tool check", &["tool", "check", "git"]),
     ("tool list", &["tool", "list"]),

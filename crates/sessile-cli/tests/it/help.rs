@@ -26,8 +26,11 @@ fn examples(help: &str) -> Vec<String> {
     after.lines().take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
 }
 
-/// The words of an example: up to a remark, a pipe or a redirection, and without quotes.
+/// The words of an example: what is in `$(...)` if it has that, up to a remark, a pipe or a redirection, and without
+/// quotes.
 fn words(example: &str) -> Vec<String> {
+    let inner = example.split_once("$(").and_then(|(_, after)| after.split_once(')'));
+    let example = inner.map_or(example, |(inner, _)| inner);
     let ends = ["  ", " > ", " >> ", " < ", " | "];
     let end = ends.iter().filter_map(|end| example.find(end)).min().unwrap_or(example.len());
     let mut words = vec![String::new()];
