@@ -59,12 +59,17 @@ pub(crate) struct Which {
 }
 
 /// A session that something is about to run in.
-pub(crate) struct Ready {
-    /// The state as it is in that session.
-    pub(crate) state: Rc<State>,
+pub(crate) struct Ready<'a> {
+    /// The state as it is in that session: the call's own, or one of its own if the session was started for it.
+    state: Either<'a>,
     pub(crate) session: Rc<Session>,
     /// Whether the session is for this command alone.
     pub(crate) is_ephemeral: bool,
+}
+
+enum Either<'a> {
+    Own(Box<State>),
+    Call(&'a State),
 }
 
 /// A session that is entered: nobody removes its room.
@@ -75,11 +80,11 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// All variables of the command, bash's file among them.
-    pub(crate) fn variables(&self, ready: &Ready) -> Result<BTreeMap<OsString, OsString>, Error> {
-        let mut variables = self.environment.variables(&ready.state);
+    pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
+        let mut variables = self.environment.variables(ready.state());
         let is_said = self.environment.changes.iter().any(|change| change.name == "BASH_ENV");
         if !is_said {
-            let file = assertion(&ready.state, ready.session.room().dir(), &self.environment.changes)?;
+            let file = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
             variables.insert("BASH_ENV".into(), file.into());
         }
         Ok(variables)
@@ -88,7 +93,7 @@ impl Inside {
 
 impl Which {
     /// The session that a command runs in; one is started if there is none.
-    pub(crate) fn session(&self, cx: &Cx, command: &str) -> Result<Ready, Failure> {
+    pub(crate) fn session<'a>(&self, cx: &'a Cx, command: &str) -> Result<Ready<'a>, Failure> {
         let state = &cx.state;
         if self.new && state.args().session.is_none() {
             return Err(Error::Usage("--new needs --session NAME".into()).into());
@@ -98,7 +103,7 @@ impl Which {
             if self.new {
                 return Err(Error::SessionExists(session.label().to_owned()).into());
             }
-            return Ok(Ready { state: Rc::new(reopened(cx, &session)?), session, is_ephemeral: false });
+            return Ok(Ready { state: Either::Call(state), session, is_ephemeral: false });
         }
         let name = state.missing_session();
         if self.existing {
@@ -113,7 +118,7 @@ impl Which {
 }
 
 /// Starts a session to run something in; with no name for that alone.
-pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready, Failure> {
+pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready<'static>, Failure> {
     let state = &cx.state;
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
@@ -131,7 +136,7 @@ pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Resul
         started => started?,
     };
     Ok(Ready {
-        state: Rc::new(reopened(cx, &session)?),
+        state: Either::Own(Box::new(reopened(cx, &session)?)),
         session: Rc::new(session),
         is_ephemeral: name.is_none(),
     })
@@ -143,25 +148,33 @@ fn reopened(cx: &Cx, session: &Session) -> Result<State, Error> {
     State::open(cx.state.app(), cx.state.world().clone(), args)
 }
 
-impl Ready {
+impl Ready<'_> {
+    /// The state as it is in the session.
+    pub(crate) fn state(&self) -> &State {
+        match &self.state {
+            Either::Own(state) => state,
+            Either::Call(state) => state,
+        }
+    }
+
     /// Keeps the room for the command that is about to run.
     pub(crate) fn enter(&self, running: &Running) -> Result<sessile::session::room::Presence, Error> {
-        self.session.room().enter(self.state.world(), running)
+        self.session.room().enter(self.state().world(), running)
     }
 
     /// Prepares the room and resolves the variables. The caller has entered it.
     pub(crate) fn prepare(&self, flags: &Flags) -> Result<Inside, Failure> {
         let context = self.context(flags)?;
         let wanted = self.wanted(flags)?;
-        let plan = prepare(&self.state, &self.session, &wanted, context)?;
+        let plan = prepare(self.state(), &self.session, &wanted, context)?;
         let asked = self.asked(flags)?;
-        let environment = Environment::resolve(&self.state, &self.session, &plan, &wanted, context, &asked)?;
+        let environment = Environment::resolve(self.state(), &self.session, &plan, &wanted, context, &asked)?;
         Ok(Inside { plan, environment })
     }
 
     /// The context, if there is one and it may be used.
     fn context(&self, flags: &Flags) -> Result<Option<&Context>, Error> {
-        let selected = self.state.selected()?;
+        let selected = self.state().selected()?;
         if let Some(expected) = &flags.expect
             && selected.is_none_or(|selected| selected.name.as_str() != expected)
         {
@@ -170,13 +183,13 @@ impl Ready {
             return Err(Error::ContextUnexpected { expected: expected.clone(), found });
         }
         match selected {
-            Some(_) => self.state.contexts().require().map(Some),
+            Some(_) => self.state().contexts().require().map(Some),
             None => Ok(None),
         }
     }
 
     fn wanted(&self, flags: &Flags) -> Result<Wanted, Error> {
-        let said = self.state.settings()?.get("isolate")?;
+        let said = self.state().settings()?.get("isolate")?;
         let level = flags.isolate.as_deref().or_else(|| said.as_ref().and_then(|found| found.value.as_str()));
         let only = if flags.tool.is_empty() { self.list("tools.only")? } else { flags.tool.clone() };
         let wanted = Wanted {
@@ -185,7 +198,7 @@ impl Ready {
             except: self.list("tools.except")?,
             also: self.list("tools.also")?,
         };
-        wanted.resolved(&self.state)
+        wanted.resolved(self.state())
     }
 
     fn asked(&self, flags: &Flags) -> Result<Asked, Error> {
@@ -202,7 +215,7 @@ impl Ready {
             }
             asked.flags.push((name.to_owned(), value.to_owned()));
         }
-        let settings = self.state.settings()?;
+        let settings = self.state().settings()?;
         for key in settings.keys(false) {
             let [first, name] = key.segments() else { continue };
             if first != "env" {
@@ -221,7 +234,7 @@ impl Ready {
     }
 
     fn list(&self, key: &str) -> Result<Vec<String>, Error> {
-        Ok(match self.state.settings()?.get(key)?.map(|found| found.value) {
+        Ok(match self.state().settings()?.get(key)?.map(|found| found.value) {
             Some(Value::List(words)) => words,
             _ => Vec::new(),
         })
@@ -230,7 +243,7 @@ impl Ready {
     /// Ends a session that was for one command alone, and prints what there is to say about it.
     pub(crate) fn leave(&self, cx: &Cx) {
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
-        if self.is_ephemeral && !matches!(self.state.end_run(&self.session), Ok(true)) {
+        if self.is_ephemeral && !matches!(self.state().end_run(&self.session), Ok(true)) {
             cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
         }
     }

@@ -56,10 +56,12 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
     rustix::process::getppid().filter(|_| pid == own).map(|parent| parent.as_raw_nonzero().get())
 }
 
+/// Which start of the machine this is; it does not change while a process lives.
 #[cfg(target_os = "linux")]
 pub(crate) fn boot_id() -> String {
-    crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id")
-        .map_or_else(String::new, |id| id.trim().to_owned())
+    static ID: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let read = || crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    ID.get_or_init(|| read().trim().to_owned()).clone()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -39,17 +39,19 @@ pub struct Copy {
 /// What a session's room holds. Tools of which it has nothing, and nothing could be found, are left out.
 pub fn held(session: &Session) -> Result<Vec<Held>> {
     let plan = Plan::load(session.room().dir())?;
+    let mut copied = Plan::copies(session.room().dir())?;
     let mut all = Vec::new();
     for prepared in &plan.tools {
-        let copies: Vec<Copy> = prepared
-            .seeds
-            .iter()
+        let copies: Vec<Copy> = copied
+            .remove(&prepared.tool)
+            .unwrap_or_default()
+            .into_iter()
             .filter(|seeded| !seeded.from.is_empty() || seeded.to.exists())
             .map(|seeded| Copy {
                 changed: digest(&seeded.to) != seeded.digest,
                 original_changed: digest_all(&seeded.from) != seeded.original,
-                original: seeded.from.clone(),
-                copy: seeded.to.clone(),
+                original: seeded.from,
+                copy: seeded.to,
             })
             .collect();
         let bound: Vec<String> = plan
