@@ -4,8 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Which Debian package has a program, where it is not called the same.
-const PACKAGES: &[(&str, &str)] =
-    &[("aws", "awscli"), ("docker", "docker-cli, or docker.io"), ("kubectl", "kubernetes-client"), ("pip", "python3-pip")];
+const PACKAGES: &[(&str, &str)] = &[
+    ("aws", "awscli"),
+    ("docker", "docker-cli, or docker.io"),
+    ("kubectl", "kubernetes-client"),
+    ("pip", "python3-pip"),
+];
 
 /// Where programs are looked for: first those that `scripts/test` fetched, then the system's, then the developer's.
 pub fn tool_path() -> OsString {
