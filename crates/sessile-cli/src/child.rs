@@ -1,10 +1,13 @@
 //! Running a command as a child: its streams, signals and status are its own.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,6 +24,11 @@ use crate::error::{Failure, Outcome};
 const NOT_EXECUTABLE: u8 = 126;
 /// The command could not be found.
 const NOT_FOUND: u8 = 127;
+
+/// The command's time was up.
+const TIMED_OUT: u8 = 124;
+/// How long a command has to end by itself when its time is up.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// A command to be run.
 pub(crate) struct Child {
@@ -42,6 +50,12 @@ impl Child {
         self
     }
 
+    /// Gives it these variables and no others.
+    pub(crate) fn with_variables(mut self, variables: BTreeMap<OsString, OsString>) -> Self {
+        self.command.env_clear().envs(variables);
+        self
+    }
+
     /// Keeps a descriptor open in the child.
     pub(crate) fn inherit(self, file: &File) -> Self {
         // If that fails the child runs all the same; this process holds the lock for it.
@@ -49,18 +63,28 @@ impl Child {
         self
     }
 
-    /// Runs it to its end. A status other than 0 is passed on as it is.
-    pub(crate) fn run(mut self) -> Outcome {
+    /// Becomes the command. Returns only if it cannot be started.
+    pub(crate) fn exec(mut self) -> Outcome {
+        let error = self.command.exec();
+        Err(self.not_started(error))
+    }
+
+    fn not_started(self, error: std::io::Error) -> Failure {
+        let exit = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+        Failure::NotStarted { exit, program: self.program, error }
+    }
+
+    /// Runs it to its end, or to the end of its time. A status other than 0 is passed on as it is.
+    pub(crate) fn run(mut self, timeout: Option<Duration>) -> Outcome {
         // A terminal sends its signals to both; this process must only outlive them. What a process sends to this one
-        // is meant for the child and passed on.
+        // is meant for the child and passed on. What is ignored here, under nohup for example, the child ignores too.
+        let ignored = ignored_signals();
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+        let wanted = wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
         let mut child = match self.command.spawn() {
             Ok(child) => child,
-            Err(error) => {
-                let exit = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-                return Err(Failure::NotStarted { exit, program: self.program, error });
-            }
+            Err(error) => return Err(self.not_started(error)),
         };
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let handle = signals.handle();
@@ -73,9 +97,15 @@ impl Child {
                 }
             }
         });
+        let (ended, timer) = (mpsc::channel::<()>(), timeout);
+        let timer = timer.map(|timeout| std::thread::spawn(move || end_after(timeout, pid, &ended.1)));
         let status = child.wait();
+        drop(ended.0);
         handle.close();
         let _ = forwarder.join();
+        if timer.is_some_and(|timer| timer.join().unwrap_or(false)) {
+            return Err(Failure::Told(TIMED_OUT));
+        }
         let status = status?;
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
         match u8::try_from(code) {
@@ -84,6 +114,38 @@ impl Child {
             Err(_) => Err(Failure::Told(1)),
         }
     }
+}
+
+/// Ends a process when its time is up, unless it has ended before. Returns whether it was.
+fn end_after(timeout: Duration, pid: Option<Pid>, ended: &mpsc::Receiver<()>) -> bool {
+    let waits = |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
+    let send = |signal| {
+        let _ = pid.map(|pid| kill_process(pid, signal));
+    };
+    if !waits(timeout) {
+        return false;
+    }
+    send(Signal::TERM);
+    // One that is stopped would not hear of it.
+    send(Signal::CONT);
+    if waits(GRACE) {
+        send(Signal::KILL);
+    }
+    true
+}
+
+/// The signals that this process was started to ignore, as bits.
+#[cfg(target_os = "linux")]
+fn ignored_signals() -> u64 {
+    let status =
+        sessile::files::read(std::path::Path::new("/proc/self/status")).ok().flatten().unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or_default();
+    u64::from_str_radix(mask.trim(), 16).unwrap_or(0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ignored_signals() -> u64 {
+    0
 }
 
 /// What is recorded of this process and the program it runs.

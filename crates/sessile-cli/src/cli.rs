@@ -8,11 +8,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::session::Session;
+use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
-    backup, completions, config, context, demo, doctor, history, lock, man, manifest, session, status, trust,
-    undo,
+    backup, completions, config, context, demo, doctor, history, lock, man, manifest, run, session, status,
+    trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -48,6 +49,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Commands")]
 pub enum Command {
+    /// Run a command with state of its own: its kube context, cloud profile, account are the session's
+    Run(Lazy<run::Args>),
     /// Make, select, guard and move contexts: named targets such as "staging"
     Context(LazyGroup<context::Command>),
     /// Read and change settings, each with its origin
@@ -171,7 +174,16 @@ impl Command {
 
     /// Whether its exit status is that of a command it runs.
     fn runs_a_command(&self) -> bool {
-        matches!(self, Command::Lock(LazyGroup(lock::Command::Run(_))))
+        matches!(self, Command::Run(_) | Command::Lock(LazyGroup(lock::Command::Run(_))))
+    }
+
+    /// Whether it starts the session it is told to work in, if there is none of that name.
+    fn starts_its_session(&self) -> Option<Starting> {
+        let starting = |anew: bool| if anew { Starting::IfOver } else { Starting::IfMissing };
+        match self {
+            Command::Run(Lazy(args)) => Some(starting(args.starts_anew())),
+            _ => None,
+        }
     }
 
     /// Whether it only looks, or leaves a session behind: what a variable still says must not stand in its way.
@@ -194,6 +206,7 @@ impl Command {
 
     fn run(&self, cx: &Cx) -> Outcome {
         match self {
+            Command::Run(Lazy(args)) => run::run(args, cx),
             Command::Context(LazyGroup(command)) => command.run(cx),
             Command::Config(LazyGroup(command)) => command.run(cx),
             Command::Session(LazyGroup(command)) => command.run(cx),
@@ -279,6 +292,10 @@ fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u
         let state = state.on_wait(move |wait| waiting.note(&describe_wait(wait)));
         let state = if mends { state.for_mending() } else { state };
         let state = if command.only_looks() { state.for_looking() } else { state };
+        let state = match command.starts_its_session() {
+            Some(starting) => state.starting(starting),
+            None => state,
+        };
         Ok::<_, Error>(if command.begins_a_session() {
             state.beginning_anew().for_new_session()
         } else {

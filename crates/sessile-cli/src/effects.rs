@@ -177,6 +177,28 @@ pub const TABLE: &[Entry] = &[
     write("lock run", "the store, while the command lives", writing![LockLost]),
     write("man", "the directory given with --dir; nothing without it", writing![]),
     read("manifest", &[]),
+    write(
+        "run",
+        "the session and its room; a session of its own is gone afterwards",
+        writing![
+            ContextNotFound,
+            GuardExplicit,
+            GuardApproval,
+            UntrustedProject,
+            SessionExists,
+            SessionRequired,
+            ContextUnexpected,
+            ToolNotFound,
+            ToolFile,
+            ToolStateTooLarge,
+            BindingInvalid,
+            BindingNotFound,
+            CredentialNotFound,
+            RoomUnsafe,
+            LockLost,
+            StopFailed
+        ],
+    ),
     destructive(
         "session clear",
         "the store and the sessions' rooms",

@@ -47,6 +47,14 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// The same as the failure of a command that runs another.
+    pub(crate) fn into_own(self) -> Self {
+        match self {
+            Failure::Library(error) => Failure::Own(error),
+            other => other,
+        }
+    }
+
     pub(crate) fn exit(&self) -> u8 {
         match self {
             Failure::Library(error) => error.code().exit(),

@@ -11,6 +11,7 @@ mod editor;
 pub mod effects;
 mod error;
 mod help;
+mod isolation;
 mod lazy;
 pub mod output;
 mod settings;

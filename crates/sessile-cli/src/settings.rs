@@ -23,6 +23,8 @@ const SETTINGS: &[Definition] = &[
     Definition::new("session.max", Kind::Duration, "How long a session lives at most.").with_default("8h"),
     Definition::new("tools.only", Kind::List, "Isolate only these tools.").needing_trust(),
     Definition::new("tools.except", Kind::List, "Isolate all tools but these.").needing_trust(),
+    Definition::new("tools.also", Kind::List, "Isolate these tools too, which are shared unless asked for.")
+        .needing_trust(),
     Definition::new("env.*", Kind::Text, "A variable for commands that are run.").needing_trust(),
     Definition::new(
         "vault.backend",

@@ -129,6 +129,24 @@ codes! {
     InSession = "IN_SESSION", exit::NOT_ALLOWED;
     /// The PIN is wrong, or was wrong too often.
     WrongPin = "WRONG_PIN", exit::NOT_ALLOWED;
+    /// There is no tool of this name.
+    ToolNotFound = "TOOL_NOT_FOUND", exit::NOT_FOUND;
+    /// A tool's own file could not be understood.
+    ToolFile = "TOOL_FILE", exit::FAILED;
+    /// A tool's state is too large to be copied into a session.
+    ToolStateTooLarge = "TOOL_STATE_TOO_LARGE", exit::FAILED;
+    /// What a context says about a tool means nothing.
+    BindingInvalid = "BINDING_INVALID", exit::FAILED;
+    /// A context binds a tool to something that is not there.
+    BindingNotFound = "BINDING_NOT_FOUND", exit::NOT_FOUND;
+    /// Another context is in use than was expected.
+    ContextUnexpected = "CONTEXT_UNEXPECTED", exit::PRECONDITION;
+    /// The vault has no such credential.
+    CredentialNotFound = "CREDENTIAL_NOT_FOUND", exit::CREDENTIALS;
+    /// A directory that was to be a room may be another's.
+    RoomUnsafe = "ROOM_UNSAFE", exit::NOT_ALLOWED;
+    /// Parallel processes got at each other's state, or a tool wrote outside its room.
+    NotIsolated = "NOT_ISOLATED", exit::FAILED;
 }
 
 impl Code {

@@ -428,6 +428,87 @@ pub enum Error {
     /// Wrong PIN.
     #[error("{0}")]
     WrongPin(String),
+    /// No such tool.
+    #[error("there is no tool {}", quoted(name))]
+    ToolNotFound {
+        /// The name given.
+        name: String,
+        /// The known name nearest to it.
+        near: Option<String>,
+    },
+    /// A tool's own file that cannot be understood.
+    #[error("{}:{line}: {message}", shown(path.display()))]
+    ToolFile {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// Too much to copy.
+    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path))]
+    ToolStateTooLarge {
+        /// The tool.
+        tool: String,
+        /// Where it is.
+        path: String,
+    },
+    /// A binding that means nothing.
+    #[error("context {}: {key}: {problem}", quoted(context))]
+    BindingInvalid {
+        /// The context.
+        context: String,
+        /// The key in it.
+        key: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A binding to something that is not there.
+    #[error(
+        "context {}: {key}: there is no {} in {}",
+        quoted(context),
+        quoted(value),
+        shown(looked.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
+    )]
+    BindingNotFound {
+        /// The context.
+        context: String,
+        /// The key in it.
+        key: String,
+        /// The value.
+        value: String,
+        /// The files it was looked for in.
+        looked: Vec<PathBuf>,
+    },
+    /// Another context than the caller thought.
+    #[error(
+        "context {} is expected, and {}",
+        quoted(expected),
+        found.as_ref().map_or_else(|| "none is in use".to_owned(), |found| format!("{found} is in use"))
+    )]
+    ContextUnexpected {
+        /// What was expected.
+        expected: String,
+        /// What is in use, and why.
+        found: Option<String>,
+    },
+    /// No such credential.
+    #[error("{wanted_by} wants credential {}, which the vault does not have", quoted(name))]
+    CredentialNotFound {
+        /// The credential.
+        name: String,
+        /// What wants it.
+        wanted_by: String,
+    },
+    /// A room that may be another's.
+    #[error("{} cannot be used as a room: {reason}", shown(path.display()))]
+    RoomUnsafe {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        reason: &'static str,
+    },
 }
 
 fn pids(pids: &[i32]) -> String {
@@ -504,6 +585,14 @@ impl Error {
             Error::GuardApproval(_) => Code::GuardApproval,
             Error::InSession { .. } => Code::InSession,
             Error::WrongPin(_) => Code::WrongPin,
+            Error::ToolNotFound { .. } => Code::ToolNotFound,
+            Error::ToolFile { .. } => Code::ToolFile,
+            Error::ToolStateTooLarge { .. } => Code::ToolStateTooLarge,
+            Error::BindingInvalid { .. } => Code::BindingInvalid,
+            Error::BindingNotFound { .. } => Code::BindingNotFound,
+            Error::ContextUnexpected { .. } => Code::ContextUnexpected,
+            Error::CredentialNotFound { .. } => Code::CredentialNotFound,
+            Error::RoomUnsafe { .. } => Code::RoomUnsafe,
         }
     }
 
@@ -653,6 +742,22 @@ impl Error {
                 shell_quoted(context)
             ),
             Error::InSession { instead, .. } => (*instead).to_owned(),
+            Error::ToolNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::ToolNotFound { .. } => format!("`{name} tool list` shows those that are known"),
+            Error::ToolFile { .. } => "mend the file; nothing was started".to_owned(),
+            Error::ToolStateTooLarge { tool, .. } => {
+                format!("leave the tool shared: --set tools.except={tool}")
+            }
+            Error::BindingInvalid { context, .. } | Error::BindingNotFound { context, .. } => {
+                format!("change it: {name} context edit {}", shell_quoted(context))
+            }
+            Error::ContextUnexpected { expected, .. } => {
+                format!("name it: --context {}", shell_quoted(expected))
+            }
+            Error::CredentialNotFound { .. } => {
+                "give the variable a value of its own, or take it out of the context".to_owned()
+            }
+            Error::RoomUnsafe { .. } => "look who made it, and remove it".to_owned(),
             Error::Io { source, path, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "free some space; the file still has its old content".to_owned()

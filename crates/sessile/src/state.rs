@@ -72,6 +72,15 @@ struct SettingsFiles {
     files: Vec<(Layer, Rc<Document>, bool)>,
 }
 
+/// Which sessions a call may start because it was told to work in one that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starting {
+    /// One that there never was.
+    IfMissing,
+    /// Also one that has expired or was stopped.
+    IfOver,
+}
+
 /// The state of an application.
 pub struct State {
     app: App,
@@ -95,6 +104,8 @@ pub struct State {
     mending: bool,
     looking: bool,
     anew: bool,
+    starting: Option<Starting>,
+    missing: OnceCell<crate::session::SessionName>,
     wrote: std::cell::Cell<bool>,
 }
 
@@ -142,6 +153,8 @@ impl State {
             mending: false,
             looking: false,
             anew: false,
+            starting: None,
+            missing: OnceCell::new(),
             wrote: std::cell::Cell::new(false),
         })
     }
@@ -186,6 +199,26 @@ impl State {
     pub fn for_looking(mut self) -> Self {
         self.looking = true;
         self
+    }
+
+    /// For a call that starts the session it is told to work in by name, if there is none of that name.
+    #[must_use]
+    pub fn starting(mut self, starting: Starting) -> Self {
+        self.starting = Some(starting);
+        self
+    }
+
+    pub(crate) fn starts(&self) -> Option<Starting> {
+        self.starting
+    }
+
+    /// The name of the session that this call was told to work in, if it is to be started.
+    pub fn missing_session(&self) -> Option<&crate::session::SessionName> {
+        self.missing.get()
+    }
+
+    pub(crate) fn set_missing_session(&self, name: crate::session::SessionName) {
+        let _ = self.missing.set(name);
     }
 
     pub(crate) fn only_looks(&self) -> bool {

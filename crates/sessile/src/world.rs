@@ -115,6 +115,11 @@ impl World {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// Every variable, in the order of their names.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// A variable that is to hold an absolute path; anything else in it is ignored, as XDG demands.
     pub fn path_variable(&self, name: &str) -> Option<&Path> {
         self.variable(name).map(Path::new).filter(|path| path.is_absolute())

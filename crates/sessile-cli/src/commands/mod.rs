@@ -12,6 +12,7 @@ pub mod lock;
 pub mod man;
 pub mod manifest;
 mod page;
+pub mod run;
 pub mod session;
 pub mod status;
 pub mod trust;

@@ -22,4 +22,5 @@ pub use pin::{set_pin, verify_pin};
 pub use selection::{Selected, SwitchScope, Switched, switch};
 
 pub(crate) use catalog::toml_files;
+pub(crate) use definition::is_variable_name;
 pub(crate) use selection::select;

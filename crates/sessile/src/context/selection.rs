@@ -70,6 +70,10 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
             session.context.clone().map(|name| Candidate { value: Value::Text(name), origin, ignored: None })
         }
         (None, Some(_)) => strongest,
+        // A session that is started inside another goes on in that one's context.
+        (None, None) if state.missing_session().is_some() && state.inside_session().is_some() => {
+            outer_context(state)?
+        }
         (None, None) => terminal_selection(state)?.or(strongest),
     };
     let selected = found.and_then(|Candidate { value, origin, .. }| {
@@ -77,6 +81,15 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
     });
     warn_if_unexpected(state, selected.as_ref())?;
     Ok(selected)
+}
+
+fn outer_context(state: &State) -> Result<Option<Candidate>> {
+    let id = state.inside_session().unwrap_or_default();
+    let rows = state.store()?.map(|store| store.sessions_named(&state.account(), id)).transpose()?;
+    let outer =
+        rows.unwrap_or_default().into_iter().next().ok_or_else(|| Error::SessionNotFound(id.to_owned()))?;
+    let origin = Origin::named(Layer::Session, outer.name.unwrap_or(outer.id));
+    Ok(outer.context.map(|name| Candidate { value: Value::Text(name), origin, ignored: None }))
 }
 
 fn terminal_selection(state: &State) -> Result<Option<Candidate>> {

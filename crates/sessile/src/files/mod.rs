@@ -16,4 +16,4 @@ pub use lock::{Holder, Locker, Waiting};
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use read::{LIMIT, read, resolve_links};
 
-pub(crate) use read::{read_kernel_file, require_file};
+pub(crate) use read::{read_kernel_file, read_up_to, require_file};

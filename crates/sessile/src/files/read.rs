@@ -12,6 +12,11 @@ pub const LIMIT: u64 = 1024 * 1024;
 
 /// The text of a file, or `None` if there is no such file.
 pub fn read(path: &Path) -> Result<Option<String>> {
+    read_up_to(path, LIMIT)
+}
+
+/// The same for files that may be larger than settings are.
+pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
     // Without O_NONBLOCK, opening a pipe would wait for a writer.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
@@ -27,13 +32,13 @@ pub fn read(path: &Path) -> Result<Option<String>> {
     };
     let metadata = file.metadata().map_err(|error| Error::io("read", path, error))?;
     require_file(path, &metadata)?;
-    let too_large = |size| Error::FileTooLarge { path: path.to_owned(), size, limit: LIMIT };
-    if metadata.len() > LIMIT {
+    let too_large = |size| Error::FileTooLarge { path: path.to_owned(), size, limit };
+    if metadata.len() > limit {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| Error::io("read", path, error))?;
-    if bytes.len() as u64 > LIMIT {
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| Error::io("read", path, error))?;
+    if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
     match String::from_utf8(bytes) {

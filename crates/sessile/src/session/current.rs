@@ -9,7 +9,7 @@ use crate::session::entries::Changed;
 use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::{Layer, Origin, SettingKey, Value};
-use crate::state::State;
+use crate::state::{Starting, State};
 use crate::store::{Contents, EntryPlace, OperationRow, PointerKey, PointerKind, Scope};
 use crate::text::quoted;
 
@@ -45,6 +45,12 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
         state.warn(format!("session {what}; this terminal has none now"), None);
         state.store_for_writing_unlocked()?.remove_pointers(&[key]).map(|()| None)
     };
+    // Only by a flag: what a variable names was there when it was set.
+    let may_start = state.starts().filter(|_| origin.layer == Layer::Flag);
+    if let (Some(_), true, Ok(name)) = (may_start, rows.is_empty(), text.parse::<SessionName>()) {
+        state.set_missing_session(name);
+        return Ok(None);
+    }
     if let (Some(key), true) = (&pointer, rows.is_empty()) {
         return clear(key.clone(), &format!("{} of this terminal was forgotten", quoted(&text)));
     }
@@ -58,6 +64,13 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
         _ => return Err(Error::AmbiguousSession(text)),
     };
     let session = Session::of_row(row, state.dirs().state()?)?;
+    if may_start == Some(Starting::IfOver)
+        && session.life(state.world()) != Life::Live
+        && let Ok(name) = session.name.as_deref().unwrap_or_default().parse::<SessionName>()
+    {
+        state.set_missing_session(name);
+        return Ok(None);
+    }
     if let Some(key) = pointer
         && session.life(state.world()) != Life::Live
     {
@@ -179,16 +192,46 @@ impl State {
         idle: std::time::Duration,
         max: std::time::Duration,
     ) -> Result<(Session, bool)> {
+        let new = self.new_session(name, agent, labels, idle, max)?;
+        let contents = Contents { operation: Some(started(self, "session start")), ..Contents::default() };
+        let session = self.sessions()?.start_with(new, &contents)?;
+        let selected = select_for_terminal(self, &session)?;
+        Ok((session, selected))
+    }
+
+    /// Starts a session for a command that is to run in it, without selecting it for the terminal. One without a name
+    /// is for that command alone; it leaves nothing in the history.
+    pub fn start_session_to_run(
+        &self,
+        name: Option<SessionName>,
+        idle: std::time::Duration,
+        max: std::time::Duration,
+    ) -> Result<Session> {
+        let operation = name.as_ref().map(|_| started(self, "run"));
+        let new = self.new_session(name, None, std::collections::BTreeMap::new(), idle, max)?;
+        self.sessions()?.start_with(new, &Contents { operation, ..Contents::default() })
+    }
+
+    /// Ends and forgets a session that was for one command alone, unless something still runs in it.
+    pub fn end_run(&self, session: &Session) -> Result<bool> {
+        let mut sessions = self.sessions()?;
+        let user = self.account();
+        Ok(sessions.end(&user, session, "done")? && sessions.forget(session)?)
+    }
+
+    fn new_session(
+        &self,
+        name: Option<SessionName>,
+        agent: Option<String>,
+        labels: std::collections::BTreeMap<String, String>,
+        idle: std::time::Duration,
+        max: std::time::Duration,
+    ) -> Result<NewSession> {
         let context: Option<ContextName> = match self.selected()? {
             Some(_) => Some(self.contexts().require()?.name.clone()),
             None => None,
         };
-        let owner = Owner::of(self.world(), agent);
-        let contents = Contents { operation: Some(started(self, "session start")), ..Contents::default() };
-        let new = NewSession { name, context, owner, labels, idle, max };
-        let session = self.sessions()?.start_with(new, &contents)?;
-        let selected = select_for_terminal(self, &session)?;
-        Ok((session, selected))
+        Ok(NewSession { name, context, owner: Owner::of(self.world(), agent), labels, idle, max })
     }
 
     /// Stops a session and records it; returns the processes that were ended.

@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,12 @@ use crate::process::ProcessId;
 use crate::session::SessionId;
 use crate::session::life::Moment;
 use crate::world::World;
+
+/// One in so many commands looks for records of those that have ended.
+const PRUNE_EVERY: i32 = 32;
+
+/// A link in the room to the directory of its sockets, whose paths must be short.
+pub(crate) const SOCKETS: &str = "sockets";
 
 /// A session's private directory.
 #[derive(Clone, Debug)]
@@ -151,7 +157,16 @@ impl Room {
             return Err(Error::io("enter", &self.dir, std::io::ErrorKind::NotFound.into()));
         }
         let dir = self.running_dir();
-        create_dir(&dir, 0o700)?;
+        if !dir.is_dir() {
+            // A record is worth nothing after a crash, so its directory need not survive one.
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&dir)
+                .map_err(|error| Error::io("make directory", &dir, error))?;
+        } else if running.process.pid % PRUNE_EVERY == 0 {
+            self.prune();
+        }
         let record = dir.join(running.process.pid.to_string());
         let text = serde_json::to_string(running).unwrap_or_default();
         let write = |path: &Path| {
@@ -180,14 +195,28 @@ impl Room {
 
     /// Whether something has run in it and left, with nobody having noticed yet.
     pub fn was_left(&self) -> bool {
-        !self.records().is_empty() && !self.is_busy()
+        let has_records = || std::fs::read_dir(self.running_dir()).is_ok_and(|mut dir| dir.next().is_some());
+        !self.is_busy() && has_records()
     }
 
     /// Starts the idle time now, for a room that was left without anyone noticing.
     pub fn notice_leaving(&self, world: &World) -> Result<()> {
         self.touch(world)?;
-        let dir = self.running_dir();
-        std::fs::remove_dir_all(&dir).map_err(|error| Error::io("remove", dir, error))
+        self.prune();
+        Ok(())
+    }
+
+    /// Removes the records of what has ended.
+    #[expect(clippy::disallowed_methods, reason = "a record is worth nothing once nothing runs any more")]
+    fn prune(&self) {
+        for entry in std::fs::read_dir(self.running_dir()).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let text = crate::files::read(&path).ok().flatten().unwrap_or_default();
+            let is_alive = serde_json::from_str::<Running>(&text).is_ok_and(|found| found.process.is_alive());
+            if !is_alive {
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 
     /// Every process that has the room's lock open: also children that outlived what was recorded.
@@ -195,9 +224,28 @@ impl Room {
         holders_of(&self.lock_path())
     }
 
+    /// Every process whose environment says that it belongs to the session: also those that let go of the lock, such
+    /// as what a tool left in the background.
+    pub fn marked(&self) -> Vec<i32> {
+        self.dir.file_name().and_then(|id| id.to_str()).map(marked_with).unwrap_or_default()
+    }
+
     /// Removes it. The caller has it alone, or is the only one in it.
     pub fn remove(&self) -> Result<()> {
-        match std::fs::remove_dir_all(&self.dir) {
+        if let Ok(sockets) = self.dir.join(SOCKETS).read_link() {
+            // They are found by the link alone, and are of no use without the room.
+            let _ = std::fs::remove_dir_all(sockets);
+        }
+        let removed = std::fs::remove_dir_all(&self.dir);
+        let removed = match removed {
+            // Some tools write-protect the directories they fill.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                make_writable(&self.dir);
+                std::fs::remove_dir_all(&self.dir)
+            }
+            removed => removed,
+        };
+        match removed {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::io("remove", &self.dir, error))
             }
@@ -254,6 +302,35 @@ impl Drop for Presence {
             let _ = std::fs::remove_file(&self.record);
         }
     }
+}
+
+/// Makes every directory below one writable for its owner.
+fn make_writable(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _ = std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700));
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn marked_with(id: &str) -> Vec<i32> {
+    let mark = format!("_SESSION={id}");
+    let is_marked = |pid: &i32| {
+        let mut bytes = Vec::new();
+        let read = File::open(format!("/proc/{pid}/environ"))
+            .and_then(|file| file.take(1 << 22).read_to_end(&mut bytes));
+        read.is_ok() && bytes.split(|byte| *byte == 0).any(|variable| variable.ends_with(mark.as_bytes()))
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_marked).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn marked_with(_id: &str) -> Vec<i32> {
+    Vec::new()
 }
 
 #[cfg(target_os = "linux")]

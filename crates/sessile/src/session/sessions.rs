@@ -121,7 +121,14 @@ impl Session {
         if self.room.was_left() {
             let _ = self.room.notice_leaving(world);
         }
-        self.times().life(&Moment::now(world), self.room.is_busy())
+        let busy = self.room.is_busy();
+        match self.times().life(&Moment::now(world), busy) {
+            // What runs on without the lock, in a terminal multiplexer for example, is not idle either.
+            Life::Expired if !busy && !self.room.marked().is_empty() => {
+                self.times().life(&Moment::now(world), true)
+            }
+            life => life,
+        }
     }
 
     /// Looks at it.

@@ -24,27 +24,17 @@ impl Sessions {
         let mut told: Vec<i32> = Vec::new();
         let begun = Instant::now();
         loop {
-            if self.end(&user, session, reason)? {
+            let holders = others(session);
+            if holders.is_empty() && self.end(&user, session, reason)? {
                 return Ok(told);
             }
-            let holders = others(session);
             if holders.is_empty() && called_from_inside(session) {
                 // Only this process and those that called it are left in it, and they are about to end.
                 self.store.end_session(&user, session.id.as_str(), self.now_ms(), reason)?;
                 session.room().remove()?;
                 return Ok(told);
             }
-            let signal = if begun.elapsed() < GRACE { Signal::TERM } else { Signal::KILL };
-            for process in holders {
-                let first = !told.contains(&process.pid);
-                if first {
-                    told.push(process.pid);
-                }
-                if (first || signal == Signal::KILL) && process.is_alive() {
-                    // It may have ended meanwhile; the next look tells.
-                    let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
-                }
-            }
+            tell(holders, begun, &mut told);
             if begun.elapsed() > GRACE + AFTER_KILL {
                 let left = others(session).iter().map(|process| process.pid).collect();
                 return Err(Error::StopFailed { session: session.label().to_owned(), left });
@@ -54,13 +44,48 @@ impl Sessions {
     }
 }
 
-/// What runs in the session but this process and those that called it: what was recorded, and what holds the room.
+/// Ends everything that runs in a session but this process and those that called it. Returns the processes.
+pub fn end_others(session: &Session) -> Result<Vec<i32>> {
+    let mut told = Vec::new();
+    let begun = Instant::now();
+    loop {
+        let left = others(session);
+        if left.is_empty() {
+            return Ok(told);
+        }
+        if begun.elapsed() > GRACE + AFTER_KILL {
+            let left = left.iter().map(|process| process.pid).collect();
+            return Err(Error::StopFailed { session: session.label().to_owned(), left });
+        }
+        tell(left, begun, &mut told);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Asks processes to end, and makes those that do not.
+fn tell(processes: Vec<ProcessId>, begun: Instant, told: &mut Vec<i32>) {
+    let signal = if begun.elapsed() < GRACE { Signal::TERM } else { Signal::KILL };
+    for process in processes {
+        let first = !told.contains(&process.pid);
+        if first {
+            told.push(process.pid);
+        }
+        if (first || signal == Signal::KILL) && process.is_alive() {
+            // It may have ended meanwhile; the next look tells.
+            let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
+        }
+    }
+}
+
+/// What runs in the session but this process and those that called it: what was recorded, what holds the room, and what
+/// has the session's mark in its environment.
 fn others(session: &Session) -> Vec<ProcessId> {
     let callers = callers();
     let recorded = session.room().running().into_iter().map(|running| running.process);
     let holding = session.room().holders().into_iter().filter_map(ProcessId::of);
+    let marked = session.room().marked().into_iter().filter_map(ProcessId::of);
     let mut all: Vec<ProcessId> =
-        recorded.chain(holding).filter(|process| !callers.contains(&process.pid)).collect();
+        recorded.chain(holding).chain(marked).filter(|process| !callers.contains(&process.pid)).collect();
     all.sort_by_key(|process| process.pid);
     all.dedup();
     all

@@ -192,7 +192,15 @@ fn data_of(item: &Item) -> Data {
         ),
         Item::Value(Value::Float(_)) => Data::Other("a decimal number"),
         Item::Value(Value::Datetime(_)) => Data::Other("a date"),
-        Item::ArrayOfTables(_) => Data::Other("a list of tables"),
+        Item::ArrayOfTables(tables) => Data::Array(
+            tables
+                .iter()
+                .map(|table| Node {
+                    offset: table.span().map_or(0, |span| span.start),
+                    data: Data::Table(members_of(table)),
+                })
+                .collect(),
+        ),
         Item::None => Data::Other("nothing"),
     }
 }

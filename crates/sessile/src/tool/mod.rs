@@ -1,7 +1,31 @@
-//! Tool profiles: what is known about other command-line tools, as data.
+//! Tool profiles, and isolating tools by them.
 //!
-//! Nothing in the source names a tool; one TOML file per tool in `tools/` does.
+//! Nothing in the source names a tool; one TOML file per tool in `tools/` does. [`Tools`] finds the profiles,
+//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`Environment`] is what a
+//! command gets to see of it, [`held`] tells what a room holds.
+//!
+//! Not for: running commands.
 
+mod bind;
+mod catalog;
+mod environment;
+mod farm;
+mod gitconfig;
+mod held;
+mod places;
+mod plan;
+mod prepare;
 mod profile;
+mod read;
+mod seed;
+mod tree;
 
-pub use profile::{Profile, Race};
+pub use bind::Bound;
+pub use catalog::{Source, Tools};
+pub use environment::{Asked, Change, Environment};
+pub use held::{Copy, Held, held};
+pub use places::Originals;
+pub use plan::{Plan, Prepared};
+pub use prepare::{Level, Wanted, prepare, wanted_profiles};
+pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
+pub use seed::Seeded;

@@ -1,8 +1,8 @@
 //! The contest: agents switch, read back and write, all at once; then it is counted what went wrong.
 
+use std::path::Path;
 use std::sync::Barrier;
 
-use sessile::Error;
 use sessile::tool::Race;
 
 use super::place::Place;
@@ -23,52 +23,33 @@ pub(super) struct Score {
 }
 
 impl Score {
+    /// How many commands went wrong.
+    pub(super) fn wrong(&self) -> usize {
+        self.mixed_up + self.lost + self.refused
+    }
+
     pub(super) fn is_bad(&self) -> bool {
-        self.mixed_up + self.lost + self.refused > 0
+        self.wrong() > 0
     }
 }
 
-/// A tool's race, and what is particular to each agent's environment.
+/// A tool's race, and what every command of an agent is run by.
 pub(super) struct Contest {
     race: Race,
-    /// A variable that pins each agent to its own value.
-    pin: Option<(&'static str, String)>,
+    runner: Vec<String>,
 }
 
 impl Contest {
-    /// A tool as it is.
+    /// The tool as it is.
     pub(super) fn bare(race: Race) -> Self {
-        Contest { race, pin: None }
+        Contest { race, runner: Vec::new() }
     }
 
-    /// Contexts and settings of Sessile: everyone switches the user's context, and each agent names its own.
-    pub(super) fn cured(place: &Place) -> Result<Self, Error> {
-        let program = std::env::current_exe()
-            .map_err(|source| Error::Io { action: "find", path: place.home().to_owned(), source })?
-            .to_string_lossy()
-            .into_owned();
-        let command = |line: &str| -> Vec<String> {
-            std::iter::once(program.clone()).chain(line.split(' ').map(str::to_owned)).collect()
-        };
-        Ok(Contest {
-            race: Race {
-                state: "contexts and settings in ~/.config/sessile".to_owned(),
-                rounds: 20,
-                seed: vec![command("context create agent{agent}")],
-                switch: command("context use agent{agent} --global"),
-                probe: command("context current"),
-                expect: "agent{agent}".to_owned(),
-                write: Some(command("config set env.A{agent}R{round} 1 --global")),
-                read_all: Some(command("config show")),
-                written: "env.A{agent}R{round}".to_owned(),
-            },
-            pin: Some(("SESSILE_CONTEXT", "agent{agent}".to_owned())),
-        })
-    }
-
-    /// What the agents fight over.
-    pub(super) fn state(&self) -> &str {
-        &self.race.state
+    /// The tool in a session of each agent's own.
+    pub(super) fn cured(race: Race, program: &Path) -> Self {
+        let words = ["run", "--session", "agent{agent}", "--"].map(str::to_owned);
+        let runner = std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect();
+        Contest { race, runner }
     }
 
     /// Runs it; the error says why it could not be.
@@ -76,10 +57,9 @@ impl Contest {
         for agent in 0..agents {
             for command in &self.race.seed {
                 let words = filled(command, agent, 0);
-                place.run(&words, &[]).ok_or_else(|| format!("`{}` failed", words.join(" ")))?;
+                place.run(&words).ok_or_else(|| format!("`{}` failed", words.join(" ")))?;
             }
         }
-        let mut score = Score::default();
         let together = Barrier::new(usize::from(agents));
         let parts: Vec<(Score, Vec<String>)> = std::thread::scope(|scope| {
             let agents: Vec<_> = (0..agents)
@@ -93,13 +73,15 @@ impl Contest {
                 .collect();
             agents.into_iter().filter_map(|agent| agent.join().ok()).collect()
         });
-        let found = self.race.read_all.as_ref().and_then(|command| place.run(&filled(command, 0, 0), &[]));
-        let found = found.unwrap_or_default();
-        for (part, acknowledged) in parts {
+        let mut score = Score::default();
+        for (agent, (part, acknowledged)) in (0..agents).zip(parts) {
             score.reads += part.reads;
             score.mixed_up += part.mixed_up;
             score.writes += part.writes;
             score.refused += part.refused;
+            let read_all = self.race.read_all.as_ref();
+            let found = read_all.and_then(|command| place.run(&self.command(command, agent, 0)));
+            let found = found.unwrap_or_default();
             let is_there = |key: &str| found.lines().any(|line| has_word(line, key));
             score.lost += acknowledged.iter().filter(|key| !is_there(key)).count();
         }
@@ -110,12 +92,10 @@ impl Contest {
     fn agent(&self, place: &Place, agent: u16) -> (Score, Vec<String>) {
         let mut score = Score::default();
         let mut acknowledged = Vec::new();
-        let pin: Vec<(&str, String)> =
-            self.pin.iter().map(|(name, value)| (*name, fill(value, agent, 0))).collect();
         for round in 0..self.race.rounds {
             score.reads += 1;
-            let switched = place.run(&filled(&self.race.switch, agent, round), &pin);
-            let seen = place.run(&filled(&self.race.probe, agent, round), &pin);
+            let switched = place.run(&self.command(&self.race.switch, agent, round));
+            let seen = place.run(&self.command(&self.race.probe, agent, round));
             match (switched, seen) {
                 (Some(_), Some(seen)) => {
                     let wrong = seen.trim() != fill(&self.race.expect, agent, round);
@@ -125,13 +105,18 @@ impl Contest {
             }
             if let Some(write) = &self.race.write {
                 score.writes += 1;
-                match place.run(&filled(write, agent, round), &pin) {
+                match place.run(&self.command(write, agent, round)) {
                     Some(_) => acknowledged.push(fill(&self.race.written, agent, round)),
                     None => score.refused += 1,
                 }
             }
         }
         (score, acknowledged)
+    }
+
+    /// A command of an agent's.
+    fn command(&self, words: &[String], agent: u16, round: usize) -> Vec<String> {
+        self.runner.iter().chain(words).map(|word| fill(word, agent, round)).collect()
     }
 }
 

@@ -1,11 +1,11 @@
 //! `sessile demo`: what parallel processes do to shared state, without Sessile and with it.
 
 mod contest;
-mod place;
+pub(crate) mod place;
 
 use serde_json::json;
 use sessile::text::quoted;
-use sessile::tool::Profile;
+use sessile::tool::{Profile, Race};
 use sessile::{Error, exit};
 
 use crate::cli::Cx;
@@ -15,11 +15,12 @@ use crate::output::{Table, Tone};
 use contest::{Contest, Score};
 use place::Place;
 
-/// Show what parallel processes do to shared state, without Sessile and with it
+/// Show what parallel agents do to shared state, without Sessile and with it
 ///
 /// In a throwaway home, several agents at once select their own value in each tool found on this machine, read it
-/// back, and write keys that nobody else writes. Counted are the reads that found another agent's value, and the
-/// writes that were acknowledged and are gone. Your own files are not touched.
+/// back, and write keys that nobody else writes: first as usual, then each in a session of its own. Counted are the
+/// reads that found another agent's value, and the writes that were acknowledged and are gone. Your own files are not
+/// touched.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile demo" "sessile demo --agents 16 --tool git --output json"))]
 pub struct Args {
@@ -32,35 +33,30 @@ pub struct Args {
     tool: Vec<String>,
 }
 
-pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let place = Place::new(cx.state.world())?;
-    let profiles = Profile::built_in()?;
-    let known: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
-    if let Some(unknown) = args.tool.iter().find(|tool| !known.contains(tool)) {
-        let known = known.join(", ");
-        return Err(
-            Error::Usage(format!("there is no tool {} here; there are {known}", quoted(unknown))).into()
-        );
-    }
-    let mut bare = Vec::new();
-    for profile in profiles {
-        let wanted = args.tool.is_empty() || args.tool.contains(&profile.name);
-        let program = profile.programs.first().map(String::as_str).unwrap_or_default();
-        let Some(race) = profile.race.filter(|_| wanted && place.has_program(program)) else { continue };
-        cx.out.note(&format!("{}: {} agents, {} rounds each ...", profile.name, args.agents, race.rounds));
-        let contest = Contest::bare(race);
-        bare.push((profile.name, contest.state().to_owned(), contest.run(&place, args.agents)));
-    }
-    if bare.is_empty() {
-        let names = if args.tool.is_empty() { "any known tool".to_owned() } else { args.tool.join(", ") };
-        return Err(
-            Error::Usage(format!("{names}: not found on this machine; install git, for instance")).into()
-        );
-    }
-    cx.out.note(&format!("sessile: {} agents ...", args.agents));
-    let contest = Contest::cured(&place)?;
-    let cured = contest.run(&place, args.agents);
+/// A tool's two contests.
+struct Shown {
+    tool: String,
+    state: String,
+    without: Result<Score, String>,
+    with: Result<Score, String>,
+}
 
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let world = cx.state.world();
+    let profiles = chosen(args, cx)?;
+    let program = std::env::current_exe().map_err(|source| Error::Io {
+        action: "find",
+        path: std::path::PathBuf::from("/proc/self/exe"),
+        source,
+    })?;
+    let mut all = Vec::new();
+    for (profile, race) in profiles {
+        cx.out.note(&format!("{}: {} agents, {} rounds each ...", profile.name, args.agents, race.rounds));
+        // Each begins in a home of its own.
+        let without = Contest::bare(race.clone()).run(&Place::new(world)?, args.agents);
+        let with = Contest::cured(race.clone(), &program).run(&Place::new(world)?, args.agents);
+        all.push(Shown { tool: profile.name, state: race.state, without, with });
+    }
     let row = |name: &str, state: &str, score: &Result<Score, String>| match score {
         Ok(score) => json!({
             "tool": name, "state": state, "error": null,
@@ -71,41 +67,89 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let json = json!({
         "agents": args.agents,
-        "without": bare.iter().map(|(name, state, score)| row(name, state, score)).collect::<Vec<_>>(),
-        "with": row("sessile", contest.state(), &cured),
+        "without": all.iter().map(|one| row(&one.tool, &one.state, &one.without)).collect::<Vec<_>>(),
+        "with": all.iter().map(|one| row(&one.tool, &one.state, &one.with)).collect::<Vec<_>>(),
     });
-    cx.out.result(&json, || {
-        let mut table = Table::new(&["TOOL", "SHARED STATE", "MIXED UP", "LOST", "REFUSED"]);
-        let mut add = |name: &str, state: &str, score: &Result<Score, String>, tone| match score {
-            Ok(score) => table.row(
-                &[
-                    name.to_owned(),
-                    state.to_owned(),
+    cx.out.result(&json, || text(args, cx, &all))?;
+    match all.iter().all(|one| one.with.as_ref().is_ok_and(|score| !score.is_bad())) {
+        true => Ok(()),
+        false => Err(Failure::Told(exit::FAILED)),
+    }
+}
+
+/// The tools that are wanted, that are here, and whose race is known.
+fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
+    let place = Place::new(cx.state.world())?;
+    let mut profiles: Vec<Profile> =
+        cx.state.tools().list()?.into_iter().map(|(profile, _)| profile).collect();
+    profiles.retain(|profile| profile.race.is_some());
+    if let Some(unknown) =
+        args.tool.iter().find(|tool| !profiles.iter().any(|profile| profile.name == **tool))
+    {
+        let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+        let message = format!("the race of {} is not known; there are {}", quoted(unknown), known.join(", "));
+        return Err(Error::Usage(message).into());
+    }
+    let is_wanted = |profile: &Profile, race: &Race| match args.tool.is_empty() {
+        true => race.demo,
+        false => args.tool.contains(&profile.name),
+    };
+    let found: Vec<(Profile, Race)> = profiles
+        .into_iter()
+        .filter_map(|profile| Some((profile.race.clone()?, profile)))
+        .map(|(race, profile)| (profile, race))
+        .filter(|(profile, race)| is_wanted(profile, race) && place.has_program(profile.program()))
+        .collect();
+    if found.is_empty() {
+        let names = if args.tool.is_empty() { "any known tool".to_owned() } else { args.tool.join(", ") };
+        let message = format!("{names}: not found on this machine; install git, for instance");
+        return Err(Error::Usage(message).into());
+    }
+    Ok(found)
+}
+
+fn text(args: &Args, cx: &Cx, all: &[Shown]) -> String {
+    let mut table = Table::new(&["TOOL", "SHARED STATE", "MIXED UP", "LOST", "REFUSED", "WITH SESSILE"]);
+    for one in all {
+        let cured = match &one.with {
+            Ok(score) => format!("{} of {} wrong", score.wrong(), score.reads + score.writes),
+            Err(reason) => format!("not shown: {reason}"),
+        };
+        match &one.without {
+            Ok(score) => {
+                let tone = match &one.with {
+                    Ok(cured) if !cured.is_bad() => score.is_bad().then_some(Tone::Good),
+                    _ => Some(Tone::Bad),
+                };
+                let cells = [
+                    one.tool.clone(),
+                    one.state.clone(),
                     format!("{} of {}", score.mixed_up, score.reads),
                     of(score.lost, score.writes),
                     of(score.refused, score.reads + score.writes),
-                ],
-                tone,
-            ),
-            Err(reason) => table.row(&[name, state, &format!("not shown: {reason}")], Some(Tone::Faint)),
-        };
-        for (name, state, score) in &bare {
-            add(name, state, score, score.as_ref().ok().filter(|score| score.is_bad()).map(|_| Tone::Bad));
+                    cured,
+                ];
+                table.row(&cells, tone);
+            }
+            Err(reason) => {
+                table.row(&[&one.tool, &one.state, &format!("not shown: {reason}")], Some(Tone::Faint));
+            }
         }
-        add("sessile", contest.state(), &cured, Some(Tone::Good));
-        format!(
-            "{} agents at once, in a throwaway home\n\n{}\n\
-             mixed up: an agent selected its own value and read another agent's\n\
-             lost:     a write was acknowledged and is gone\n\
-             refused:  a command failed because another one was at work\n",
-            args.agents,
-            table.render(&cx.out)
-        )
-    })?;
-    match cured {
-        Ok(score) if !score.is_bad() => Ok(()),
-        _ => Err(Failure::Told(exit::FAILED)),
     }
+    let sum = |part: &dyn Fn(&Shown) -> &Result<Score, String>| -> (usize, usize) {
+        let scores = all.iter().filter_map(|one| part(one).as_ref().ok());
+        scores.fold((0, 0), |(wrong, all), score| (wrong + score.wrong(), all + score.reads + score.writes))
+    };
+    let ((bare, total), (cured, _)) = (sum(&|one| &one.without), sum(&|one| &one.with));
+    format!(
+        "{} agents at once, in a throwaway home\n\n{}\n\
+         without Sessile {bare} of {total} went wrong, with `sessile run` {cured}\n\n\
+         mixed up: an agent selected its own value and read another agent's\n\
+         lost:     a write was acknowledged and is gone\n\
+         refused:  a command failed because another one was at work\n",
+        args.agents,
+        table.render(&cx.out)
+    )
 }
 
 fn of(count: usize, total: usize) -> String {

@@ -12,13 +12,13 @@ use sessile::{Error, World};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A home that is removed in the end.
-pub(super) struct Place {
+pub(crate) struct Place {
     dir: tempfile::TempDir,
     path: OsString,
 }
 
 impl Place {
-    pub(super) fn new(world: &World) -> Result<Self, Error> {
+    pub(crate) fn new(world: &World) -> Result<Self, Error> {
         let dir = tempfile::Builder::new().prefix("sessile-demo-").tempdir().map_err(|source| Error::Io {
             action: "write",
             path: std::env::temp_dir(),
@@ -28,24 +28,23 @@ impl Place {
     }
 
     /// The home itself.
-    pub(super) fn home(&self) -> &Path {
+    pub(crate) fn home(&self) -> &Path {
         self.dir.path()
     }
 
     /// Whether a program is found.
-    pub(super) fn has_program(&self, name: &str) -> bool {
+    pub(crate) fn has_program(&self, name: &str) -> bool {
         std::env::split_paths(&self.path).any(|dir| is_program(&dir.join(name)))
     }
 
     /// Runs a command with nothing of the user's but the search path. Returns what it printed, if it succeeded.
-    pub(super) fn run(&self, words: &[String], variables: &[(&str, String)]) -> Option<String> {
+    pub(crate) fn run(&self, words: &[String]) -> Option<String> {
         let (program, arguments) = words.split_first()?;
         let mut child = Command::new(program)
             .args(arguments)
             .env_clear()
             .env("PATH", &self.path)
             .env("HOME", self.home())
-            .envs(variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.home())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -36,8 +36,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if cx.state.session()?.is_some() {
         cx.state.require_session("acquiring a lock in it")?;
     }
-    let mut locks = locks(cx)?;
-    let token = locks.acquire(&name, &holder(cx, "lock acquire")?, args.ttl)?;
+    let mut locks = locks(&cx.state)?;
+    let token = locks.acquire(&name, &holder(&cx.state, "lock acquire")?, args.ttl)?;
     record(&cx.state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;
     let expires_at = locks.view(&name)?.and_then(|view| view.expires_at);
     cx.changed(json!({ "name": name, "token": token, "expires_at": expires_at }), || format!("{token}\n"))

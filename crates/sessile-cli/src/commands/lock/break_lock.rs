@@ -29,7 +29,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let mut locks = locks(cx)?;
+    let mut locks = locks(&cx.state)?;
     let view = locks.view(&name)?.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
     if view.token != args.holder {
         return Err(

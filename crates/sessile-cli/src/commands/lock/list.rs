@@ -18,7 +18,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let found = cx.state.fresh_store()?.map(|store| locks_in(cx, store)?.list().map_err(Failure::from));
+    let found =
+        cx.state.fresh_store()?.map(|store| locks_in(&cx.state, store)?.list().map_err(Failure::from));
     let views = args.page.of(found.transpose()?.unwrap_or_default(), |view| view.name.clone());
     let items: Vec<Value> = views.iter().map(|view| json!(view)).collect();
     cx.out.list(&items, || {

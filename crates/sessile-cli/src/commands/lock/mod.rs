@@ -7,6 +7,7 @@ pub mod release;
 pub mod renew;
 pub mod run;
 
+use sessile::State;
 use sessile::lock::{LockHolder, Locks, Queue};
 use sessile::store::Store;
 
@@ -53,16 +54,16 @@ impl Command {
     }
 }
 
-fn locks(cx: &Cx) -> Result<Locks, Failure> {
-    locks_in(cx, cx.state.store_for_writing()?)
+pub(crate) fn locks(state: &State) -> Result<Locks, Failure> {
+    locks_in(state, state.store_for_writing()?)
 }
 
-fn locks_in(cx: &Cx, store: Store) -> Result<Locks, Failure> {
-    let queue = Queue::new(cx.state.dirs().state()?, cx.state.world().clone(), cx.state.locker()?);
+fn locks_in(state: &State, store: Store) -> Result<Locks, Failure> {
+    let queue = Queue::new(state.dirs().state()?, state.world().clone(), state.locker()?);
     Ok(Locks::new(store, queue))
 }
 
-fn holder(cx: &Cx, purpose: &str) -> Result<LockHolder, Failure> {
-    let session = cx.state.session()?.map(|current| current.session.id.to_string());
-    Ok(LockHolder::own(cx.state.world(), session, purpose))
+pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure> {
+    let session = state.session()?.map(|current| current.session.id.to_string());
+    Ok(LockHolder::own(state.world(), session, purpose))
 }

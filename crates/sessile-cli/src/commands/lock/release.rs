@@ -24,7 +24,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    locks(cx)?.release(&name, args.token)?;
+    locks(&cx.state)?.release(&name, args.token)?;
     record(
         &cx.state,
         "lock release",

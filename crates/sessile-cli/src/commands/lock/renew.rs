@@ -31,7 +31,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let view = locks(cx)?.renew(&name, args.token, args.ttl)?;
+    let view = locks(&cx.state)?.renew(&name, args.token, args.ttl)?;
     record(&cx.state, "lock renew", &format!("{name} token {}", args.token), "release the lock instead")?;
     cx.changed(json!({ "name": name, "token": args.token, "expires_at": view.expires_at }), || {
         format!("lock {name} is held until {}\n", view.expires_at.as_deref().unwrap_or("it is released"))

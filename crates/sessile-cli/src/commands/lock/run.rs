@@ -35,16 +35,13 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    hold_and_run(args, cx).map_err(|failure| match failure {
-        Failure::Library(error) => Failure::Own(error),
-        other => other,
-    })
+    hold_and_run(args, cx).map_err(Failure::into_own)
 }
 
 fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
-    let mut locks = locks(cx)?;
+    let mut locks = locks(&cx.state)?;
     let mut child = Child::new(&args.command);
     // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
     // go of session and lock when the last of them is closed.
@@ -57,9 +54,9 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         }
         None => None,
     };
-    let held = locks.hold(&name, &holder(cx, "lock run")?)?;
+    let held = locks.hold(&name, &holder(&cx.state, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
-    let ended = child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run();
+    let ended = child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(None);
     // What the command left running in the background keeps the lock.
     locks.leave(held)?;
     ended

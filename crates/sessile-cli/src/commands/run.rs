@@ -1,0 +1,197 @@
+//! `sessile run`: a command in a session, with state of its own.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::args::parse_duration;
+use sessile::lock::LockName;
+use sessile::text::shown;
+
+use crate::child::Child;
+use crate::cli::Cx;
+use crate::commands::lock::run::TOKEN_VARIABLE;
+use crate::commands::lock::{holder, locks};
+use crate::error::{Failure, Outcome};
+use crate::help::examples_and_precedence;
+use crate::isolation::{Flags, Inside, Ready, Which, record, start};
+use crate::output::{Table, Tone};
+
+/// Run a command with state of its own: its kube context, cloud profile, account and so on are the session's
+///
+/// The tools' state is copied into the session's private room at its first use; variables lead every known tool there.
+/// What the context binds is pinned at every run. Nothing is ever written back. A session of the given name is started
+/// if there is none; without a session the command gets one for itself, which is gone afterwards. Inside a session it
+/// joins that one.
+///
+/// The exit status is the command's own; 125 if it could not be prepared, 126 and 127 if it could not be started, 124
+/// after --timeout, 128 and the signal's number if it was ended by one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "sessile run --context staging -- claude"
+    "sessile run --session deploy --context staging -- kubectl get pods"
+    "sessile run --session deploy --expect staging -- ./deploy.sh"
+    "sessile run --dry-run --context staging -- aws s3 ls"
+    "sessile run --isolate home --timeout 10m -- ./untidy-script"
+))]
+pub struct Args {
+    #[command(flatten)]
+    which: Which,
+
+    #[command(flatten)]
+    flags: Flags,
+
+    /// Print what would be set, and why, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// End the command after this time
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    timeout: Option<Duration>,
+
+    /// Hold this lock while the command runs
+    #[arg(long, value_name = "LOCK")]
+    lock: Option<String>,
+
+    /// End what the command left running in the session when it has ended
+    #[arg(long)]
+    kill_stragglers: bool,
+
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", last = true, required_unless_present = "dry_run")]
+    command: Vec<OsString>,
+}
+
+impl Args {
+    /// Whether a session that is over is to be started anew.
+    pub(crate) fn starts_anew(&self) -> bool {
+        self.which.new
+    }
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let outcome = if args.dry_run { dry_run(args, cx) } else { really_run(args, cx) };
+    outcome.map_err(Failure::into_own)
+}
+
+fn really_run(args: &Args, cx: &Cx) -> Outcome {
+    let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
+    let ready = args.which.session(cx)?;
+    let outcome = in_session(args, cx, &ready, lock.as_ref());
+    ready.leave(cx);
+    outcome
+}
+
+fn in_session(args: &Args, cx: &Cx, ready: &Ready, lock: Option<&LockName>) -> Outcome {
+    let presence = ready.enter(&record(&args.command))?;
+    let Inside { environment, .. } = ready.prepare(&args.flags)?;
+    cx.out.warnings(&ready.state.take_warnings());
+    let mut child = Child::new(&args.command).with_variables(environment.variables(&ready.state));
+    child = presence.descriptor().into_iter().fold(child, Child::inherit);
+    let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
+    if !stays {
+        // Nothing stays in between; the record is the command's now, and its descriptor keeps the session busy.
+        return child.exec();
+    }
+    let ended = match lock {
+        None => child.run(args.timeout),
+        Some(name) => {
+            let mut locks = locks(&ready.state)?;
+            let held = locks.hold(name, &holder(&ready.state, "run")?)?;
+            let ended = child
+                .env(TOKEN_VARIABLE, held.token.to_string())
+                .inherit(held.descriptor())
+                .run(args.timeout);
+            locks.leave(held)?;
+            ended
+        }
+    };
+    if args.kill_stragglers {
+        let killed = sessile::session::end_others(&ready.session)?;
+        cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
+    }
+    drop(presence);
+    ended
+}
+
+/// Prepares a session of its own exactly like the one that would run, tells what it would be given, and removes it.
+fn dry_run(args: &Args, cx: &Cx) -> Outcome {
+    let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
+    let target = target.unwrap_or_else(|| "ROOM".to_owned());
+    let ready = start(cx, None)?;
+    let result = preview(args, cx, &ready, &target);
+    ready.leave(cx);
+    result
+}
+
+fn preview(args: &Args, cx: &Cx, ready: &Ready, target: &str) -> Outcome {
+    let presence = ready.enter(&record(&args.command))?;
+    let Inside { plan, environment } = ready.prepare(&args.flags)?;
+    drop(presence);
+    let room = ready.session.room().dir().display().to_string();
+    let (id, label) = (ready.session.id.to_string(), target_label(cx));
+    let moved = |text: &str| text.replace(&room, target).replace(&id, &label);
+    let changes: Vec<_> = environment
+        .changes
+        .iter()
+        .map(|change| {
+            let value = change.value.as_deref().map(moved);
+            let hidden =
+                value.as_ref().is_some_and(|_| sessile::context::transfer::looks_secret(&change.name));
+            json!({
+                "name": change.name,
+                "value": if hidden { json!("********") } else { json!(value) },
+                "origin": moved(&change.origin),
+            })
+        })
+        .collect();
+    let copies: Vec<_> = plan
+        .tools
+        .iter()
+        .flat_map(|tool| tool.seeds.iter().map(move |seeded| (tool, seeded)))
+        .filter(|(_, seeded)| !seeded.from.is_empty())
+        .map(|(tool, seeded)| json!({ "tool": tool.tool, "from": seeded.from, "to": moved(&seeded.to.display().to_string()) }))
+        .collect();
+    let shared: Vec<_> = plan
+        .tools
+        .iter()
+        .filter_map(|tool| Some(json!({ "tool": tool.tool, "reason": tool.shared.as_ref()? })))
+        .collect();
+    let json = json!({
+        "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+        "session": cx.state.session()?.map(|current| &current.session.id),
+        "context": ready.session.context,
+        "room": target,
+        "variables": changes,
+        "copies": copies,
+        "shared": shared,
+    });
+    cx.out.result(&json, || {
+        let mut table = Table::new(&["VARIABLE", "VALUE", "FROM"]);
+        for change in &changes {
+            let word = |key: &str| shown(change[key].as_str().unwrap_or("(taken away)"));
+            let tone = change["value"].is_null().then_some(Tone::Faint);
+            table.row(&[word("name"), word("value"), word("origin")], tone);
+        }
+        let mut text = table.render(&cx.out);
+        for copy in &copies {
+            let from: Vec<&str> =
+                copy["from"].as_array().into_iter().flatten().filter_map(|path| path.as_str()).collect();
+            text.push_str(&format!(
+                "copy {} to {}\n",
+                shown(from.join(", ")),
+                shown(copy["to"].as_str().unwrap_or_default())
+            ));
+        }
+        for tool in &shared {
+            let word = |key: &str| shown(tool[key].as_str().unwrap_or_default());
+            text.push_str(&format!("{} stays shared: {}\n", word("tool"), word("reason")));
+        }
+        text
+    })
+}
+
+fn target_label(cx: &Cx) -> String {
+    let current = cx.state.session().ok().flatten();
+    current.map_or_else(|| "SESSION".to_owned(), |current| current.session.id.to_string())
+}

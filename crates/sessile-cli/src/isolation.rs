@@ -1,0 +1,227 @@
+//! Getting ready to run something in a session: find or start it, check the guard, prepare its room, set variables.
+
+use std::ffi::OsString;
+use std::rc::Rc;
+use std::time::Duration;
+
+use sessile::context::Context;
+use sessile::session::Session;
+use sessile::session::life::Life;
+use sessile::session::room::Running;
+use sessile::settings::{SettingKey, Value};
+use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
+use sessile::{Error, State, StateArgs};
+
+use crate::cli::Cx;
+use crate::error::Failure;
+
+/// What decides how a command is isolated.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Flags {
+    /// How far its state is isolated: variables for the known tools, or the home directory as well; else as the
+    /// setting isolate says
+    #[arg(long, value_name = "LEVEL", value_parser = ["env", "home"])]
+    isolate: Option<String>,
+
+    /// Isolate only these tools, and those that the context binds
+    #[arg(long, value_name = "TOOL")]
+    tool: Vec<String>,
+
+    /// Set a variable for the command
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    variables: Vec<String>,
+
+    /// Begin with an almost empty environment: home, path, terminal and language only
+    #[arg(long)]
+    clear_env: bool,
+
+    /// Keep a variable that would be taken away; `*` at the end stands for any rest
+    #[arg(long, value_name = "NAME")]
+    keep_env: Vec<String>,
+
+    /// Fail unless this is the context
+    #[arg(long, value_name = "CONTEXT")]
+    expect: Option<String>,
+}
+
+/// What decides which session it runs in.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Which {
+    /// Fail if there is no such session, instead of starting it
+    #[arg(long, conflicts_with = "new")]
+    existing: bool,
+
+    /// Start the session anew if it has expired or was stopped; fail if it is live
+    #[arg(long)]
+    pub(crate) new: bool,
+}
+
+/// A session that something is about to run in.
+pub(crate) struct Ready {
+    /// The state as it is in that session.
+    pub(crate) state: Rc<State>,
+    pub(crate) session: Rc<Session>,
+    /// Whether the session is for this command alone.
+    pub(crate) is_ephemeral: bool,
+}
+
+/// A session that is entered: nobody removes its room.
+pub(crate) struct Inside {
+    pub(crate) plan: Plan,
+    pub(crate) environment: Environment,
+}
+
+impl Which {
+    /// The session that a command runs in; one is started if there is none.
+    pub(crate) fn session(&self, cx: &Cx) -> Result<Ready, Failure> {
+        let state = &cx.state;
+        if self.new && state.args().session.is_none() {
+            return Err(Error::Usage("--new needs --session NAME".into()).into());
+        }
+        if state.session()?.is_some() {
+            let session = state.require_session("running in it")?;
+            if self.new {
+                return Err(Error::SessionExists(session.label().to_owned()).into());
+            }
+            return Ok(Ready { state: Rc::new(reopened(cx, &session)?), session, is_ephemeral: false });
+        }
+        let name = state.missing_session().cloned();
+        if self.existing {
+            return Err(match name {
+                Some(name) => Error::SessionNotFound(name.to_string()),
+                None => Error::SessionRequired("running in it".to_owned()),
+            }
+            .into());
+        }
+        start(cx, name)
+    }
+}
+
+/// Starts a session to run something in; with no name for that alone.
+pub(crate) fn start(cx: &Cx, name: Option<sessile::session::SessionName>) -> Result<Ready, Failure> {
+    let state = &cx.state;
+    let time = |key: &str, usual: u64| -> Result<Duration, Error> {
+        Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
+    };
+    let (idle, max) = (time("session.idle", 7200)?, time("session.max", 28800)?);
+    let session = match state.start_session_to_run(name.clone(), idle, max) {
+        // Another was quicker: then it is that one.
+        Err(Error::SessionExists(_)) => {
+            let session = state.sessions()?.get(name.as_ref().map_or("", |name| name.as_str()))?;
+            match session.life(state.world()) {
+                Life::Live => session,
+                _ => return Err(Error::SessionExists(session.label().to_owned()).into()),
+            }
+        }
+        started => started?,
+    };
+    Ok(Ready {
+        state: Rc::new(reopened(cx, &session)?),
+        session: Rc::new(session),
+        is_ephemeral: name.is_none(),
+    })
+}
+
+/// The state with the session in it, for which the context is asked again: it may be another's, who was quicker.
+fn reopened(cx: &Cx, session: &Session) -> Result<State, Error> {
+    let args = StateArgs { session: Some(session.id.to_string()), ..cx.state.args().clone() };
+    State::open(cx.state.app(), cx.state.world().clone(), args)
+}
+
+impl Ready {
+    /// Keeps the room for the command that is about to run.
+    pub(crate) fn enter(&self, running: &Running) -> Result<sessile::session::room::Presence, Error> {
+        self.session.room().enter(self.state.world(), running)
+    }
+
+    /// Prepares the room and resolves the variables. The caller has entered it.
+    pub(crate) fn prepare(&self, flags: &Flags) -> Result<Inside, Failure> {
+        let context = self.context(flags)?;
+        let wanted = self.wanted(flags)?;
+        let plan = prepare(&self.state, &self.session, &wanted, context)?;
+        let asked = self.asked(flags)?;
+        let environment = Environment::resolve(&self.state, &self.session, &plan, &wanted, context, &asked)?;
+        Ok(Inside { plan, environment })
+    }
+
+    /// The context, if there is one and it may be used.
+    fn context(&self, flags: &Flags) -> Result<Option<&Context>, Error> {
+        let selected = self.state.selected()?;
+        if let Some(expected) = &flags.expect
+            && selected.is_none_or(|selected| selected.name.as_str() != expected)
+        {
+            let found =
+                selected.map(|selected| format!("{:?} ({})", selected.name.as_str(), selected.origin));
+            return Err(Error::ContextUnexpected { expected: expected.clone(), found });
+        }
+        match selected {
+            Some(_) => self.state.contexts().require().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn wanted(&self, flags: &Flags) -> Result<Wanted, Error> {
+        let said = self.state.settings()?.get("isolate")?;
+        let level = flags.isolate.as_deref().or_else(|| said.as_ref().and_then(|found| found.value.as_str()));
+        let only = if flags.tool.is_empty() { self.list("tools.only")? } else { flags.tool.clone() };
+        let wanted = Wanted {
+            level: level.and_then(Level::named).unwrap_or_default(),
+            only,
+            except: self.list("tools.except")?,
+            also: self.list("tools.also")?,
+        };
+        wanted.resolved(&self.state)
+    }
+
+    fn asked(&self, flags: &Flags) -> Result<Asked, Error> {
+        let mut asked = Asked { clear: flags.clear_env, ..Asked::default() };
+        for pair in &flags.variables {
+            let wrong = |expected: &str| Error::InvalidValue {
+                place: "--env".into(),
+                value: pair.split('=').next().unwrap_or_default().to_owned(),
+                expected: expected.into(),
+            };
+            let (name, value) = pair.split_once('=').ok_or_else(|| wrong("NAME=VALUE"))?;
+            if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+                return Err(wrong("named like a variable (letters, digits and _)"));
+            }
+            asked.flags.push((name.to_owned(), value.to_owned()));
+        }
+        let settings = self.state.settings()?;
+        for key in settings.keys(false) {
+            let [first, name] = key.segments() else { continue };
+            if first != "env" {
+                continue;
+            }
+            let found = settings.resolve(&SettingKey::new(["env", name]))?;
+            if let Some((value, origin)) =
+                found.as_ref().and_then(|found| Some((found.value.as_str()?, &found.origin)))
+            {
+                asked.settings.push((name.clone(), value.to_owned(), origin.clone()));
+            }
+        }
+        asked.keep = self.list("passthrough")?;
+        asked.keep.extend(flags.keep_env.iter().cloned());
+        Ok(asked)
+    }
+
+    fn list(&self, key: &str) -> Result<Vec<String>, Error> {
+        Ok(match self.state.settings()?.get(key)?.map(|found| found.value) {
+            Some(Value::List(words)) => words,
+            _ => Vec::new(),
+        })
+    }
+
+    /// Ends a session that was for one command alone, and prints what there is to say about it.
+    pub(crate) fn leave(&self, cx: &Cx) {
+        // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
+        if self.is_ephemeral && !matches!(self.state.end_run(&self.session), Ok(true)) {
+            cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
+        }
+    }
+}
+
+/// The words of a command for its record: the program alone.
+pub(crate) fn record(words: &[OsString]) -> Running {
+    crate::child::own_record(words)
+}

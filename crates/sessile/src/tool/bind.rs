@@ -1,0 +1,284 @@
+//! A context's say about a tool, carried out in a room: variables that pin it, and its own files set to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::context::Bindings;
+use crate::error::{Error, Result};
+use crate::files::{LockedDir, Locker, read_up_to};
+use crate::names::nearest;
+use crate::tool::profile::{Binding, Edit, Exists, Format, Profile};
+use crate::tool::tree::{Notation, Scalar, TreePath};
+
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// A binding that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The tool.
+    pub tool: String,
+    /// What the context said.
+    pub bindings: Vec<(String, Value)>,
+    /// The variables that pin it.
+    pub variables: Vec<(String, String)>,
+    /// Variables that would override them.
+    pub clears: Vec<String>,
+    /// The files it rests on, as they were.
+    stamps: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+/// A file as it was, without its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let found = path.metadata().ok()?;
+        Some(Stamp {
+            inode: found.ino(),
+            size: found.size(),
+            changed_s: found.ctime(),
+            changed_ns: found.ctime_nsec(),
+        })
+    }
+}
+
+impl Bound {
+    /// Whether it still holds: the context says the same, and nobody has touched the files since.
+    pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
+        self.bindings == *bindings && self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+    }
+}
+
+/// Who says it, where it is carried out, and what it is called in errors.
+pub(crate) struct Site<'a> {
+    pub(crate) context: &'a str,
+    pub(crate) profile: &'a Profile,
+    pub(crate) room: &'a Path,
+    /// Why the tool's files are not in the room, if they are not.
+    pub(crate) shared: Option<&'a str>,
+    pub(crate) locker: &'a Locker,
+}
+
+impl Site<'_> {
+    /// Carries out what a context says. Nothing is changed unless all of it can be.
+    pub(crate) fn bind(&self, bindings: &Bindings) -> Result<Bound> {
+        let said = self.values(bindings)?;
+        let mut variables = Vec::new();
+        let mut files = BTreeSet::new();
+        let mut edits: Vec<(&str, &Edit, &str)> = Vec::new();
+        for (key, binding) in &self.profile.bind {
+            let Some(value) = said.get(key.as_str()).filter(|_| bindings.iter().any(|(name, _)| name == key))
+            else {
+                continue;
+            };
+            if binding.flag && value == "false" {
+                continue;
+            }
+            let fill = |text: &str| filled(text, value, &said);
+            variables.extend(binding.variables.iter().map(|(name, text)| (name.clone(), fill(text))));
+            if let (false, Some(reason)) = (binding.edit.is_empty(), self.shared) {
+                return Err(self.invalid(key, format!("it cannot be set for one session: {reason}")));
+            }
+            if self.shared.is_none() {
+                files.extend(self.check_exists(key, binding, value, &said)?);
+                edits.extend(binding.edit.iter().map(|edit| (key.as_str(), edit, value.as_str())));
+            }
+        }
+        files.extend(self.edit_all(&edits, &said)?);
+        let stamps = files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect();
+        Ok(Bound {
+            tool: self.profile.name.clone(),
+            bindings: bindings.clone(),
+            variables,
+            clears: self.profile.clears.clone(),
+            stamps,
+        })
+    }
+
+    /// What is said, as text, with what is taken for granted.
+    fn values(&self, bindings: &Bindings) -> Result<BTreeMap<String, String>> {
+        let mut said = BTreeMap::new();
+        for (key, value) in bindings {
+            let Some(binding) = self.profile.binding(key) else {
+                let known: Vec<&str> = self.profile.bind.iter().map(|(key, _)| key.as_str()).collect();
+                let problem = match nearest(key, known.iter().copied()) {
+                    _ if known.is_empty() => "this tool cannot be bound".to_owned(),
+                    Some(near) => format!("there is no such key; did you mean {near:?}?"),
+                    None => format!("there is no such key; there are {}", known.join(", ")),
+                };
+                return Err(self.invalid(key, problem));
+            };
+            let text = match (value, binding.flag) {
+                (Value::Bool(flag), true) => flag.to_string(),
+                (Value::String(text), false) if !text.is_empty() && !text.contains('\0') => text.clone(),
+                (Value::Number(number), false) => number.to_string(),
+                (_, true) => return Err(self.invalid(key, "it must be true or false".to_owned())),
+                (_, false) => return Err(self.invalid(key, "it must be text that is not empty".to_owned())),
+            };
+            said.insert(key.clone(), text);
+        }
+        for (key, _) in bindings {
+            let needs = self.profile.binding(key).map(|binding| binding.needs.as_slice()).unwrap_or_default();
+            if let Some(missing) = needs.iter().find(|needed| !said.contains_key(*needed)) {
+                return Err(self.invalid(key, format!("it needs {missing} beside it")));
+            }
+        }
+        for (key, binding) in &self.profile.bind {
+            if let Some(default) = &binding.default {
+                said.entry(key.clone()).or_insert_with(|| default.clone());
+            }
+        }
+        Ok(said)
+    }
+
+    /// Fails unless the value is known by one of its signs; returns the files that were looked at.
+    fn check_exists(
+        &self,
+        key: &str,
+        binding: &Binding,
+        value: &str,
+        said: &BTreeMap<String, String>,
+    ) -> Result<Vec<PathBuf>> {
+        let mut looked = Vec::new();
+        for sign in &binding.exists {
+            let found = match sign {
+                Exists::Is(known) => known == value,
+                Exists::Path(path) => {
+                    let path = self.room.join(filled(path, value, said));
+                    let found = path.exists();
+                    looked.push(path);
+                    found
+                }
+                Exists::Line { file, line } => {
+                    let (path, line) = (self.room.join(file), filled(line, value, said));
+                    let text = read_up_to(&path, LARGEST)?.unwrap_or_default();
+                    looked.push(path);
+                    text.lines().any(|found| found.trim() == line)
+                }
+            };
+            if found {
+                return Ok(looked);
+            }
+        }
+        match binding.exists.is_empty() {
+            true => Ok(looked),
+            false => Err(self.not_found(key, value, looked)),
+        }
+    }
+
+    /// Makes the changes to each file at once; returns the files.
+    fn edit_all(
+        &self,
+        edits: &[(&str, &Edit, &str)],
+        said: &BTreeMap<String, String>,
+    ) -> Result<Vec<PathBuf>> {
+        let mut files: Vec<&str> = edits.iter().map(|(_, edit, _)| edit.file.as_str()).collect();
+        files.dedup();
+        let mut changed = Vec::new();
+        for file in &files {
+            let path = self.room.join(file);
+            let (dir, name) = LockedDir::of_file(self.locker, &path, 0o700)?;
+            let text = read_up_to(&path, LARGEST)?.unwrap_or_default();
+            let of_file = || edits.iter().filter(|(_, edit, _)| edit.file == *file);
+            let notation = match of_file().next().map(|(_, edit, _)| edit.format) {
+                Some(Format::Json) => Notation::Json,
+                _ => Notation::Yaml,
+            };
+            let mut tree = notation.parse(&path, &text)?;
+            let before = tree.clone();
+            for (key, edit, value) in of_file() {
+                let place = |template: &str| TreePath::parse(template, |text| filled(text, value, said));
+                if let Some(required) = &edit.require
+                    && !place(required).exists(&mut tree)
+                {
+                    return Err(self.not_found(key, value, vec![path]));
+                }
+                if let Some(set) = &edit.set {
+                    let text = match (&edit.from, &edit.value) {
+                        (Some(from), _) => place(from).text(&mut tree),
+                        (None, Some(template)) => Some(filled(template, value, said)),
+                        (None, None) => Some((*value).to_owned()),
+                    };
+                    match text {
+                        Some(text) => drop(place(set).set(&mut tree, &Scalar::quoted(text))),
+                        None => place(set).remove(&mut tree),
+                    }
+                }
+                if let Some(keep) = &edit.keep {
+                    place(keep).keep_only(&mut tree);
+                }
+                if let (Some(flag), Some(required)) = (&edit.mark, &edit.require) {
+                    place(required).mark(&mut tree, flag);
+                }
+            }
+            if !tree.says_the_same(&before) {
+                changed.push((dir, name, notation.write(&tree)));
+            }
+        }
+        for (dir, name, text) in changed {
+            dir.replace(&name, &text, 0o600)?;
+        }
+        Ok(files.into_iter().map(|file| self.room.join(file)).collect())
+    }
+
+    fn invalid(&self, key: &str, problem: String) -> Error {
+        Error::BindingInvalid {
+            context: self.context.to_owned(),
+            key: format!("tools.{}.{key}", self.profile.name),
+            problem,
+        }
+    }
+
+    fn not_found(&self, key: &str, value: &str, looked: Vec<PathBuf>) -> Error {
+        Error::BindingNotFound {
+            context: self.context.to_owned(),
+            key: format!("tools.{}.{key}", self.profile.name),
+            value: value.to_owned(),
+            looked,
+        }
+    }
+}
+
+/// A template with the value and its siblings in it.
+fn filled(template: &str, value: &str, said: &BTreeMap<String, String>) -> String {
+    // One pass: what a value holds is not a placeholder.
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let Some((name, after)) = after.split_once('}') else {
+            out.push('{');
+            rest = after;
+            continue;
+        };
+        match name {
+            "value" => out.push_str(value),
+            "value|sha256" => out.push_str(&crate::settings::trust::fingerprint(value)),
+            key => out.push_str(said.get(key).map_or("", String::as_str)),
+        }
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_holds_is_not_a_placeholder() {
+        let said = BTreeMap::from([("host".to_owned(), "{value}".to_owned())]);
+        assert_eq!(filled("{host}.users.{value}", "{host}", &said), "{value}.users.{host}");
+        assert_eq!(filled("a{b", "x", &said), "a{b");
+    }
+}

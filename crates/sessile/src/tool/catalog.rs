@@ -1,0 +1,172 @@
+//! The tools that are known: built in, the user's, and a trusted project's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::context::toml_files;
+use crate::error::{Error, Result};
+use crate::names::nearest;
+use crate::state::{ConfigSource, State};
+use crate::text::{quoted, shown};
+use crate::tool::profile::Profile;
+
+include!(concat!(env!("OUT_DIR"), "/built_in_profiles.rs"));
+
+/// Where a profile comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// It came with the program.
+    BuiltIn,
+    /// The user's file; it takes the place of a built-in one of that name.
+    User(PathBuf),
+    /// The project's file; it never takes the place of another.
+    Project(PathBuf),
+}
+
+/// The tools of a state.
+pub struct Tools<'a> {
+    state: &'a State,
+}
+
+impl State {
+    /// The tools that are known.
+    pub fn tools(&self) -> Tools<'_> {
+        Tools { state: self }
+    }
+}
+
+impl Tools<'_> {
+    /// Every profile, in the order of their names. A user's profile that cannot be read is an error.
+    pub fn list(&self) -> Result<Vec<(Profile, Source)>> {
+        let mut found = BTreeMap::new();
+        for (path, text) in BUILT_IN {
+            let profile = Profile::parse(Path::new(path), text)?;
+            found.insert(profile.name.clone(), (profile, Source::BuiltIn));
+        }
+        for path in self.user_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default() {
+            let profile = load(&path)?;
+            found.insert(profile.name.clone(), (profile, Source::User(path)));
+        }
+        for path in self.project_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default() {
+            let text = crate::files::read(&path)?.unwrap_or_default();
+            if !crate::settings::trust::is_trusted(self.state.store()?, &path, &text)? {
+                let root = self.state.project().map(|project| project.root().to_owned()).unwrap_or_default();
+                self.state.warn(
+                    format!("{} is not trusted, so the tool is not isolated", shown(path.display())),
+                    Some(format!(
+                        "read it, then trust it: {} trust {}",
+                        self.state.app().name(),
+                        crate::text::shell_quoted(&root.to_string_lossy())
+                    )),
+                );
+                continue;
+            }
+            let profile = named_like_file(&path, Profile::parse(&path, &text)?)?;
+            if found.contains_key(&profile.name) {
+                let name = quoted(&profile.name);
+                self.state.warn(
+                    format!(
+                        "{}: tool {name} is known already; the project's is ignored",
+                        shown(path.display())
+                    ),
+                    None,
+                );
+            } else {
+                found.insert(profile.name.clone(), (profile, Source::Project(path)));
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// A tool by its name or by one of its programs.
+    pub fn get(&self, name: &str) -> Result<(Profile, Source)> {
+        // Most are built in: reading one file is quicker than reading all of them.
+        let file = format!("tools/{name}.toml");
+        let overridden =
+            |dir: Option<PathBuf>| dir.is_some_and(|dir| dir.join(format!("{name}.toml")).exists());
+        if let Some((path, text)) = BUILT_IN.iter().find(|(path, _)| *path == file)
+            && !overridden(self.user_dir())
+        {
+            return Ok((Profile::parse(Path::new(path), text)?, Source::BuiltIn));
+        }
+        let mut all = self.list()?;
+        let by_name = all.iter().position(|(profile, _)| profile.name == name);
+        let by_program =
+            || all.iter().position(|(profile, _)| profile.programs.iter().any(|program| program == name));
+        match by_name.or_else(by_program) {
+            Some(at) => Ok(all.swap_remove(at)),
+            None => Err(Error::ToolNotFound {
+                name: name.to_owned(),
+                near: nearest(name, all.iter().map(|(profile, _)| profile.name.as_str())),
+            }),
+        }
+    }
+
+    fn user_dir(&self) -> Option<PathBuf> {
+        match self.state.source() {
+            ConfigSource::Usual => self.state.dirs().config().ok().map(|dir| dir.join("tools")),
+            _ => None,
+        }
+    }
+
+    fn project_dir(&self) -> Option<PathBuf> {
+        self.state.project().map(|project| project.dir().join("tools"))
+    }
+}
+
+fn load(path: &Path) -> Result<Profile> {
+    let text = crate::files::read(path)?.unwrap_or_default();
+    named_like_file(path, Profile::parse(path, &text)?)
+}
+
+/// A profile is found by its file's name; another name in it would be found sometimes.
+fn named_like_file(path: &Path, profile: Profile) -> Result<Profile> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    if stem == profile.name {
+        return Ok(profile);
+    }
+    Err(Error::InvalidValue {
+        place: format!("{}: name", shown(path.display())),
+        value: profile.name,
+        expected: format!("the file's name, {}", quoted(stem)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_profile_is_valid_and_named_like_its_file() {
+        assert!(BUILT_IN.len() >= 30, "{} profiles", BUILT_IN.len());
+        for (path, text) in BUILT_IN {
+            let profile =
+                named_like_file(Path::new(path), Profile::parse(Path::new(path), text).unwrap()).unwrap();
+            let race = profile.race.as_ref();
+            assert!(race.is_none_or(|race| race.write.is_some() == race.read_all.is_some()), "{path}");
+            assert!(!profile.programs.is_empty(), "{path}");
+            for (key, binding) in &profile.bind {
+                for needed in &binding.needs {
+                    assert!(profile.binding(needed).is_some(), "{path}: {key} needs {needed}");
+                }
+            }
+        }
+    }
+
+    /// Two tools may lead the same variable to the same place, and to no other.
+    #[test]
+    fn no_two_tools_fight_over_a_variable() {
+        let mut seen: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for (path, text) in BUILT_IN {
+            let profile = Profile::parse(Path::new(path), text).unwrap();
+            for (name, value) in profile.variables {
+                let (other, before) =
+                    seen.entry(name.clone()).or_insert_with(|| (profile.name.clone(), value.clone()));
+                assert_eq!(*before, value, "{name} of {} and {other}", profile.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The variables of a command in a session: what is set, what is taken away, and why.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use serde::Serialize;
+
+use crate::context::{Context, Variable};
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::settings::{Layer, Origin};
+use crate::state::{ConfigSource, State};
+use crate::text::quoted;
+use crate::tool::places::{ORIGINALS, Originals};
+use crate::tool::plan::Plan;
+use crate::tool::prepare::{Level, Wanted};
+use crate::tool::seed::is_like;
+
+/// What an environment begins with that is not the caller's.
+const MINIMUM: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PATH",
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+];
+
+/// One variable that differs from the caller's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The variable.
+    pub name: String,
+    /// Its value; none if it is taken away.
+    pub value: Option<String>,
+    /// Why.
+    pub origin: String,
+}
+
+/// What is asked for beside what the session brings.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Variables of this call alone.
+    pub flags: Vec<(String, String)>,
+    /// Variables that the settings name.
+    pub settings: Vec<(String, String, Origin)>,
+    /// Variables that are kept although they would be taken away.
+    pub keep: Vec<String>,
+    /// Whether to begin with as good as nothing.
+    pub clear: bool,
+}
+
+/// A command's variables.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// What differs from the caller's, in the order of their names.
+    pub changes: Vec<Change>,
+    clear: bool,
+    keep: Vec<String>,
+}
+
+impl Environment {
+    /// The variables of a command in a session whose room is prepared.
+    pub fn resolve(
+        state: &State,
+        session: &Session,
+        plan: &Plan,
+        wanted: &Wanted,
+        context: Option<&Context>,
+        asked: &Asked,
+    ) -> Result<Self> {
+        let world = state.world();
+        let mut changes = Changes::default();
+        let label = session.label();
+        if let Some(context) = context {
+            changes.add_own(context, asked)?;
+        }
+        changes.add_settings(asked, context);
+        let own = changes.all.keys().cloned().collect::<Vec<_>>();
+        let originals = Originals::of(state.app(), world);
+        let isolated =
+            |name: &str| wanted.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name));
+        if let (Level::Home, Some(home)) = (wanted.level, &plan.home) {
+            let home = home.to_string_lossy().into_owned();
+            for (name, below) in [
+                ("HOME", ""),
+                ("XDG_CONFIG_HOME", "/.config"),
+                ("XDG_DATA_HOME", "/.local/share"),
+                ("XDG_STATE_HOME", "/.local/state"),
+                ("XDG_CACHE_HOME", "/.cache"),
+            ] {
+                changes.set(name, format!("{home}{below}"), "isolation level home".to_owned());
+            }
+        }
+        for prepared in plan.tools.iter().filter(|prepared| isolated(&prepared.tool)) {
+            let origin = format!("tool {}", prepared.tool);
+            for (name, value) in &prepared.variables {
+                // At the level of the home the whole directory of settings is there already.
+                let is_home = wanted.level == Level::Home && name == "XDG_CONFIG_HOME";
+                if !is_home {
+                    changes.set(name, value.clone(), origin.clone());
+                }
+            }
+            for (name, value) in &prepared.unless_set {
+                if originals.get(world, name).is_none() && !changes.all.contains_key(name) {
+                    changes.set(name, value.clone(), origin.clone());
+                }
+            }
+            changes.clear(world, &prepared.clears, &asked.keep, &origin);
+        }
+        for bound in &plan.bound {
+            let name = context.map(|context| context.name.to_string()).unwrap_or_default();
+            let origin = format!("context {name} (tools.{})", bound.tool);
+            for (name, value) in &bound.variables {
+                changes.set(name, value.clone(), origin.clone());
+            }
+            let origin = format!("would override what context {name} binds for {}", bound.tool);
+            changes.clear(world, &bound.clears, &asked.keep, &origin);
+        }
+        for name in own.iter().filter(|name| changes.isolating.contains_key(*name)) {
+            let by = changes.all.get(name).map(|change| change.origin.clone()).unwrap_or_default();
+            state.warn(format!("{name} is set by {by}; what else sets it is ignored"), None);
+        }
+        for (name, value) in &asked.flags {
+            if let Some(by) = changes.isolating.get(name) {
+                return Err(Error::Usage(format!(
+                    "--env {name}: session {} keeps {name} where it is ({by})",
+                    quoted(label)
+                )));
+            }
+            let change =
+                Change { name: name.clone(), value: Some(value.clone()), origin: "--env".to_owned() };
+            changes.all.insert(name.clone(), change);
+        }
+        changes.add_state(state, session, &originals)?;
+        Ok(Environment {
+            changes: changes.all.into_values().collect(),
+            clear: asked.clear,
+            keep: asked.keep.clone(),
+        })
+    }
+
+    /// All variables of the command.
+    pub fn variables(&self, state: &State) -> BTreeMap<OsString, OsString> {
+        let is_kept = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            let listed = |list: &str| is_like(list, &name);
+            !self.clear || MINIMUM.iter().any(|one| listed(one)) || self.keep.iter().any(|one| listed(one))
+        };
+        let inherited = state.world().variables().filter(|(name, _)| is_kept(name));
+        let mut all: BTreeMap<OsString, OsString> =
+            inherited.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        for change in &self.changes {
+            match &change.value {
+                Some(value) => drop(all.insert(OsString::from(&change.name), OsString::from(value))),
+                None => drop(all.remove(OsStr::new(&change.name))),
+            }
+        }
+        all
+    }
+}
+
+#[derive(Default)]
+struct Changes {
+    all: BTreeMap<String, Change>,
+    /// Those that isolate or pin, and what sets them.
+    isolating: BTreeMap<String, String>,
+}
+
+impl Changes {
+    /// Sets a variable that isolates or pins.
+    fn set(&mut self, name: &str, value: String, origin: String) {
+        self.isolating.insert(name.to_owned(), origin.clone());
+        self.all.insert(name.to_owned(), Change { name: name.to_owned(), value: Some(value), origin });
+    }
+
+    /// Takes away what is there and like one of these.
+    fn clear(&mut self, world: &crate::world::World, patterns: &[String], keep: &[String], origin: &str) {
+        for (name, _) in world.variables() {
+            let Some(name) = name.to_str() else { continue };
+            let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
+            if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
+                let change = Change { name: name.to_owned(), value: None, origin: origin.to_owned() };
+                self.all.insert(name.to_owned(), change);
+            }
+        }
+    }
+
+    /// The context's own variables.
+    fn add_own(&mut self, context: &Context, asked: &Asked) -> Result<()> {
+        for (name, variable) in &context.env {
+            // Something stronger may say it.
+            let overruled = asked
+                .settings
+                .iter()
+                .any(|(other, _, origin)| other == name && origin.layer < Layer::Context)
+                || asked.flags.iter().any(|(other, _)| other == name);
+            match variable {
+                _ if overruled => {}
+                Variable::Plain(value) => {
+                    let origin = format!("context {} (env)", context.name);
+                    let change = Change { name: name.clone(), value: Some(value.clone()), origin };
+                    self.all.insert(name.clone(), change);
+                }
+                Variable::Credential { credential } => {
+                    return Err(Error::CredentialNotFound {
+                        name: credential.clone(),
+                        wanted_by: format!("context {} (env.{name})", context.name),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_settings(&mut self, asked: &Asked, context: Option<&Context>) {
+        for (name, value, origin) in &asked.settings {
+            let is_weaker = origin.layer > Layer::Context
+                && context.is_some_and(|context| context.env.iter().any(|(other, _)| other == name));
+            if !is_weaker {
+                let change =
+                    Change { name: name.clone(), value: Some(value.clone()), origin: origin.to_string() };
+                self.all.insert(name.clone(), change);
+            }
+        }
+    }
+
+    /// The application's own: it must find its state wherever the home is.
+    fn add_state(&mut self, state: &State, session: &Session, originals: &Originals) -> Result<()> {
+        let app = state.app();
+        let origin = format!("session {}", session.label());
+        let mut own = vec![("SESSION", Some(session.id.to_string()))];
+        match state.source() {
+            ConfigSource::File(file) => own.push(("CONFIG", Some(file.to_string_lossy().into_owned()))),
+            _ => {
+                let path =
+                    |path: Option<&std::path::Path>| path.map(|path| path.to_string_lossy().into_owned());
+                own.push(("CONFIG_DIR", path(state.dirs().config().ok())));
+                own.push(("STATE_DIR", path(Some(state.dirs().state()?))));
+                own.push(("CACHE_DIR", path(state.dirs().cache())));
+                own.push(("RUNTIME_DIR", path(state.dirs().runtime())));
+            }
+        }
+        own.push((
+            ORIGINALS,
+            Some(originals.carried(state.world(), self.isolating.keys().map(String::as_str))),
+        ));
+        // A session has its context; a variable that names another would only be refused.
+        own.push(("CONTEXT", None));
+        for (name, value) in own {
+            let name = app.variable(name);
+            if value.is_some() || state.world().variable(&name).is_some() {
+                self.all.insert(name.clone(), Change { name, value, origin: origin.clone() });
+            }
+        }
+        Ok(())
+    }
+}

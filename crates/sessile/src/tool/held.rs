@@ -1,0 +1,71 @@
+//! What a session's room holds of the tools' state, and how it compares with the user's own.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::session::Session;
+use crate::tool::plan::Plan;
+use crate::tool::seed::{digest, digest_all};
+
+/// A tool's state in a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// The tool.
+    pub tool: String,
+    /// What the context binds it to.
+    pub bound: Vec<String>,
+    /// Why it is shared, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
+    /// The copies.
+    pub copies: Vec<Copy>,
+}
+
+/// One copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Copy {
+    /// Where the user's own is.
+    pub original: Vec<PathBuf>,
+    /// Where the session's is.
+    pub copy: PathBuf,
+    /// Whether the session has changed it.
+    pub changed: bool,
+    /// Whether the user's own has changed since it was copied.
+    pub original_changed: bool,
+}
+
+/// What a session's room holds. Tools of which it has nothing, and nothing could be found, are left out.
+pub fn held(session: &Session) -> Result<Vec<Held>> {
+    let plan = Plan::load(session.room().dir())?;
+    let mut all = Vec::new();
+    for prepared in &plan.tools {
+        let copies: Vec<Copy> = prepared
+            .seeds
+            .iter()
+            .filter(|seeded| !seeded.from.is_empty() || seeded.to.exists())
+            .map(|seeded| Copy {
+                changed: digest(&seeded.to) != seeded.digest,
+                original_changed: digest_all(&seeded.from) != seeded.original,
+                original: seeded.from.clone(),
+                copy: seeded.to.clone(),
+            })
+            .collect();
+        let bound: Vec<String> = plan
+            .bound
+            .iter()
+            .filter(|bound| bound.tool == prepared.tool)
+            .flat_map(|bound| {
+                bound.bindings.iter().map(|(key, value)| match value.as_str() {
+                    Some(text) => format!("{key}={text}"),
+                    None => format!("{key}={value}"),
+                })
+            })
+            .collect();
+        if !copies.is_empty() || !bound.is_empty() || prepared.shared.is_some() {
+            all.push(Held { tool: prepared.tool.clone(), bound, shared: prepared.shared.clone(), copies });
+        }
+    }
+    Ok(all)
+}

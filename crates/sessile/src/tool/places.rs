@@ -1,0 +1,138 @@
+//! The directories that profiles speak of, as the user has them: not as an outer session has moved them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::world::World;
+
+/// The user's own values of variables that a session changes, also inside one.
+#[derive(Clone, Debug, Default)]
+pub struct Originals {
+    /// What an outer session replaced; `None` outside of one.
+    replaced: Option<BTreeMap<String, String>>,
+}
+
+/// The name of the variable that carries them into a session, without the application's prefix.
+pub(crate) const ORIGINALS: &str = "ORIGINALS";
+
+impl Originals {
+    /// As a call finds them.
+    pub fn of(app: &App, world: &World) -> Self {
+        let carried = world.variable(&app.variable(ORIGINALS)).and_then(OsStr::to_str);
+        Originals { replaced: carried.and_then(|text| serde_json::from_str(text).ok()) }
+    }
+
+    /// The user's own value of a variable that sessions change.
+    pub fn get(&self, world: &World, name: &str) -> Option<OsString> {
+        match &self.replaced {
+            Some(replaced) => replaced.get(name).map(OsString::from),
+            None => world.variable(name).map(OsStr::to_owned),
+        }
+    }
+
+    /// Those of these names, to be carried along.
+    pub(crate) fn carried<'n>(&self, world: &World, names: impl Iterator<Item = &'n str>) -> String {
+        let replaced: BTreeMap<String, String> = names
+            .filter_map(|name| Some((name.to_owned(), self.get(world, name)?.into_string().ok()?)))
+            .collect();
+        serde_json::to_string(&replaced).unwrap_or_default()
+    }
+}
+
+/// Where the user keeps things, and where the session does.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The session's room.
+    pub(crate) room: PathBuf,
+    /// The user's home, if there is one.
+    pub(crate) home: Option<PathBuf>,
+    /// Where sockets go: short, because the system bounds their paths.
+    pub(crate) sockets: PathBuf,
+    config: Option<PathBuf>,
+    data: Option<PathBuf>,
+    state: Option<PathBuf>,
+    cache: Option<PathBuf>,
+    runtime: Option<PathBuf>,
+    session: String,
+}
+
+impl Places {
+    /// The places of a session.
+    pub(crate) fn of(
+        world: &World,
+        originals: &Originals,
+        room: &Path,
+        session: &str,
+        sockets: PathBuf,
+    ) -> Self {
+        let absolute =
+            |name: &str| originals.get(world, name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = absolute("HOME").or_else(|| world.home().map(Path::to_owned));
+        let below = |variable: &str, usual: &str| {
+            absolute(variable).or_else(|| home.as_ref().map(|home| home.join(usual)))
+        };
+        Places {
+            room: room.to_owned(),
+            config: below("XDG_CONFIG_HOME", ".config"),
+            data: below("XDG_DATA_HOME", ".local/share"),
+            state: below("XDG_STATE_HOME", ".local/state"),
+            cache: below("XDG_CACHE_HOME", ".cache"),
+            runtime: absolute("XDG_RUNTIME_DIR"),
+            home,
+            sockets,
+            session: session.to_owned(),
+        }
+    }
+
+    /// The user's directory of settings.
+    pub(crate) fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// The user's XDG directories, by their variables.
+    pub(crate) fn xdg(&self) -> [(&'static str, &'static str, Option<&Path>); 4] {
+        [
+            ("XDG_CONFIG_HOME", ".config", self.config.as_deref()),
+            ("XDG_DATA_HOME", ".local/share", self.data.as_deref()),
+            ("XDG_STATE_HOME", ".local/state", self.state.as_deref()),
+            ("XDG_CACHE_HOME", ".cache", self.cache.as_deref()),
+        ]
+    }
+
+    /// A text of a profile with its placeholders filled; `None` if a directory is missing that it speaks of.
+    pub(crate) fn fill(&self, text: &str) -> Option<String> {
+        let mut filled = text.to_owned();
+        let known: [(&str, Option<&Path>); 8] = [
+            ("{room}", Some(&self.room)),
+            ("{home}", self.home.as_deref()),
+            ("{config}", self.config.as_deref()),
+            ("{data}", self.data.as_deref()),
+            ("{state}", self.state.as_deref()),
+            ("{cache}", self.cache.as_deref()),
+            ("{runtime}", self.runtime.as_deref()),
+            ("{sockets}", Some(&self.sockets)),
+        ];
+        for (placeholder, value) in known {
+            if filled.contains(placeholder) {
+                filled = filled.replace(placeholder, value?.to_str()?);
+            }
+        }
+        Some(filled.replace("{session}", &self.session))
+    }
+}
+
+/// Fails unless a directory is a real one of this user's: a link or another's could lead anywhere.
+pub(crate) fn require_own_dir(dir: &Path, uid: u32) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let found = dir.symlink_metadata().map_err(|error| Error::io("read", dir, error))?;
+    let reason = match () {
+        () if !found.is_dir() => "it is not a directory",
+        () if found.uid() != uid => "it belongs to someone else",
+        () if found.mode() & 0o022 != 0 => "others can write in it",
+        () => return Ok(()),
+    };
+    Err(Error::RoomUnsafe { path: dir.to_owned(), reason })
+}

@@ -1,0 +1,74 @@
+//! What a room was prepared with. It is kept in the room, so that only the first command of a session pays for it.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::files::LockedDir;
+use crate::tool::bind::Bound;
+use crate::tool::seed::Seeded;
+
+/// Another layout of the file is another number; such a room is prepared again.
+const VERSION: u32 = 1;
+
+/// A tool whose state is in the room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The tool.
+    pub tool: String,
+    /// Variables that lead into the room.
+    pub variables: Vec<(String, String)>,
+    /// Variables that are set where the user has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unless_set: Vec<(String, String)>,
+    /// Variables that would lead out of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clears: Vec<String>,
+    /// Why it is shared, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<String>,
+    /// What was copied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<Seeded>,
+}
+
+/// What a room was prepared with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    version: u32,
+    /// Whether every tool is in it that is isolated without being asked for.
+    pub complete: bool,
+    /// The home in it, if it has one.
+    pub home: Option<PathBuf>,
+    /// The tools.
+    pub tools: Vec<Prepared>,
+    /// What the context said about some of them.
+    pub bound: Vec<Bound>,
+}
+
+impl Plan {
+    /// The file in a room.
+    pub fn path(room: &Path) -> PathBuf {
+        room.join(NAME)
+    }
+
+    /// Reads a room's; an empty one if it was not prepared yet, or by another version of this program.
+    pub fn load(room: &Path) -> Result<Self> {
+        let text = crate::files::read(&Self::path(room))?.unwrap_or_default();
+        let plan: Self = serde_json::from_str(&text).unwrap_or_default();
+        Ok(if plan.version == VERSION { plan } else { Plan { version: VERSION, ..Plan::default() } })
+    }
+
+    pub(crate) fn save(&self, dir: &LockedDir) -> Result<()> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        dir.replace(Path::new(NAME), &text, 0o600)
+    }
+
+    /// A tool of it.
+    pub fn tool(&self, name: &str) -> Option<&Prepared> {
+        self.tools.iter().find(|prepared| prepared.tool == name)
+    }
+}
+
+const NAME: &str = "plan.json";

@@ -1,0 +1,360 @@
+//! Preparing a room: once for each tool, at the first command that needs it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::session::Session;
+use crate::state::State;
+use crate::text::quoted;
+use crate::tool::bind::Site;
+use crate::tool::farm::{self, Private};
+use crate::tool::places::{Originals, Places, require_own_dir};
+use crate::tool::plan::{Plan, Prepared};
+use crate::tool::profile::{Profile, Seed};
+use crate::tool::seed::{self, Seeded, make_dir};
+
+/// Where tools that only the general directory of settings moves find theirs.
+const XDG_CONFIG: &str = "xdg/config";
+/// The home in a room.
+const HOME: &str = "home";
+/// The longest path of a directory in which sockets find room; the system bounds theirs at 107 bytes.
+const LONGEST_FOR_SOCKETS: usize = 80;
+
+/// How far state is isolated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Variables lead the known tools into the room.
+    #[default]
+    Env,
+    /// The home directory is in the room as well.
+    Home,
+}
+
+impl Level {
+    /// A level by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "env" => Some(Level::Env),
+            "home" => Some(Level::Home),
+            _ => None,
+        }
+    }
+}
+
+/// Which tools are to be isolated, and how far.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// How far.
+    pub level: Level,
+    /// Only these; all if there are none.
+    pub only: Vec<String>,
+    /// Not these.
+    pub except: Vec<String>,
+    /// These too, which are left as they are unless asked for.
+    pub also: Vec<String>,
+}
+
+impl Wanted {
+    /// The same with every tool called by its own name instead of one of its programs'. A name that no tool has is an
+    /// error.
+    pub fn resolved(mut self, state: &State) -> Result<Self> {
+        for list in [&mut self.only, &mut self.except, &mut self.also] {
+            for name in list {
+                *name = state.tools().get(name)?.0.name;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether a tool is wanted. What a context binds is, whatever is said.
+    pub(crate) fn wants(&self, name: &str, on_request: bool, is_bound: bool) -> bool {
+        let named = |list: &[String]| list.iter().any(|listed| listed == name);
+        let asked = if self.only.is_empty() { !on_request || named(&self.also) } else { named(&self.only) };
+        is_bound || (asked && !named(&self.except))
+    }
+}
+
+/// The places of a session.
+pub(crate) fn places(state: &State, session: &Session) -> Places {
+    let originals = Originals::of(state.app(), state.world());
+    let room = session.room().dir();
+    let id = session.id.as_str();
+    // The end of an id is random.
+    let short = &id[id.len().saturating_sub(12)..];
+    let sockets = state.dirs().runtime().map_or_else(|| room.join("s"), |dir| dir.join(short));
+    Places::of(state.world(), &originals, room, id, sockets)
+}
+
+/// Prepares a session's room as far as it is wanted and not done yet, and pins what the context binds.
+pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
+    let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
+    let room = session.room().dir();
+    let plan = Plan::load(room)?;
+    let is_done = |plan: &Plan| {
+        let named = wanted.only.iter().chain(&wanted.also).chain(bindings.iter().map(|(tool, _)| tool));
+        (plan.complete || !wanted.only.is_empty())
+            && (wanted.level == Level::Env || plan.home.is_some())
+            && named.into_iter().all(|name| plan.tool(name).is_some())
+            && bindings
+                .iter()
+                .all(|(tool, said)| plan.bound.iter().any(|bound| bound.tool == *tool && bound.holds(said)))
+    };
+    if is_done(&plan) {
+        return Ok(plan);
+    }
+    require_own_dir(room, state.world().uid())?;
+    let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
+    let plan = Plan::load(room)?;
+    if is_done(&plan) {
+        return Ok(plan);
+    }
+    let work = Work { state, session, places: places(state, session), dir: &dir };
+    work.prepare(plan, wanted, context)
+}
+
+/// The profiles that are wanted.
+pub fn wanted_profiles(state: &State, wanted: &Wanted, context: Option<&Context>) -> Result<Vec<Profile>> {
+    let all = state.tools().list()?;
+    let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
+    for (tool, _) in bindings {
+        if !all.iter().any(|(profile, _)| profile.name == *tool) {
+            let known = all.iter().map(|(profile, _)| profile.name.as_str());
+            return Err(Error::ToolNotFound { name: tool.clone(), near: crate::names::nearest(tool, known) });
+        }
+        if wanted.except.contains(tool) {
+            let name = context.map(|context| context.name.to_string()).unwrap_or_default();
+            return Err(Error::Usage(format!(
+                "context {} binds {tool}, so it cannot be left out by tools.except",
+                quoted(name)
+            )));
+        }
+    }
+    let is_bound = |name: &str| bindings.iter().any(|(tool, _)| tool == name);
+    Ok(all
+        .into_iter()
+        .map(|(profile, _)| profile)
+        .filter(|profile| wanted.wants(&profile.name, profile.on_request, is_bound(&profile.name)))
+        .collect())
+}
+
+struct Work<'a> {
+    state: &'a State,
+    session: &'a Session,
+    places: Places,
+    dir: &'a LockedDir,
+}
+
+impl Work<'_> {
+    fn prepare(&self, mut plan: Plan, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
+        let profiles = wanted_profiles(self.state, wanted, context)?;
+        for profile in &profiles {
+            if plan.tool(&profile.name).is_none() {
+                plan.tools.push(self.plant(profile)?);
+            }
+        }
+        plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
+        self.grow_config(&plan)?;
+        if wanted.level == Level::Home && plan.home.is_none() {
+            plan.home = Some(self.grow_home(&plan, &profiles)?);
+        }
+        // What is prepared stays prepared, also if the context turns out to be wrong.
+        plan.save(self.dir)?;
+        self.bind(&mut plan, &profiles, context)?;
+        plan.save(self.dir)?;
+        Ok(plan)
+    }
+
+    fn plant(&self, profile: &Profile) -> Result<Prepared> {
+        let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
+            pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
+        };
+        let mut prepared = Prepared {
+            tool: profile.name.clone(),
+            variables: Vec::new(),
+            unless_set: Vec::new(),
+            clears: profile.always_clears.clone(),
+            shared: self.reason_to_share(profile)?,
+            seeds: Vec::new(),
+        };
+        if prepared.shared.is_some() {
+            return Ok(prepared);
+        }
+        prepared.variables = fill(&profile.variables);
+        let stands_in = profile.unless_exists.as_deref().and_then(|text| self.places.fill(text));
+        if !stands_in.is_some_and(|path| Path::new(&path).exists()) {
+            prepared.unless_set = fill(&profile.unless_set);
+        }
+        if profile.variables.iter().any(|(_, text)| text.contains("{sockets}")) {
+            self.make_sockets(&mut prepared)?;
+        }
+        let originals = Originals::of(self.state.app(), self.state.world());
+        // What outlives the machine's next start must outlive a crash.
+        let durable = self.session.name.is_some();
+        for seed in &profile.seed {
+            let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
+            let from = seed::sources(seed, &self.places, own);
+            let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
+            prepared.seeds.push(match planted {
+                Err(error) if self.is_of_the_user(&error) => {
+                    self.plant_as_it_is(profile, seed, &from, &error)?
+                }
+                planted => planted?,
+            });
+        }
+        // A tool may not make the directory that its variable names.
+        for (_, value) in &prepared.variables {
+            let path = Path::new(value);
+            if let Some(parent) = path.parent().filter(|_| path.starts_with(&self.places.room)) {
+                make_dir(parent)?;
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Whether something is wrong with the user's own files.
+    fn is_of_the_user(&self, error: &Error) -> bool {
+        match error {
+            Error::ToolFile { .. } | Error::FileNotUtf8 { .. } | Error::NotAFile { .. } => true,
+            Error::Io { path, .. } => !path.starts_with(&self.places.room),
+            _ => false,
+        }
+    }
+
+    /// A file that cannot be understood is the tool's business, unless the context binds it: the tool gets it as it
+    /// is and says so itself. One that cannot be read is left out.
+    fn plant_as_it_is(
+        &self,
+        profile: &Profile,
+        seed: &Seed,
+        from: &[PathBuf],
+        error: &Error,
+    ) -> Result<Seeded> {
+        let plain = Seed { format: None, append: None, ..seed.clone() };
+        let first = &from[..from.len().min(1)];
+        let planted = seed::plant(&profile.name, &plain, first, &self.places, false).or_else(|_| {
+            seed::plant(
+                &profile.name,
+                &Seed { format: None, append: None, ..seed.clone() },
+                &[],
+                &self.places,
+                false,
+            )
+        });
+        self.state.warn(format!("{}: {error}", profile.name), Some("the session has it as it is".to_owned()));
+        planted
+    }
+
+    fn reason_to_share(&self, profile: &Profile) -> Result<Option<String>> {
+        let Some(when) = &profile.shared_when else { return Ok(None) };
+        let Some(file) = self.places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
+        let text = crate::files::read_up_to(&file, 64 * 1024 * 1024)?.unwrap_or_default();
+        Ok(text.contains(&when.holds).then(|| {
+            format!(
+                "its login in {} rotates, and a copy would be logged out",
+                crate::text::shown(file.display())
+            )
+        }))
+    }
+
+    /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.
+    fn make_sockets(&self, prepared: &mut Prepared) -> Result<()> {
+        let dir = &self.places.sockets;
+        if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
+            prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
+            prepared.shared =
+                Some(format!("{} is too long a path for sockets", crate::text::shown(dir.display())));
+            return Ok(());
+        }
+        crate::files::create_dir(dir, 0o700)?;
+        require_own_dir(dir, self.state.world().uid())?;
+        let mark = self.places.room.join(crate::session::room::SOCKETS);
+        if mark.symlink_metadata().is_err() {
+            seed::link(dir, &mark)?;
+        }
+        Ok(())
+    }
+
+    /// The copies that stand for something below a directory of the user's.
+    fn copies_below(&self, dir: &Path, plan: &Plan) -> Vec<(PathBuf, PathBuf)> {
+        let seeds = plan.tools.iter().flat_map(|tool| &tool.seeds);
+        let pairs = seeds.flat_map(|seeded| seeded.from.iter().map(move |from| (from, &seeded.to)));
+        pairs
+            .filter_map(|(from, to)| Some((from.strip_prefix(dir).ok()?.to_owned(), to.clone())))
+            .filter(|(relative, _)| !relative.as_os_str().is_empty())
+            .collect()
+    }
+
+    /// If a tool needs the general directory of settings moved, all others must find theirs in it.
+    fn grow_config(&self, plan: &Plan) -> Result<()> {
+        let at = self.places.room.join(XDG_CONFIG);
+        let is_moved =
+            plan.tools.iter().flat_map(|tool| &tool.variables).any(|(_, value)| Path::new(value) == at);
+        match self.places.config() {
+            Some(real) if is_moved => {
+                let private = Private { copies: self.copies_below(real, plan), ..Private::default() };
+                farm::grow(real, &at, &private)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn grow_home(&self, plan: &Plan, profiles: &[Profile]) -> Result<PathBuf> {
+        let real = self.places.home.clone().ok_or(Error::NoHome("the session's home"))?;
+        let at = self.places.room.join(HOME);
+        for profile in profiles {
+            for name in &profile.home {
+                let from = vec![real.join(name)].into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
+                let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
+                if !from.is_empty() {
+                    seed::plant(&profile.name, &seed, &from, &self.places, false)?;
+                }
+            }
+        }
+        let mut copies = self.copies_below(&real, plan);
+        for (_, usual, dir) in self.places.xdg() {
+            // Settings that the user keeps elsewhere are found at the usual place in the room.
+            if let Some(dir) = dir.filter(|dir| **dir != real.join(usual)) {
+                copies.extend(
+                    self.copies_below(dir, plan)
+                        .into_iter()
+                        .map(|(relative, copy)| (Path::new(usual).join(relative), copy)),
+                );
+            }
+        }
+        let open = [".config", ".local/share", ".local/state"].map(PathBuf::from).to_vec();
+        farm::grow(&real, &at, &Private { copies, open, copy_hidden_files: true })?;
+        for (_, usual, dir) in self.places.xdg() {
+            if let Some(dir) = dir.filter(|dir| **dir != real.join(usual)) {
+                let private = Private { copies: self.copies_below(dir, plan), ..Private::default() };
+                farm::grow(dir, &at.join(usual), &private)?;
+            }
+            make_dir(&at.join(usual))?;
+        }
+        Ok(at)
+    }
+
+    fn bind(&self, plan: &mut Plan, profiles: &[Profile], context: Option<&Context>) -> Result<()> {
+        let Some(context) = context else { return Ok(()) };
+        let locker = self.state.locker()?;
+        let mut bound = Vec::new();
+        for (tool, bindings) in &context.tools {
+            let Some(profile) = profiles.iter().find(|profile| profile.name == *tool) else { continue };
+            let shared = plan.tool(tool).and_then(|prepared| prepared.shared.clone());
+            let site = Site {
+                context: context.name.as_str(),
+                profile,
+                room: &self.places.room,
+                shared: shared.as_deref(),
+                locker: &locker,
+            };
+            bound.push(site.bind(bindings)?);
+        }
+        plan.bound = bound;
+        Ok(())
+    }
+}

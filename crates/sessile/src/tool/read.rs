@@ -1,0 +1,317 @@
+//! Reading a profile out of its file.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::settings::{Data, Document, Node};
+use crate::tool::profile::{
+    Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen,
+};
+
+impl Profile {
+    /// Reads a profile. A key that means nothing is an error: what is misspelt would not be isolated.
+    pub fn parse(path: &Path, text: &str) -> Result<Self> {
+        let document = Document::parse(path, text.to_owned())?;
+        let reader = Reader { document: &document };
+        let root = reader.table(document.root(), "the profile")?;
+        root.only(&[
+            "name",
+            "about",
+            "group",
+            "programs",
+            "verified",
+            "env-level",
+            "home-level",
+            "on-request",
+            "keeps",
+            "not-isolated",
+            "clears",
+            "always-clears",
+            "current",
+            "user",
+            "switches",
+            "home",
+            "shared-when",
+            "variables",
+            "unless-set",
+            "unless-exists",
+            "seed",
+            "bind",
+            "race",
+        ])?;
+        let env_level = match root.optional_text("env-level")?.as_deref() {
+            None | Some("full") => Isolation::Full,
+            Some("partial") => Isolation::Partial,
+            Some("none") => Isolation::None,
+            Some(_) => return Err(root.wrong("env-level", "full, partial or none")),
+        };
+        let shared_when = root.optional("shared-when")?.map(|table| {
+            table.only(&["file", "holds"])?;
+            Ok::<_, Error>(SharedWhen { file: table.text("file")?, holds: table.text("holds")? })
+        });
+        let mut bind = Vec::new();
+        if let Some(bindings) = root.optional("bind")? {
+            for (key, node) in bindings.node.members() {
+                bind.push((key.clone(), reader.table(node, key)?.binding()?));
+            }
+        }
+        Ok(Profile {
+            name: root.text("name")?,
+            about: root.text("about")?,
+            group: root.optional_text("group")?.unwrap_or_else(|| "other".to_owned()),
+            programs: root.words("programs")?,
+            verified: root.optional_text("verified")?,
+            env_level,
+            home_level: root.flag("home-level", true)?,
+            on_request: root.flag("on-request", false)?,
+            keeps: root.list("keeps")?,
+            not_isolated: root.list("not-isolated")?,
+            clears: root.list("clears")?,
+            always_clears: root.list("always-clears")?,
+            current: root.optional_words("current")?,
+            user: root.optional_words("user")?,
+            switches: root.list("switches")?,
+            home: root.list("home")?,
+            shared_when: shared_when.transpose()?,
+            variables: root.pairs("variables")?,
+            unless_set: root.pairs("unless-set")?,
+            unless_exists: root.optional_text("unless-exists")?,
+            seed: root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?,
+            bind,
+            race: root.optional("race")?.map(|table| table.race()).transpose()?,
+        })
+    }
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+}
+
+impl<'a> Reader<'a> {
+    fn table(&self, node: &'a Node, key: &str) -> Result<Table<'a>> {
+        match node.data {
+            Data::Table(_) => Ok(Table { document: self.document, node }),
+            _ => Err(Error::FileValue {
+                place: self.document.place(node.offset).into(),
+                key: key.to_owned(),
+                expected: "a table".to_owned(),
+                found: node.described(),
+            }),
+        }
+    }
+}
+
+/// A table of the file, with typed access to what is in it.
+struct Table<'a> {
+    document: &'a Document,
+    node: &'a Node,
+}
+
+impl<'a> Table<'a> {
+    fn wrong(&self, key: &str, expected: &str) -> Error {
+        let found = self.node.get(key);
+        Error::FileValue {
+            place: self.document.place(found.unwrap_or(self.node).offset).into(),
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            found: found.map_or_else(|| "missing".to_owned(), Node::described),
+        }
+    }
+
+    fn only(&self, keys: &[&str]) -> Result<()> {
+        match self.node.members().iter().find(|(key, _)| !keys.contains(&key.as_str())) {
+            Some((key, _)) => Err(self.wrong(key, &format!("one of the keys {}", keys.join(", ")))),
+            None => Ok(()),
+        }
+    }
+
+    fn text(&self, key: &str) -> Result<String> {
+        self.node.get(key).and_then(Node::as_str).map(str::to_owned).ok_or_else(|| self.wrong(key, "text"))
+    }
+
+    fn optional_text(&self, key: &str) -> Result<Option<String>> {
+        self.node.get(key).map(|_| self.text(key)).transpose()
+    }
+
+    fn flag(&self, key: &str, usual: bool) -> Result<bool> {
+        match self.node.get(key).map(|node| &node.data) {
+            None => Ok(usual),
+            Some(Data::Bool(value)) => Ok(*value),
+            Some(_) => Err(self.wrong(key, "true or false")),
+        }
+    }
+
+    fn words(&self, key: &str) -> Result<Vec<String>> {
+        self.node.get(key).and_then(words).ok_or_else(|| self.wrong(key, "a list of words"))
+    }
+
+    fn optional_words(&self, key: &str) -> Result<Option<Vec<String>>> {
+        self.node.get(key).map(|_| self.words(key)).transpose()
+    }
+
+    fn list(&self, key: &str) -> Result<Vec<String>> {
+        Ok(self.optional_words(key)?.unwrap_or_default())
+    }
+
+    fn text_or_list(&self, key: &str) -> Result<Vec<String>> {
+        match self.node.get(key).and_then(Node::as_str) {
+            Some(text) => Ok(vec![text.to_owned()]),
+            None => self.list(key),
+        }
+    }
+
+    fn optional(&self, key: &str) -> Result<Option<Table<'a>>> {
+        let reader = Reader { document: self.document };
+        self.node.get(key).map(|node| reader.table(node, key)).transpose()
+    }
+
+    fn tables(&self, key: &str) -> Result<Vec<Table<'a>>> {
+        let reader = Reader { document: self.document };
+        match self.node.get(key).map(|node| &node.data) {
+            None => Ok(Vec::new()),
+            Some(Data::Array(nodes)) => nodes.iter().map(|node| reader.table(node, key)).collect(),
+            Some(_) => Err(self.wrong(key, "a list of tables")),
+        }
+    }
+
+    fn pairs(&self, key: &str) -> Result<Vec<(String, String)>> {
+        let Some(table) = self.optional(key)? else { return Ok(Vec::new()) };
+        let members = table.node.members().iter();
+        members
+            .map(|(name, _)| {
+                if !crate::context::is_variable_name(name) {
+                    return Err(table.wrong(name, "named like a variable"));
+                }
+                Ok((name.clone(), table.text(name)?))
+            })
+            .collect()
+    }
+
+    fn format(&self) -> Result<Option<Format>> {
+        match self.optional_text("format")?.as_deref() {
+            None => Ok(None),
+            Some("yaml") => Ok(Some(Format::Yaml)),
+            Some("json") => Ok(Some(Format::Json)),
+            Some("gitconfig") => Ok(Some(Format::Gitconfig)),
+            Some(_) => Err(self.wrong("format", "yaml, json or gitconfig")),
+        }
+    }
+
+    fn seed(&self) -> Result<Seed> {
+        self.only(&[
+            "from",
+            "to",
+            "variable",
+            "format",
+            "merge",
+            "absolute",
+            "absolute-commands",
+            "append",
+            "except",
+            "link",
+            "make",
+        ])?;
+        let make = match self.optional_text("make")?.as_deref() {
+            None => None,
+            Some("file") => Some(Make::File),
+            Some("dir") => Some(Make::Dir),
+            Some(_) => return Err(self.wrong("make", "file or dir")),
+        };
+        let append = self.optional("append")?.map(|table| {
+            table.only(&["key", "value"])?;
+            Ok::<_, Error>(Append { key: table.text("key")?, value: table.text("value")? })
+        });
+        let to = self.text("to")?;
+        // It is joined to the room's path.
+        if to.is_empty() || to.starts_with('/') || to.split('/').any(|part| part == ".." || part == ".") {
+            return Err(self.wrong("to", "a path inside the room"));
+        }
+        Ok(Seed {
+            from: self.text_or_list("from")?,
+            to,
+            variable: self.optional_text("variable")?,
+            format: self.format()?,
+            merge: self.flag("merge", false)?,
+            absolute: self.list("absolute")?,
+            absolute_commands: self.list("absolute-commands")?,
+            append: append.transpose()?,
+            except: self.list("except")?,
+            link: self.list("link")?,
+            make,
+        })
+    }
+
+    fn binding(&self) -> Result<Binding> {
+        self.only(&["about", "needs", "default", "flag", "variables", "exists", "edit"])?;
+        Ok(Binding {
+            about: self.text("about")?,
+            needs: self.list("needs")?,
+            default: self.optional_text("default")?,
+            flag: self.flag("flag", false)?,
+            variables: self.pairs("variables")?,
+            exists: self.tables("exists")?.iter().map(Table::exists).collect::<Result<_>>()?,
+            edit: self.tables("edit")?.iter().map(Table::edit).collect::<Result<_>>()?,
+        })
+    }
+
+    fn exists(&self) -> Result<Exists> {
+        self.only(&["file", "line", "path", "is"])?;
+        Ok(match (self.optional_text("path")?, self.optional_text("is")?) {
+            (Some(path), _) => Exists::Path(path),
+            (None, Some(value)) => Exists::Is(value),
+            (None, None) => Exists::Line { file: self.text("file")?, line: self.text("line")? },
+        })
+    }
+
+    fn edit(&self) -> Result<Edit> {
+        self.only(&["file", "format", "require", "set", "value", "from", "keep", "mark"])?;
+        let format = self.format()?.filter(|format| *format != Format::Gitconfig);
+        Ok(Edit {
+            file: self.text("file")?,
+            format: format.ok_or_else(|| self.wrong("format", "yaml or json"))?,
+            require: self.optional_text("require")?,
+            set: self.optional_text("set")?,
+            value: self.optional_text("value")?,
+            from: self.optional_text("from")?,
+            keep: self.optional_text("keep")?,
+            mark: self.optional_text("mark")?,
+        })
+    }
+
+    fn race(&self) -> Result<Race> {
+        self.only(&[
+            "state", "rounds", "demo", "seed", "switch", "probe", "expect", "write", "read-all", "written",
+            "declared",
+        ])?;
+        let rounds = match self.node.get("rounds").map(|node| &node.data) {
+            None => 10,
+            Some(Data::Integer(rounds)) => usize::try_from(*rounds).unwrap_or(1),
+            Some(_) => return Err(self.wrong("rounds", "a whole number")),
+        };
+        let seed = match self.node.get("seed").map(|node| &node.data) {
+            None => Some(Vec::new()),
+            Some(Data::Array(commands)) => commands.iter().map(words).collect(),
+            Some(_) => None,
+        };
+        Ok(Race {
+            state: self.text("state")?,
+            rounds,
+            demo: self.flag("demo", true)?,
+            seed: seed.ok_or_else(|| self.wrong("seed", "a list of commands"))?,
+            switch: self.words("switch")?,
+            probe: self.words("probe")?,
+            expect: self.text("expect")?,
+            write: self.optional_words("write")?,
+            read_all: self.optional_words("read-all")?,
+            written: self.optional_text("written")?.unwrap_or_default(),
+            declared: self.list("declared")?,
+        })
+    }
+}
+
+fn words(node: &Node) -> Option<Vec<String>> {
+    match &node.data {
+        Data::Array(nodes) => nodes.iter().map(|node| node.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}

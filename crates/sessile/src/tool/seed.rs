@@ -1,0 +1,338 @@
+//! Copying the user's state into a room, so that logins still work there and nothing is written back.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::files::read_up_to;
+use crate::tool::gitconfig;
+use crate::tool::places::Places;
+use crate::tool::profile::{Format, Make, Seed};
+use crate::tool::tree::{Notation, Tree, TreePath};
+
+/// The largest file that is understood rather than copied.
+const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
+/// What one tool's state may take in a room; more is a cache that the profile does not know.
+const LARGEST: u64 = 256 * 1024 * 1024;
+const MOST_FILES: usize = 20_000;
+
+/// Something that was copied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seeded {
+    /// Where from; nothing if the user had none.
+    pub from: Vec<PathBuf>,
+    /// Where to.
+    pub to: PathBuf,
+    /// The copy's content, as a number.
+    pub digest: Option<String>,
+    /// The original's content at that time.
+    pub original: Option<String>,
+}
+
+/// The sources of a seed that are there.
+pub(crate) fn sources(seed: &Seed, places: &Places, own: Option<std::ffi::OsString>) -> Vec<PathBuf> {
+    let all: Vec<PathBuf> = match own {
+        Some(value) if seed.merge => {
+            std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
+        }
+        Some(value) => vec![PathBuf::from(value)],
+        None => seed.from.iter().filter_map(|text| places.fill(text)).map(PathBuf::from).collect(),
+    };
+    let mut there = all.into_iter().filter(|path| path.exists());
+    if seed.merge { there.collect() } else { there.next().into_iter().collect() }
+}
+
+/// Copies one seed into the room. What is there of an earlier attempt is replaced.
+pub(crate) fn plant(
+    tool: &str,
+    seed: &Seed,
+    from: &[PathBuf],
+    places: &Places,
+    durable: bool,
+) -> Result<Seeded> {
+    let to = places.room.join(&seed.to);
+    remove(&to)?;
+    if let Some(parent) = to.parent() {
+        make_dir(parent)?;
+    }
+    let original = digest_all(from);
+    let mut copier = Copier { tool, seed, bytes: 0, files: 0, durable };
+    match (from, seed.format) {
+        ([], _) => match seed.make {
+            Some(Make::Dir) => make_dir(&to)?,
+            Some(Make::File) => copier.put(&to, b"", 0o600)?,
+            None => {}
+        },
+        ([dir], _) if dir.is_dir() => copier.directory(dir, &to, Path::new(""))?,
+        (files, Some(format)) => {
+            let text = understood(files, format, seed)?;
+            copier.put(&to, text.as_bytes(), 0o600)?;
+        }
+        (files, None) => {
+            for file in files {
+                copier.file(file, &to)?;
+            }
+        }
+    }
+    if let (Some(append), true) = (&seed.append, matches!(seed.format, Some(Format::Json | Format::Yaml))) {
+        append_to(&mut copier, &to, append, seed, places)?;
+    }
+    Ok(Seeded { from: from.to_vec(), digest: digest(&to), original, to })
+}
+
+/// Several files as one text, with what is relative to them made absolute.
+fn understood(files: &[PathBuf], format: Format, seed: &Seed) -> Result<String> {
+    let notation = match format {
+        Format::Yaml => Notation::Yaml,
+        Format::Json => Notation::Json,
+        Format::Gitconfig => {
+            let mut all = String::new();
+            for file in files {
+                let text = read_up_to(file, LARGEST_UNDERSTOOD)?.unwrap_or_default();
+                all.push_str(&gitconfig::relocated(&text, directory(file)));
+            }
+            return Ok(all);
+        }
+    };
+    let mut whole: Option<Tree> = None;
+    for file in files {
+        let text = read_up_to(file, LARGEST_UNDERSTOOD)?.unwrap_or_default();
+        let mut tree = notation.parse(file, &text)?;
+        for (paths, only_with_slash) in [(&seed.absolute, false), (&seed.absolute_commands, true)] {
+            for path in paths {
+                for place in TreePath::parse(path, str::to_owned).find_mut(&mut tree) {
+                    if let Tree::Scalar(scalar) = place {
+                        let relative = !scalar.text.is_empty() && !scalar.text.starts_with('/');
+                        if relative && (!only_with_slash || scalar.text.contains('/')) {
+                            scalar.text = directory(file).join(&scalar.text).to_string_lossy().into_owned();
+                            scalar.quoted = true;
+                        }
+                    }
+                }
+            }
+        }
+        match &mut whole {
+            None => whole = Some(tree),
+            Some(whole) => whole.unite(tree),
+        }
+    }
+    Ok(notation.write(&whole.unwrap_or(Tree::Map(Vec::new()))))
+}
+
+fn directory(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("/"))
+}
+
+fn append_to(
+    copier: &mut Copier<'_>,
+    to: &Path,
+    append: &crate::tool::profile::Append,
+    seed: &Seed,
+    places: &Places,
+) -> Result<()> {
+    let notation = if seed.format == Some(Format::Yaml) { Notation::Yaml } else { Notation::Json };
+    let Some(value) = places.fill(&append.value).filter(|value| Path::new(value).exists()) else {
+        return Ok(());
+    };
+    let text = read_up_to(to, LARGEST_UNDERSTOOD)?.unwrap_or_default();
+    let mut tree = notation.parse(to, &text)?;
+    TreePath::parse(&append.key, str::to_owned).append(&mut tree, &value);
+    remove(to)?;
+    copier.put(to, notation.write(&tree).as_bytes(), 0o600)
+}
+
+struct Copier<'a> {
+    tool: &'a str,
+    seed: &'a Seed,
+    bytes: u64,
+    files: usize,
+    durable: bool,
+}
+
+impl Copier<'_> {
+    fn directory(&mut self, from: &Path, to: &Path, relative: &Path) -> Result<()> {
+        make_dir(to)?;
+        let entries = std::fs::read_dir(from).map_err(|error| Error::io("read", from, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| Error::io("read", from, error))?;
+            let (path, name) = (entry.path(), relative.join(entry.file_name()));
+            let shown = name.to_string_lossy();
+            let matches = |patterns: &[String]| patterns.iter().any(|pattern| is_like(pattern, &shown));
+            let target = to.join(entry.file_name());
+            // Links are followed: the room must not lead back into what is shared.
+            let Ok(kind) = path.metadata() else { continue };
+            if matches(&self.seed.except) {
+                continue;
+            } else if matches(&self.seed.link) {
+                link(&path, &target)?;
+            } else if kind.is_dir() && entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                // A linked directory may lead round in a circle.
+                link(&path.canonicalize().unwrap_or(path), &target)?;
+            } else if kind.is_dir() {
+                self.directory(&path, &target, &name)?;
+            } else if kind.is_file() {
+                self.file(&path, &target)?;
+            }
+            // Sockets and pipes belong to whoever listens at them.
+        }
+        // What is linked may come to be there later, by the first login for example.
+        for name in
+            self.seed.link.iter().filter(|name| relative.as_os_str().is_empty() && !name.contains('*'))
+        {
+            let target = to.join(name);
+            if target.symlink_metadata().is_err() && !name.contains('/') {
+                link(&from.join(name), &target)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let fail = |error| Error::io("copy", from, error);
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let source = match OpenOptions::new().read(true).custom_flags(flags).open(from) {
+            Ok(source) => source,
+            // It was there a moment ago: tools come and go with temporary files.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(fail(error)),
+        };
+        let found = source.metadata().map_err(fail)?;
+        crate::files::require_file(from, &found)?;
+        self.count(found.len())?;
+        let mode = found.permissions().mode() & 0o700 | 0o600;
+        let mut target = new_file(to, mode)?;
+        std::io::copy(&mut source.take(LARGEST), &mut target)
+            .map_err(|error| Error::io("write", to, error))?;
+        self.settle(&target, to)
+    }
+
+    fn put(&mut self, to: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+        self.count(bytes.len() as u64)?;
+        let mut target = new_file(to, mode)?;
+        target.write_all(bytes).map_err(|error| Error::io("write", to, error))?;
+        self.settle(&target, to)
+    }
+
+    fn settle(&self, file: &File, path: &Path) -> Result<()> {
+        if !self.durable {
+            return Ok(());
+        }
+        file.sync_data().map_err(|error| Error::io("write", path, error))
+    }
+
+    fn count(&mut self, bytes: u64) -> Result<()> {
+        self.bytes += bytes;
+        self.files += 1;
+        if self.bytes > LARGEST || self.files > MOST_FILES {
+            let path = self.seed.from.first().cloned().unwrap_or_default();
+            return Err(Error::ToolStateTooLarge { tool: self.tool.to_owned(), path });
+        }
+        Ok(())
+    }
+}
+
+fn new_file(path: &Path, mode: u32) -> Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    let file = file.map_err(|error| Error::io("write", path, error))?;
+    file.set_permissions(Permissions::from_mode(mode)).map_err(|error| Error::io("write", path, error))?;
+    Ok(file)
+}
+
+/// Makes a directory in a room. Whether it survives a crash is decided by what is put there.
+pub(crate) fn make_dir(dir: &Path) -> Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|error| Error::io("make directory", dir, error))
+}
+
+pub(crate) fn link(to: &Path, at: &Path) -> Result<()> {
+    std::os::unix::fs::symlink(to, at).map_err(|error| Error::io("link", at, error))
+}
+
+#[expect(clippy::disallowed_methods, reason = "what an earlier attempt left in a room")]
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = match path.symlink_metadata() {
+        Err(_) => return Ok(()),
+        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+    };
+    removed.map_err(|error| Error::io("remove", path, error))
+}
+
+/// Whether a name is like a pattern in which `*` stands for any text.
+pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
+    let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(before) else { return false };
+    (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| is_like(rest, &name[at..]))
+}
+
+/// What is at a path, as a number: a file's content, or a directory's names and contents. Links count as links.
+pub(crate) fn digest(path: &Path) -> Option<String> {
+    let mut hasher = Sha256::new();
+    add(path, Path::new(""), &mut hasher)?;
+    Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+pub(crate) fn digest_all(paths: &[PathBuf]) -> Option<String> {
+    match paths {
+        [] => None,
+        [path] => digest(path),
+        paths => Some(paths.iter().filter_map(|path| digest(path)).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+fn add(path: &Path, name: &Path, hasher: &mut Sha256) -> Option<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let kind = if name.as_os_str().is_empty() { path.metadata() } else { path.symlink_metadata() }.ok()?;
+    hasher.update(name.as_os_str().as_bytes());
+    hasher.update([0]);
+    if kind.is_dir() {
+        let mut names: Vec<_> =
+            std::fs::read_dir(path).ok()?.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        for entry in names {
+            // What cannot be read counts by its name.
+            let _ = add(&path.join(&entry), &name.join(&entry), hasher);
+        }
+    } else if kind.is_file() {
+        let mut file = File::open(path).ok()?;
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            match file.read(&mut buffer).ok()? {
+                0 => break,
+                count => hasher.update(&buffer[..count]),
+            }
+        }
+    } else if kind.is_symlink() {
+        hasher.update(path.read_link().ok()?.as_os_str().as_bytes());
+    }
+    hasher.update([1]);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, wanted) in [
+            ("run", "run", true),
+            ("run", "runs", false),
+            ("*.sock", "a.sock", true),
+            ("a*c*", "abcd", true),
+            ("logs/*", "logs/x", true),
+            ("*", "", true),
+            ("é*", "éa", true),
+        ] {
+            assert_eq!(is_like(pattern, name), wanted, "{pattern} {name}");
+        }
+    }
+}
