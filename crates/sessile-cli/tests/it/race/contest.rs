@@ -166,7 +166,8 @@ pub(super) fn files_of_people(home: &Home, declared: &[&str]) -> Vec<(PathBuf, V
 pub(super) fn assert_same(before: &[(PathBuf, Vec<u8>)], after: &[(PathBuf, Vec<u8>)]) {
     let missing = |from: &[(PathBuf, Vec<u8>)], all: &[(PathBuf, Vec<u8>)]| -> Vec<String> {
         let gone = from.iter().filter(|file| !all.contains(file));
-        gone.map(|(path, text)| format!("{}: {}", path.display(), String::from_utf8_lossy(text))).collect()
+        gone.map(|(path, text)| format!("{}: {:.200}", path.display(), String::from_utf8_lossy(text)))
+            .collect()
     };
     let (was, is) = (missing(before, after), missing(after, before));
     assert!(was.is_empty() && is.is_empty(), "the home changed\nwas: {was:#?}\nis: {is:#?}");

@@ -5,7 +5,7 @@ use testkit::Loopback;
 use super::contest::{Contest, WORK};
 use crate::home;
 
-/// What kubectl learns about servers.
+/// What kubectl learns about servers. An old one has no variable that moves it.
 pub(super) const KUBECTL_CACHE: &[&str] = &[".kube/cache"];
 
 impl Contest {
