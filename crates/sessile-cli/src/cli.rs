@@ -12,8 +12,8 @@ use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
-    backup, completions, config, context, demo, doctor, history, lock, man, manifest, run, session, status,
-    trust, undo,
+    backup, completions, config, context, demo, doctor, env, history, hook, lock, man, manifest, prompt, run,
+    session, shell, status, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -51,6 +51,14 @@ pub struct Cli {
 pub enum Command {
     /// Run a command with state of its own: its kube context, cloud profile, account are the session's
     Run(Lazy<run::Args>),
+    /// Open a shell in a session
+    Shell(Lazy<shell::Args>),
+    /// Print the variables of a session, for a shell to set
+    Env(Lazy<env::Args>),
+    /// Print the script that keeps a shell in its terminal's session
+    Hook(Lazy<hook::Args>),
+    /// Print the session and the context for a prompt
+    Prompt(Lazy<prompt::Args>),
     /// Make, select, guard and move contexts: named targets such as "staging"
     Context(LazyGroup<context::Command>),
     /// Read and change settings, each with its origin
@@ -71,7 +79,9 @@ pub enum Command {
     Status(Lazy<status::Args>),
     /// Look for what is wrong, and say how to mend it
     Doctor(Lazy<doctor::Args>),
-    /// Show what parallel processes do to shared state, without Sessile and with it
+    /// See what is known about other command-line tools, and prove it on this machine
+    Tool(LazyGroup<tool::Command>),
+    /// Show what parallel agents do to shared state, without Sessile and with it
     Demo(Lazy<demo::Args>),
     /// Describe every command, flag, effect and error code, for programs
     Manifest(Lazy<manifest::Args>),
@@ -149,6 +159,7 @@ impl Command {
         matches!(
             self,
             Command::Doctor(_)
+                | Command::Hook(_)
                 | Command::Manifest(_)
                 | Command::Completions(_)
                 | Command::Man(_)
@@ -168,13 +179,14 @@ impl Command {
             "config" => Some(config::Command::augment_subcommands),
             "session" => Some(session::Command::augment_subcommands),
             "lock" => Some(lock::Command::augment_subcommands),
+            "tool" => Some(tool::Command::augment_subcommands),
             _ => None,
         }
     }
 
     /// Whether its exit status is that of a command it runs.
     fn runs_a_command(&self) -> bool {
-        matches!(self, Command::Run(_) | Command::Lock(LazyGroup(lock::Command::Run(_))))
+        matches!(self, Command::Run(_) | Command::Shell(_) | Command::Lock(LazyGroup(lock::Command::Run(_))))
     }
 
     /// Whether it starts the session it is told to work in, if there is none of that name.
@@ -182,6 +194,7 @@ impl Command {
         let starting = |anew: bool| if anew { Starting::IfOver } else { Starting::IfMissing };
         match self {
             Command::Run(Lazy(args)) => Some(starting(args.starts_anew())),
+            Command::Shell(Lazy(args)) => Some(starting(args.starts_anew())),
             _ => None,
         }
     }
@@ -192,6 +205,7 @@ impl Command {
         matches!(
             self,
             Command::Doctor(_)
+                | Command::Hook(_)
                 | Command::History(_)
                 | Command::Context(LazyGroup(context::Command::List(_) | context::Command::Show(_)))
                 | Command::Lock(LazyGroup(lock::Command::List(_)))
@@ -207,6 +221,11 @@ impl Command {
     fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Run(Lazy(args)) => run::run(args, cx),
+            Command::Shell(Lazy(args)) => shell::run(args, cx),
+            Command::Env(Lazy(args)) => env::run(args, cx),
+            Command::Hook(Lazy(args)) => hook::run(args, cx),
+            Command::Prompt(Lazy(args)) => prompt::run(args, cx),
+            Command::Tool(LazyGroup(command)) => command.run(cx),
             Command::Context(LazyGroup(command)) => command.run(cx),
             Command::Config(LazyGroup(command)) => command.run(cx),
             Command::Session(LazyGroup(command)) => command.run(cx),

@@ -1,5 +1,6 @@
 //! Getting ready to run something in a session: find or start it, check the guard, prepare its room, set variables.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use sessile::{Error, State, StateArgs};
 
 use crate::cli::Cx;
 use crate::error::Failure;
+use crate::shell::assertion;
 
 /// What decides how a command is isolated.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -69,6 +71,19 @@ pub(crate) struct Ready {
 pub(crate) struct Inside {
     pub(crate) plan: Plan,
     pub(crate) environment: Environment,
+}
+
+impl Inside {
+    /// All variables of the command, bash's file among them.
+    pub(crate) fn variables(&self, ready: &Ready) -> Result<BTreeMap<OsString, OsString>, Error> {
+        let mut variables = self.environment.variables(&ready.state);
+        let is_said = self.environment.changes.iter().any(|change| change.name == "BASH_ENV");
+        if !is_said {
+            let file = assertion(&ready.state, ready.session.room().dir(), &self.environment.changes)?;
+            variables.insert("BASH_ENV".into(), file.into());
+        }
+        Ok(variables)
+    }
 }
 
 impl Which {

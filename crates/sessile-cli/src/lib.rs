@@ -15,6 +15,8 @@ mod isolation;
 mod lazy;
 pub mod output;
 mod settings;
+mod shell;
+mod throwaway;
 
 pub use cli::main;
 pub use settings::app;

@@ -145,8 +145,6 @@ codes! {
     CredentialNotFound = "CREDENTIAL_NOT_FOUND", exit::CREDENTIALS;
     /// A directory that was to be a room may be another's.
     RoomUnsafe = "ROOM_UNSAFE", exit::NOT_ALLOWED;
-    /// Parallel processes got at each other's state, or a tool wrote outside its room.
-    NotIsolated = "NOT_ISOLATED", exit::FAILED;
 }
 
 impl Code {

@@ -84,9 +84,9 @@ fn really_run(args: &Args, cx: &Cx) -> Outcome {
 
 fn in_session(args: &Args, cx: &Cx, ready: &Ready, lock: Option<&LockName>) -> Outcome {
     let presence = ready.enter(&record(&args.command))?;
-    let Inside { environment, .. } = ready.prepare(&args.flags)?;
+    let inside = ready.prepare(&args.flags)?;
     cx.out.warnings(&ready.state.take_warnings());
-    let mut child = Child::new(&args.command).with_variables(environment.variables(&ready.state));
+    let mut child = Child::new(&args.command).with_variables(inside.variables(ready)?);
     child = presence.descriptor().into_iter().fold(child, Child::inherit);
     let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
     if !stays {

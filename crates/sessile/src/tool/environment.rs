@@ -248,10 +248,9 @@ impl Changes {
                 own.push(("RUNTIME_DIR", path(state.dirs().runtime())));
             }
         }
-        own.push((
-            ORIGINALS,
-            Some(originals.carried(state.world(), self.isolating.keys().map(String::as_str))),
-        ));
+        let set =
+            self.all.values().filter(|change| change.value.is_some()).map(|change| change.name.as_str());
+        own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
         // A session has its context; a variable that names another would only be refused.
         own.push(("CONTEXT", None));
         for (name, value) in own {

@@ -5,14 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
+use crate::context::transfer::looks_secret;
 use crate::error::{Error, Result};
 use crate::world::World;
 
 /// The user's own values of variables that a session changes, also inside one.
 #[derive(Clone, Debug, Default)]
 pub struct Originals {
-    /// What an outer session replaced; `None` outside of one.
-    replaced: Option<BTreeMap<String, String>>,
+    /// What an outer session has set, and what was there before.
+    replaced: BTreeMap<String, Option<String>>,
 }
 
 /// The name of the variable that carries them into a session, without the application's prefix.
@@ -22,22 +23,31 @@ impl Originals {
     /// As a call finds them.
     pub fn of(app: &App, world: &World) -> Self {
         let carried = world.variable(&app.variable(ORIGINALS)).and_then(OsStr::to_str);
-        Originals { replaced: carried.and_then(|text| serde_json::from_str(text).ok()) }
+        Originals { replaced: carried.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default() }
     }
 
-    /// The user's own value of a variable that sessions change.
+    /// The user's own value of a variable.
     pub fn get(&self, world: &World, name: &str) -> Option<OsString> {
-        match &self.replaced {
-            Some(replaced) => replaced.get(name).map(OsString::from),
+        match self.replaced.get(name) {
+            Some(before) => before.as_ref().map(OsString::from),
             None => world.variable(name).map(OsStr::to_owned),
         }
     }
 
-    /// Those of these names, to be carried along.
+    /// What an outer session has set, and what was there before.
+    pub fn replaced(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.replaced.iter().map(|(name, before)| (name.as_str(), before.as_deref()))
+    }
+
+    /// The same with variables that are about to be set, as text that a variable can carry. Secrets are not carried.
     pub(crate) fn carried<'n>(&self, world: &World, names: impl Iterator<Item = &'n str>) -> String {
-        let replaced: BTreeMap<String, String> = names
-            .filter_map(|name| Some((name.to_owned(), self.get(world, name)?.into_string().ok()?)))
-            .collect();
+        let mut replaced = self.replaced.clone();
+        for name in names {
+            replaced.entry(name.to_owned()).or_insert_with(|| {
+                let before = world.variable(name).and_then(OsStr::to_str);
+                before.filter(|_| !looks_secret(name)).map(str::to_owned)
+            });
+        }
         serde_json::to_string(&replaced).unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 use sessile::tool::Race;
 
-use super::place::Place;
+use crate::throwaway::Place;
 
 /// What went wrong.
 #[derive(Clone, Debug, Default)]

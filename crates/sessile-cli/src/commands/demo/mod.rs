@@ -1,7 +1,6 @@
 //! `sessile demo`: what parallel processes do to shared state, without Sessile and with it.
 
 mod contest;
-pub(crate) mod place;
 
 use serde_json::json;
 use sessile::text::quoted;
@@ -12,8 +11,8 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::{Table, Tone};
+use crate::throwaway::Place;
 use contest::{Contest, Score};
-use place::Place;
 
 /// Show what parallel agents do to shared state, without Sessile and with it
 ///

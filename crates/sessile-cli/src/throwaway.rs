@@ -1,6 +1,6 @@
-//! A throwaway home, and running commands in it.
+//! A throwaway home, and running commands in it: for what is shown or proven with real tools.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,6 +24,8 @@ impl Place {
             path: std::env::temp_dir(),
             source,
         })?;
+        let tmp = dir.path().join("tmp");
+        std::fs::create_dir(&tmp).map_err(|source| Error::Io { action: "write", path: tmp, source })?;
         Ok(Place { dir, path: world.variable("PATH").map(OsString::from).unwrap_or_default() })
     }
 
@@ -34,7 +36,18 @@ impl Place {
 
     /// Whether a program is found.
     pub(crate) fn has_program(&self, name: &str) -> bool {
-        std::env::split_paths(&self.path).any(|dir| is_program(&dir.join(name)))
+        has_program(&self.path, name)
+    }
+
+    /// Takes the user's own profiles along.
+    pub(crate) fn take_profiles(&self, config: Option<&Path>) -> Result<(), Error> {
+        let Some(from) = config.map(|config| config.join("tools")).filter(|dir| dir.is_dir()) else {
+            return Ok(());
+        };
+        let to = self.home().join(".config/sessile");
+        let fail = |source| Error::Io { action: "link", path: to.clone(), source };
+        std::fs::create_dir_all(&to).map_err(fail)?;
+        std::os::unix::fs::symlink(from, to.join("tools")).map_err(fail)
     }
 
     /// Runs a command with nothing of the user's but the search path. Returns what it printed, if it succeeded.
@@ -45,6 +58,8 @@ impl Place {
             .env_clear()
             .env("PATH", &self.path)
             .env("HOME", self.home())
+            .env("TMPDIR", self.home().join("tmp"))
+            .env("LANG", "C.UTF-8")
             .current_dir(self.home())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -72,6 +87,11 @@ impl Place {
         let text = reader.join().ok()?.ok()?;
         status.success().then_some(text)
     }
+}
+
+/// Whether a program is found on a search path.
+pub(crate) fn has_program(path: &OsStr, name: &str) -> bool {
+    std::env::split_paths(path).any(|dir| is_program(&dir.join(name)))
 }
 
 fn is_program(path: &Path) -> bool {

@@ -1,0 +1,91 @@
+//! `sessile env`: a session's variables, for a shell or a program.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::tool::{Change, Originals};
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples_and_precedence;
+use crate::isolation::{Flags, Which, record};
+use crate::shell::Shell;
+
+/// Print the variables of a session, for a shell to set
+///
+/// They lead every known tool into the session's room, as `run` does for one command. With --unset it prints what
+/// brings the shell's own values back; variables that were taken away because they override the context are not kept
+/// anywhere and do not come back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples_and_precedence!(
+    "eval \"$(sessile env --session deploy)\""
+    "sessile env --session deploy --shell fish | source"
+    "sessile env --session deploy --output json"
+    "eval \"$(sessile env --unset)\""
+))]
+pub struct Args {
+    /// The notation; json prints one object with what to set and what to unset
+    #[arg(long, value_name = "SHELL", value_parser = ["bash", "zsh", "fish", "json"], default_value = "bash")]
+    shell: String,
+
+    /// Print what brings the shell's own values back
+    #[arg(long)]
+    unset: bool,
+
+    #[command(flatten)]
+    flags: Flags,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let changes = if args.unset { own_values(cx)? } else { session_values(args, cx)? };
+    let shell = match args.shell.as_str() {
+        "zsh" => Some(Shell::Zsh),
+        "fish" => Some(Shell::Fish),
+        "bash" => Some(Shell::Bash),
+        _ => None,
+    };
+    let set: serde_json::Map<_, _> = changes
+        .iter()
+        .filter_map(|change| Some((change.name.clone(), json!(change.value.as_ref()?))))
+        .collect();
+    let unset: Vec<&str> =
+        changes.iter().filter(|change| change.value.is_none()).map(|change| change.name.as_str()).collect();
+    let json = json!({ "set": set, "unset": unset });
+    cx.out.result(&json, || match shell {
+        Some(shell) => shell.script(&changes),
+        None => format!("{json:#}\n"),
+    })
+}
+
+fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Failure> {
+    if cx.state.session()?.is_none() {
+        return Err(Error::SessionRequired("its variables".to_owned()).into());
+    }
+    let ready = Which::default().session(cx)?;
+    let presence = ready.enter(&record(&[]))?;
+    let inside = ready.prepare(&args.flags)?;
+    drop(presence);
+    cx.out.warnings(&ready.state.take_warnings());
+    Ok(inside.environment.changes)
+}
+
+fn own_values(cx: &Cx) -> Result<Vec<Change>, Error> {
+    let originals = Originals::of(cx.state.app(), cx.state.world());
+    let mut changes: Vec<Change> = originals
+        .replaced()
+        .map(|(name, value)| Change {
+            name: name.to_owned(),
+            value: value.map(str::to_owned),
+            origin: String::new(),
+        })
+        .collect();
+    // Its own variables last: the ones above are read out of them.
+    for (name, _) in cx.state.world().variables_with_prefix("SESSILE_") {
+        let is_own = ["SESSION", "ORIGINALS", "CONFIG_DIR", "STATE_DIR", "CACHE_DIR", "RUNTIME_DIR"]
+            .iter()
+            .any(|own| cx.state.app().variable(own) == name);
+        if is_own && !changes.iter().any(|change| change.name == name) {
+            changes.push(Change { name: name.to_owned(), value: None, origin: String::new() });
+        }
+    }
+    Ok(changes)
+}

@@ -1,0 +1,54 @@
+//! `sessile prompt`: session and context in a few characters.
+
+use serde_json::json;
+use sessile::State;
+
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+
+/// Print the session and the context for a prompt, such as `deploy:staging`
+///
+/// Nothing is printed if there is neither. It is quick enough for every prompt.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "PS1='$(sessile prompt) \\$ '"
+    "sessile prompt --output json"
+))]
+pub struct Args {}
+
+/// The session's label and the context's name.
+pub(crate) struct Mark {
+    pub(crate) session: Option<String>,
+    pub(crate) context: Option<String>,
+}
+
+impl Mark {
+    pub(crate) fn of(state: &State) -> Result<Self, Failure> {
+        let session = state.session()?.map(|current| current.session.label().to_owned());
+        let context = state.selected()?.map(|selected| selected.name.to_string());
+        Ok(Mark { session, context })
+    }
+
+    /// As people see it; `None` if there is nothing to see.
+    pub(crate) fn text(&self) -> Option<String> {
+        match (&self.session, &self.context) {
+            (Some(session), Some(context)) => Some(format!("{}:{context}", shortened(session))),
+            (Some(session), None) => Some(shortened(session).to_owned()),
+            (None, Some(context)) => Some(context.clone()),
+            (None, None) => None,
+        }
+    }
+}
+
+/// An id by its random end; the beginning is the time, and the same for all of one morning.
+fn shortened(label: &str) -> &str {
+    if label.len() == 36 { &label[28..] } else { label }
+}
+
+pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
+    let mark = Mark::of(&cx.state)?;
+    cx.out.result(&json!({ "session": mark.session, "context": mark.context }), || {
+        mark.text().map_or_else(String::new, |text| text + "\n")
+    })
+}

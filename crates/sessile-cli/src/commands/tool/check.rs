@@ -1,0 +1,225 @@
+//! `sessile tool check`: is the profile true on this machine?
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sessile::tool::{Isolation, Profile, Race};
+use sessile::{Error, exit};
+
+use super::watch::Snapshot;
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::output::{Table, Tone};
+use crate::throwaway::Place;
+
+/// Prove on this machine that tools are isolated
+///
+/// In a throwaway home, the real tool switches its state in two sessions and reads it back in each; then everything in
+/// that home, in the working directory and in the directory of temporary files is compared with what was there before,
+/// and every byte that landed outside the sessions' rooms is told. Your own files are not touched. The exit status is 1
+/// if a tool is not isolated as its profile says, 4 if the named tool is not here or nothing is known to prove it with.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile tool check" "sessile tool check kubectl" "sessile tool check git --output json"))]
+pub struct Args {
+    /// The tools; all that are found on this machine if none is given
+    #[arg(value_name = "TOOL")]
+    names: Vec<String>,
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Isolated,
+    Shared,
+    Leaks,
+    Unproven,
+    NotHere,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Isolated => "isolated",
+            Verdict::Shared => "shared, as the profile says",
+            Verdict::Leaks => "NOT ISOLATED",
+            Verdict::Unproven => "not proven",
+            Verdict::NotHere => "not installed",
+        }
+    }
+
+    fn tone(self) -> Tone {
+        match self {
+            Verdict::Isolated => Tone::Good,
+            Verdict::Leaks => Tone::Bad,
+            Verdict::Shared | Verdict::Unproven | Verdict::NotHere => Tone::Faint,
+        }
+    }
+}
+
+struct Checked {
+    tool: String,
+    verdict: Verdict,
+    /// What was found, a phrase each.
+    findings: Vec<String>,
+    /// What landed elsewhere: path, what happened, bytes, whether the profile says so.
+    elsewhere: Vec<Value>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let profiles: Vec<Profile> = if args.names.is_empty() {
+        let all = cx.state.tools().list()?.into_iter().map(|(profile, _)| profile);
+        let place = Place::new(cx.state.world())?;
+        all.filter(|profile| place.has_program(profile.program())).collect()
+    } else {
+        let get = |name: &String| cx.state.tools().get(name).map(|(profile, _)| profile);
+        args.names.iter().map(get).collect::<Result<_, _>>()?
+    };
+    let program = std::env::current_exe().map_err(|source| Error::Io {
+        action: "find",
+        path: PathBuf::from("/proc/self/exe"),
+        source,
+    })?;
+    let mut all = Vec::new();
+    for profile in profiles {
+        cx.out.note(&format!("{} ...", profile.name));
+        all.push(check(&profile, cx, &program)?);
+    }
+    let items: Vec<Value> = all
+        .iter()
+        .map(|one| {
+            json!({
+                "tool": one.tool,
+                "verdict": one.verdict.word(),
+                "isolated": one.verdict == Verdict::Isolated,
+                "findings": one.findings,
+                "elsewhere": one.elsewhere,
+            })
+        })
+        .collect();
+    cx.out.list(&items, || text(&all, cx))?;
+    let is = |verdict| all.iter().any(|one| one.verdict == verdict);
+    match () {
+        () if is(Verdict::Leaks) => Err(Failure::Told(exit::FAILED)),
+        () if !args.names.is_empty() && (is(Verdict::NotHere) || is(Verdict::Unproven)) => {
+            Err(Failure::Told(exit::PRECONDITION))
+        }
+        () => Ok(()),
+    }
+}
+
+fn text(all: &[Checked], cx: &Cx) -> String {
+    let mut table = Table::new(&["TOOL", "VERDICT", "FOUND"]);
+    for one in all {
+        let mut findings = one.findings.clone();
+        findings.extend(one.elsewhere.iter().map(|found| {
+            let word = |key: &str| found[key].as_str().unwrap_or_default();
+            let declared = if found["declared"] == true { ", as the profile says" } else { "" };
+            format!("{} {} ({} bytes{declared})", word("what"), word("path"), found["bytes"])
+        }));
+        let first = findings.first().cloned().unwrap_or_default();
+        table.row(&[&one.tool, one.verdict.word(), &first], Some(one.verdict.tone()));
+        for finding in findings.iter().skip(1) {
+            table.row(&["", "", finding], Some(one.verdict.tone()));
+        }
+    }
+    table.render(&cx.out)
+}
+
+fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<Checked, Failure> {
+    let place = Place::new(cx.state.world())?;
+    let mut checked = Checked {
+        tool: profile.name.clone(),
+        verdict: Verdict::Isolated,
+        findings: Vec::new(),
+        elsewhere: Vec::new(),
+    };
+    if !place.has_program(profile.program()) {
+        checked.verdict = Verdict::NotHere;
+        checked.findings.push(format!("{} is not on the search path", profile.program()));
+    } else if profile.env_level == Isolation::None {
+        checked.verdict = Verdict::Shared;
+        checked.findings.extend(profile.not_isolated.iter().cloned());
+    } else if let Some(race) = &profile.race {
+        place.take_profiles(cx.state.dirs().config().ok())?;
+        prove(profile, race, &place, program, &mut checked);
+    } else {
+        checked.verdict = Verdict::Unproven;
+        checked.findings.push("no command is known that switches it without the network".to_owned());
+    }
+    Ok(checked)
+}
+
+/// The two agents, each in a session of its own.
+fn prove(profile: &Profile, race: &Race, place: &Place, program: &Path, checked: &mut Checked) {
+    let fill = |words: &[String], agent: &str| -> Vec<String> {
+        words.iter().map(|word| word.replace("{agent}", agent).replace("{round}", "0")).collect()
+    };
+    let inside = |agent: &str, words: &[String]| -> Vec<String> {
+        let mut runner = vec![program.to_string_lossy().into_owned()];
+        runner.extend(["run", "--session", &format!("check-{agent}")].map(str::to_owned));
+        if profile.on_request {
+            runner.extend(["--tool".to_owned(), profile.name.clone()]);
+        }
+        runner.push("--".to_owned());
+        runner.extend(fill(words, agent));
+        runner
+    };
+    let agents = ["1", "2"];
+    for agent in agents {
+        for command in &race.seed {
+            let words = fill(command, agent);
+            if place.run(&words).is_none() {
+                checked.verdict = Verdict::Leaks;
+                checked.findings.push(format!("`{}` failed", words.join(" ")));
+                return;
+            }
+        }
+    }
+    let own = [".local/state/sessile", ".config/sessile", ".cache/sessile"].map(|dir| place.home().join(dir));
+    let probe_bare = || place.run(&fill(&race.probe, "0")).map(|text| text.trim().to_owned());
+    let bare = probe_bare();
+    let before = Snapshot::take(place.home(), &own);
+    let mut wrong = Vec::new();
+    for agent in agents {
+        if place.run(&inside(agent, &race.switch)).is_none() {
+            wrong.push(format!("session {agent}: `{}` failed", fill(&race.switch, agent).join(" ")));
+        }
+    }
+    for agent in agents {
+        let wanted = race.expect.replace("{agent}", agent);
+        let seen = place.run(&inside(agent, &race.probe)).map(|text| text.trim().to_owned());
+        if seen.as_deref() != Some(wanted.as_str()) {
+            let seen = seen.unwrap_or_else(|| "nothing".to_owned());
+            wrong.push(format!("session {agent} selected {wanted:?} and reads {seen:?}"));
+        }
+    }
+    let mut leaks = false;
+    for difference in before.differences(&own) {
+        let path = format!("~/{}", difference.path.display());
+        let declared = race.declared.iter().any(|declared| {
+            let declared = declared.trim_end_matches('/');
+            path == declared || path.starts_with(&format!("{declared}/"))
+        });
+        leaks |= !declared;
+        checked.elsewhere.push(json!({
+            "path": path, "what": difference.what, "bytes": difference.bytes, "declared": declared,
+        }));
+    }
+    if probe_bare() != bare {
+        wrong.push("outside the sessions something else is selected now".to_owned());
+    }
+    for agent in agents {
+        let stop = ["session", "stop", &format!("check-{agent}")].map(str::to_owned);
+        let words: Vec<String> =
+            std::iter::once(program.to_string_lossy().into_owned()).chain(stop).collect();
+        let _ = place.run(&words);
+    }
+    if leaks || !wrong.is_empty() {
+        checked.verdict = Verdict::Leaks;
+    }
+    checked.findings.extend(wrong);
+    if checked.verdict == Verdict::Isolated {
+        checked.findings.push(format!("{}: two sessions, two values, the home as it was", race.state));
+    }
+}

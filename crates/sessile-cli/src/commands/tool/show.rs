@@ -1,0 +1,78 @@
+//! `sessile tool show`.
+
+use serde_json::json;
+use sessile::text::shown;
+use sessile::tool::Profile;
+
+use super::list::source_word;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::throwaway::has_program;
+
+/// Show a tool's profile: what moves its state, what a context binds, what stays shared
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile tool show kubectl" "sessile tool show aws --output json"))]
+pub struct Args {
+    /// The tool, or one of its programs
+    #[arg(value_name = "TOOL")]
+    name: String,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (profile, source) = cx.state.tools().get(&args.name)?;
+    let path = cx.state.world().variable("PATH").unwrap_or_default().to_owned();
+    let mut json = profile.to_json();
+    json["source"] = source_word(&source);
+    json["installed"] =
+        json!(profile.programs.iter().filter(|program| has_program(&path, program)).collect::<Vec<_>>());
+    cx.out.result(&json, || text(&profile, json["source"].as_str().unwrap_or_default()))
+}
+
+fn text(profile: &Profile, source: &str) -> String {
+    let mut text = format!("{}: {}\n", shown(&profile.name), shown(&profile.about));
+    let mut line = |label: &str, value: String| text.push_str(&format!("  {label:<12} {}\n", shown(value)));
+    line("programs", profile.programs.join(", "));
+    line("profile", source.to_owned());
+    let level = match (profile.on_request, profile.env_level.as_str()) {
+        (true, level) => format!("{level}, only if asked for (tools.also)"),
+        (false, level) => level.to_owned(),
+    };
+    line("env level", level);
+    line("home level", if profile.home_level { "isolated" } else { "not isolated" }.to_owned());
+    line(
+        "verified",
+        profile
+            .verified
+            .as_ref()
+            .map_or_else(|| "not with the real tool".to_owned(), |v| format!("with {v}")),
+    );
+    for place in &profile.keeps {
+        line("keeps", place.clone());
+    }
+    for (name, value) in &profile.variables {
+        line("sets", format!("{name}={value}"));
+    }
+    for seed in &profile.seed {
+        line("copies", format!("{} to {{room}}/{}", seed.from.join(", "), seed.to));
+    }
+    for (key, binding) in &profile.bind {
+        line("binds", format!("{key}: {}", binding.about));
+    }
+    if !profile.clears.is_empty() {
+        line("clears", format!("{} (when bound)", profile.clears.join(", ")));
+    }
+    if let Some(current) = &profile.current {
+        line("current", current.join(" "));
+    }
+    if let Some(user) = &profile.user {
+        line("user", user.join(" "));
+    }
+    for command in &profile.switches {
+        line("switches", command.clone());
+    }
+    for phrase in &profile.not_isolated {
+        line("not isolated", phrase.clone());
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! Files in a session's room that shells read when they start.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sessile::files::{LockedDir, Locker};
+use sessile::tool::Change;
+use sessile::{Error, State};
+
+use super::Shell;
+
+/// The file that bash reads when it runs a command, after all others: what the user's own files export must not lead
+/// out of the session, and agents run commands in login shells.
+///
+/// It is named after its content, so that commands with other variables have another one.
+pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<PathBuf, Error> {
+    let mut text = String::new();
+    if let Some(own) = state.world().variable("BASH_ENV").and_then(|path| path.to_str())
+        && !own.starts_with(&*room.to_string_lossy())
+    {
+        text.push_str(&format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
+    }
+    let kept: Vec<Change> = changes.iter().filter(|change| change.value.is_some()).cloned().collect();
+    text.push_str(&Shell::Bash.script(&kept));
+    let name = format!("{}.sh", &sessile::settings::trust::fingerprint(&text)[..16]);
+    let dir = room.join("shell");
+    let path = dir.join(&name);
+    if !path.exists() {
+        LockedDir::lock(&locker(state)?, &dir, 0o700)?.replace(Path::new(&name), &text, 0o600)?;
+    }
+    Ok(path)
+}
+
+/// The words and variables with which an interactive shell starts in a session, with a mark in its prompt.
+pub(crate) fn startup(
+    state: &State,
+    room: &Path,
+    program: &str,
+    mark: &str,
+    changes: &[Change],
+) -> Result<(Vec<OsString>, Vec<(String, String)>), Error> {
+    let dir = room.join("shell");
+    let write = |name: &str, text: &str| -> Result<PathBuf, Error> {
+        let path = dir.join(name);
+        let parent = path.parent().unwrap_or(&dir);
+        let file = Path::new(path.file_name().unwrap_or_default());
+        LockedDir::lock(&locker(state)?, parent, 0o700)?.replace(file, text, 0o600)?;
+        Ok(path)
+    };
+    let program_word = OsString::from(program);
+    Ok(match Shell::of_program(program) {
+        Some(Shell::Bash) => {
+            let script = Shell::Bash.script(changes);
+            let mark = Shell::Bash.quoted(&format!("({mark}) "));
+            let text = format!("[ -r ~/.bashrc ] && . ~/.bashrc\n{script}PS1={mark}\"$PS1\"\n");
+            let path = write("bashrc", &text)?;
+            (vec![program_word, "--rcfile".into(), path.into()], Vec::new())
+        }
+        Some(Shell::Zsh) => {
+            let own = state.world().variable("ZDOTDIR").or(state.world().variable("HOME"));
+            let own = Shell::Zsh.quoted(&own.unwrap_or_default().to_string_lossy());
+            let zdotdir = dir.join("zsh");
+            let here = Shell::Zsh.quoted(&zdotdir.to_string_lossy());
+            // Each of zsh's files reads the user's own with the directory as the user has it.
+            let read =
+                |name: &str| format!("ZDOTDIR={own}\n[ -r \"$ZDOTDIR\"/{name} ] && . \"$ZDOTDIR\"/{name}\n");
+            write("zsh/.zshenv", &format!("{}ZDOTDIR={here}\n", read(".zshenv")))?;
+            let script = Shell::Zsh.script(changes);
+            let mark = Shell::Zsh.quoted(&format!("({}) ", mark.replace('%', "%%")));
+            write("zsh/.zshrc", &format!("{}{script}PROMPT={mark}\"$PROMPT\"\n", read(".zshrc")))?;
+            (vec![program_word], vec![("ZDOTDIR".to_owned(), zdotdir.to_string_lossy().into_owned())])
+        }
+        Some(Shell::Fish) => {
+            let script = Shell::Fish.script(changes);
+            let mark = Shell::Fish.quoted(&format!("({mark}) "));
+            let text = format!(
+                "{script}functions -c fish_prompt __sessile_prompt\n\
+                 function fish_prompt\n    printf '%s' {mark}\n    __sessile_prompt\nend\n"
+            );
+            let path = write("config.fish", &text)?;
+            let source = format!("source {}", Shell::Fish.quoted(&path.to_string_lossy()));
+            (vec![program_word, "--init-command".into(), source.into()], Vec::new())
+        }
+        None => {
+            let own =
+                state.world().variable("PS1").map_or("$ ".into(), |own| own.to_string_lossy().into_owned());
+            (vec![program_word], vec![("PS1".to_owned(), format!("({mark}) {own}"))])
+        }
+    })
+}
+
+fn locker(state: &State) -> Result<Locker, Error> {
+    state.locker()
+}
