@@ -49,6 +49,8 @@ fn complete_arg(arg: Arg) -> Arg {
     match names.first().map(String::as_str) {
         Some("CONTEXT") => arg.add(ArgValueCompleter::new(contexts)),
         Some("NAME") if is_context_flag => arg.add(ArgValueCompleter::new(contexts)),
+        Some("TOOL") => arg.add(ArgValueCompleter::new(tools)),
+        Some("SESSION") => arg.add(ArgValueCompleter::new(sessions)),
         Some("KEY" | "KEY=VALUE") => arg.add(ArgValueCompleter::new(settings)),
         _ => arg,
     }
@@ -67,6 +69,34 @@ fn contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
             let help = context.ok().and_then(|context| context.description).map(|text| shown(text).into());
             CompletionCandidate::new(name.as_str()).help(help)
         })
+        .collect()
+}
+
+fn tools(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Ok(state) = State::open(&app(), World::from_process(), StateArgs::default()) else {
+        return Vec::new();
+    };
+    let typed = typed.to_string_lossy();
+    let tools = state.tools().list().unwrap_or_default().into_iter().map(|(profile, _)| profile);
+    tools
+        .filter(|profile| profile.name.starts_with(&*typed))
+        .map(|profile| CompletionCandidate::new(profile.name).help(Some(shown(profile.about).into())))
+        .collect()
+}
+
+/// The names of the live sessions.
+fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
+    const MOST: usize = 100;
+    let Ok(state) = State::open(&app(), World::from_process(), StateArgs::default()) else {
+        return Vec::new();
+    };
+    let Ok(Some(sessions)) = state.sessions_to_look_at() else { return Vec::new() };
+    let typed = typed.to_string_lossy();
+    let live = sessions.list(None, true, MOST).unwrap_or_default();
+    live.iter()
+        .map(|session| session.label())
+        .filter(|label| label.starts_with(&*typed))
+        .map(CompletionCandidate::new)
         .collect()
 }
 

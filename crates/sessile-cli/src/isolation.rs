@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sessile::context::Context;
-use sessile::session::Session;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
+use sessile::session::{Session, SessionName};
 use sessile::settings::{SettingKey, Value};
 use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
 use sessile::{Error, State, StateArgs};
@@ -88,7 +88,7 @@ impl Inside {
 
 impl Which {
     /// The session that a command runs in; one is started if there is none.
-    pub(crate) fn session(&self, cx: &Cx) -> Result<Ready, Failure> {
+    pub(crate) fn session(&self, cx: &Cx, command: &str) -> Result<Ready, Failure> {
         let state = &cx.state;
         if self.new && state.args().session.is_none() {
             return Err(Error::Usage("--new needs --session NAME".into()).into());
@@ -100,7 +100,7 @@ impl Which {
             }
             return Ok(Ready { state: Rc::new(reopened(cx, &session)?), session, is_ephemeral: false });
         }
-        let name = state.missing_session().cloned();
+        let name = state.missing_session();
         if self.existing {
             return Err(match name {
                 Some(name) => Error::SessionNotFound(name.to_string()),
@@ -108,21 +108,21 @@ impl Which {
             }
             .into());
         }
-        start(cx, name)
+        start(cx, name, command)
     }
 }
 
 /// Starts a session to run something in; with no name for that alone.
-pub(crate) fn start(cx: &Cx, name: Option<sessile::session::SessionName>) -> Result<Ready, Failure> {
+pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready, Failure> {
     let state = &cx.state;
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
     };
     let (idle, max) = (time("session.idle", 7200)?, time("session.max", 28800)?);
-    let session = match state.start_session_to_run(name.clone(), idle, max) {
+    let session = match state.start_session_to_run(command, name.cloned(), idle, max) {
         // Another was quicker: then it is that one.
         Err(Error::SessionExists(_)) => {
-            let session = state.sessions()?.get(name.as_ref().map_or("", |name| name.as_str()))?;
+            let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
             match session.life(state.world()) {
                 Life::Live => session,
                 _ => return Err(Error::SessionExists(session.label().to_owned()).into()),

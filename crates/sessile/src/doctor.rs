@@ -54,6 +54,7 @@ pub fn examine(state: &State) -> Vec<Check> {
         ("store", store),
         ("pointers", pointers),
         ("sessions", sessions),
+        ("start-up files", start_up_files),
         ("clock", clock),
         ("leftovers", leftovers),
     ] {
@@ -255,6 +256,83 @@ fn sessions(state: &State) -> Result<Vec<Finding>> {
         }
     }
     Ok(findings)
+}
+
+/// Files that shells read when they start, below the home, and the shell whose hook belongs at their end.
+const START_UP_FILES: &[(&str, &str)] = &[
+    (".profile", "bash"),
+    (".bash_profile", "bash"),
+    (".bash_login", "bash"),
+    (".bashrc", "bash"),
+    (".zshenv", "zsh"),
+    (".zprofile", "zsh"),
+    (".zshrc", "zsh"),
+    (".zlogin", "zsh"),
+    (".config/fish/config.fish", "fish"),
+];
+
+/// A variable that a shell's start-up file sets leads every shell in a session out of it.
+fn start_up_files(state: &State) -> Result<Vec<Finding>> {
+    let Some(home) = state.world().home() else { return Ok(Vec::new()) };
+    let mut names = std::collections::BTreeMap::new();
+    for (profile, _) in state.tools().list()? {
+        names.extend(profile.variables.into_iter().map(|(name, _)| (name, profile.name.clone())));
+    }
+    let app = state.app().name();
+    let mut findings = Vec::new();
+    for (file, shell) in START_UP_FILES {
+        let path = home.join(file);
+        // What cannot be read here is the shell's to complain about.
+        let Ok(Some(text)) = crate::files::read(&path) else { continue };
+        let hook = format!("{app} hook");
+        let hooked_at = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.contains(&hook) && !is_comment(line))
+            .last()
+            .map(|(at, _)| at);
+        for (at, line) in text.lines().enumerate() {
+            let Some((name, tool)) = assigned(line).and_then(|name| names.get_key_value(name)) else {
+                continue;
+            };
+            if hooked_at.is_some_and(|hooked_at| hooked_at > at) {
+                continue;
+            }
+            let load = if *shell == "fish" {
+                format!("{app} hook fish | source")
+            } else {
+                format!("eval \"$({app} hook {shell})\"")
+            };
+            findings.push(Finding::warning(
+                format!(
+                    "{}:{} sets {name}, which leads {tool} out of a session in such a shell",
+                    shown(path.display()),
+                    at + 1
+                ),
+                format!("remove the line, or add at the end of the file: {load}"),
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with('#')
+}
+
+/// The variable that a line of a shell's file sets.
+fn assigned(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let (line, is_fish) = match line.split_once(' ') {
+        Some(("export" | "typeset" | "declare", rest)) => (rest.trim_start(), false),
+        Some(("set", rest)) => (rest.trim_start(), true),
+        _ => (line, false),
+    };
+    if is_fish {
+        return line.split_ascii_whitespace().find(|word| !word.starts_with('-'));
+    }
+    let line = line.strip_prefix("-x").or_else(|| line.strip_prefix("-gx")).map_or(line, str::trim_start);
+    line.split_once('=').map(|(name, _)| name)
 }
 
 /// A clock behind the newest thing it wrote has been set back.

@@ -196,6 +196,10 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
         ConfigSource::Usual => {
             if let Ok(config) = dirs.config() {
                 add(&config.join("config.toml"), "the user's settings");
+                add(&config.join("tools"), "the user's tool profiles");
+                for file in crate::context::toml_files(&config.join("tools")).unwrap_or_default() {
+                    add(&file, "a tool profile");
+                }
                 add(&config.join("contexts"), "the user's contexts");
                 for file in crate::context::toml_files(&config.join("contexts")).unwrap_or_default() {
                     add(&file, "a context");
@@ -205,6 +209,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
                 add(&project.settings(), "the project's settings");
                 add(&project.local_settings(), "personal settings in the project");
                 add(&project.dir().join(".gitignore"), "keeps the personal settings out of the repository");
+                add(&project.dir().join("tools"), "the project's tool profiles");
                 add(&project.contexts(), "the project's contexts");
                 for file in crate::context::toml_files(&project.contexts()).unwrap_or_default() {
                     add(&file, "a context of the project's");
@@ -225,7 +230,17 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
         add(&state_dir.join("intents"), "changes that are being made");
     }
     if let Ok(Some(current)) = state.session() {
-        add(current.session.room().dir(), "this session's room");
+        let room = current.session.room().dir();
+        add(room, "this session's room");
+        add(&crate::tool::Plan::path(room), "what this session's room was prepared with");
+        for tool in crate::tool::held(&current.session).unwrap_or_default() {
+            for copy in tool.copies {
+                add(&copy.copy, "a tool's state in this session");
+                for original in copy.original {
+                    add(&original, "a tool's state that this session has a copy of");
+                }
+            }
+        }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)

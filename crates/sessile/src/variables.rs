@@ -19,6 +19,10 @@ pub const OWN: &[Known] = &[
     known("STATE_DIR", "The directory of the store; an absolute path on a local disk."),
     known("CACHE_DIR", "The directory of what can be thrown away; an absolute path."),
     known("RUNTIME_DIR", "The directory of sockets; an absolute path."),
+    known(
+        "ORIGINALS",
+        "Set for commands in a session: the values of variables that the session has changed, as JSON.",
+    ),
     known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),
 ];
 
@@ -35,5 +39,13 @@ pub const SHARED: &[Known] = &[
     known("VISUAL", "The editor, before EDITOR and vi."),
     known("EDITOR", "The editor, if VISUAL is not set."),
     known("PATH", "Where programs are looked for."),
+    known("XDG_DATA_HOME", "Instead of ~/.local/share, for the tools that keep state there."),
+    known("SHELL", "The shell that `shell` opens."),
+    known("PS1", "The prompt of a shell that is neither bash, zsh nor fish."),
+    known("ZDOTDIR", "Where zsh's start-up files are, instead of HOME."),
+    known(
+        "BASH_ENV",
+        "Set for commands in a session: bash sets the session's variables again after its start-up files. Yours is read first.",
+    ),
     known("TMPDIR", "Where temporary files go that are not about to become a state file."),
 ];

@@ -6,6 +6,7 @@ use sessile::variables::{OWN, SHARED};
 use sessile::{App, Code, exit};
 
 use crate::cli::{Cli, Cx};
+use crate::commands::hook::HOOKED;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::completion::VARIABLE;
 use crate::effects::{self, COMMON};
@@ -72,7 +73,9 @@ fn variables(app: &App) -> Vec<Value> {
     let shared = SHARED.iter().map(|known| (known.name.to_owned(), known.about));
     let token =
         (TOKEN_VARIABLE.to_owned(), "Set by `lock run` for its command: the fencing token of the lock.");
-    let all = own.chain([completion, token]).chain(shared);
+    let hooked =
+        (HOOKED.to_owned(), "Set by the shell's hook for itself: the session whose variables it has set.");
+    let all = own.chain([completion, token, hooked]).chain(shared);
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn really_run(args: &Args, cx: &Cx) -> Outcome {
     let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
-    let ready = args.which.session(cx)?;
+    let ready = args.which.session(cx, "run")?;
     let outcome = in_session(args, cx, &ready, lock.as_ref());
     ready.leave(cx);
     outcome
@@ -118,7 +118,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready, lock: Option<&LockName>) -> O
 fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
     let target = target.unwrap_or_else(|| "ROOM".to_owned());
-    let ready = start(cx, None)?;
+    let ready = start(cx, None, "run")?;
     let result = preview(args, cx, &ready, &target);
     ready.leave(cx);
     result

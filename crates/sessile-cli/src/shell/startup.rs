@@ -31,6 +31,9 @@ pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Resul
     Ok(path)
 }
 
+/// The words of a command, and variables that it needs.
+type Startup = (Vec<OsString>, Vec<(String, String)>);
+
 /// The words and variables with which an interactive shell starts in a session, with a mark in its prompt.
 pub(crate) fn startup(
     state: &State,
@@ -38,7 +41,7 @@ pub(crate) fn startup(
     program: &str,
     mark: &str,
     changes: &[Change],
-) -> Result<(Vec<OsString>, Vec<(String, String)>), Error> {
+) -> Result<Startup, Error> {
     let dir = room.join("shell");
     let write = |name: &str, text: &str| -> Result<PathBuf, Error> {
         let path = dir.join(name);

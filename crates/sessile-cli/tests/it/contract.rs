@@ -31,6 +31,7 @@ fn furnished_for(path: &str) -> Home {
             &["session", "state", "set", "cursor", "1", "--session", "work"],
             &["session", "export", "work", "--file", "work.json"],
         ],
+        "env" => &[&["session", "start", "--name", "work"]],
         _ => &[],
     };
     for step in steps {
@@ -65,8 +66,10 @@ const CALLS: &[(&str, &[&str])] = &[
     ("context use", &["context", "use", "prod", "--global"]),
     ("demo", &["demo", "--tool", "git", "--agents", "2"]),
     ("doctor", &["doctor"]),
+    ("env", &["env", "--session", "work"]),
     ("history", &["history"]),
     ("history show", &["history", "show", "1"]),
+    ("hook", &["hook", "bash"]),
     ("lock acquire", &["lock", "acquire", "free"]),
     ("lock break", &["lock", "break", "held", "--holder", "1"]),
     ("lock list", &["lock", "list"]),
@@ -75,6 +78,8 @@ const CALLS: &[(&str, &[&str])] = &[
     ("lock run", LOCK_RUN),
     ("man", &["man"]),
     ("manifest", &["manifest"]),
+    ("prompt", &["prompt"]),
+    ("run", &["run", "--", "echo", "{}"]),
     ("session clear", &["session", "clear"]),
     ("session export", &["session", "export", "work"]),
     ("session gc", &["session", "gc"]),
@@ -88,7 +93,11 @@ const CALLS: &[(&str, &[&str])] = &[
     ("session state set", &["session", "state", "set", "cursor", "2", "--session", "work"]),
     ("session state unset", &["session", "state", "unset", "cursor", "--session", "work"]),
     ("session stop", &["session", "stop", "work"]),
+    ("shell", &["shell", "--shell", "/bin/echo", "--env", "A={}"]),
     ("status", &["status", "--show-state-files"]),
+    ("tool check", &["tool", "check", "git"]),
+    ("tool list", &["tool", "list"]),
+    ("tool show", &["tool", "show", "kubectl"]),
     ("trust", &["trust", "project", "--yes"]),
     ("undo", &["undo", "1"]),
 ];
@@ -98,9 +107,9 @@ const LOCK_RUN: &[&str] = &["lock", "run", "free", "--", "echo", "{}"];
 
 const IN_AN_EDITOR: &str = "config edit";
 
-/// These print or list unless they are told to write; what `lock run` prints is its command's.
+/// These print or list unless they are told to write; what `run`, `shell` and `lock run` print is their command's.
 const PRINT_UNLESS_TOLD: &[&str] =
-    &["context approve", "context export", "lock run", "man", "session export"];
+    &["context approve", "context export", "env", "lock run", "man", "run", "session export", "shell"];
 
 fn call(home: &Home, args: &[&str], format: &str) -> Done {
     home.call(&["--output", format]).args(args).run()

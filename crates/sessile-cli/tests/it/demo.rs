@@ -10,8 +10,8 @@ fn sessile_loses_nothing_and_mixes_nothing_up() {
     let result = done.json();
     assert_eq!(result["agents"], 4);
     assert_eq!(result["without"][0]["tool"], "git");
-    let with = &result["with"];
-    assert_eq!(with["tool"], "sessile");
+    let with = &result["with"][0];
+    assert_eq!(with["tool"], "git");
     assert_eq!(with["error"], serde_json::Value::Null);
     for count in ["mixed_up", "lost", "refused"] {
         assert_eq!(with[count], 0, "{count}: {with}");
@@ -27,7 +27,7 @@ fn a_tool_that_is_not_there_is_said() {
     exit 2
     --- stdout
     --- stderr
-    error: there is no tool "nonsense" here; there are docker, gh, git, kubectl, npm
+    error: the race of "nonsense" is not known; there are aws, az, docker, dvc, gcloud, gh, git, kubectl, npm, pip, pnpm, poetry, terraform
     "#);
     home().call(&["demo", "--agents", "1"]).run().exit(2);
 }

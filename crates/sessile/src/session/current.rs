@@ -203,11 +203,12 @@ impl State {
     /// is for that command alone; it leaves nothing in the history.
     pub fn start_session_to_run(
         &self,
+        command: &str,
         name: Option<SessionName>,
         idle: std::time::Duration,
         max: std::time::Duration,
     ) -> Result<Session> {
-        let operation = name.as_ref().map(|_| started(self, "run"));
+        let operation = name.as_ref().map(|_| started(self, command));
         let new = self.new_session(name, None, std::collections::BTreeMap::new(), idle, max)?;
         self.sessions()?.start_with(new, &Contents { operation, ..Contents::default() })
     }

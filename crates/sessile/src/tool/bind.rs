@@ -100,9 +100,18 @@ impl Site<'_> {
             tool: self.profile.name.clone(),
             bindings: bindings.clone(),
             variables,
-            clears: self.profile.clears.clone(),
+            clears: self.clears(bindings),
             stamps,
         })
+    }
+
+    /// What would override the context: also what sets a key about which it says nothing.
+    fn clears(&self, bindings: &Bindings) -> Vec<String> {
+        let is_said = |key: &str| bindings.iter().any(|(said, _)| said == key);
+        let unsaid = self.profile.bind.iter().filter(|(key, _)| !is_said(key));
+        let variables =
+            unsaid.flat_map(|(_, binding)| binding.variables.iter().map(|(name, _)| name.clone()));
+        self.profile.clears.iter().cloned().chain(variables).collect()
     }
 
     /// What is said, as text, with what is taken for granted.

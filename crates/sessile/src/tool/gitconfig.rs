@@ -8,8 +8,8 @@ pub(crate) fn relocated(text: &str, dir: &Path) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
-        if trimmed.starts_with('[') {
-            let section = trimmed[1..].to_ascii_lowercase();
+        if let Some(section) = trimmed.strip_prefix('[') {
+            let section = section.to_ascii_lowercase();
             in_include = section.starts_with("include]")
                 || section.starts_with("includeif ")
                 || section.starts_with("includeif\t");

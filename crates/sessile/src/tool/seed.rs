@@ -65,6 +65,7 @@ pub(crate) fn plant(
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Make::Dir) => make_dir(&to)?,
+            Some(Make::File) if seed.format == Some(Format::Json) => copier.put(&to, b"{}\n", 0o600)?,
             Some(Make::File) => copier.put(&to, b"", 0o600)?,
             None => {}
         },

@@ -6,13 +6,14 @@ use serde_json::json;
 use sessile::duration::short;
 use sessile::session::EntryKind;
 use sessile::text::shown;
+use sessile::tool::held;
 
 use super::{describe, meant};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Show a session
+/// Show a session, with what it holds of the tools' state and whether that differs from your own
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session show deploy" "sessile session show --output json"))]
 pub struct Args {
@@ -27,6 +28,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut json = describe(cx, &session);
     let settings = sessions.entries(&session, EntryKind::Setting)?;
     json["settings"] = settings.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+    let held = if session.ended.is_none() { held(&session)? } else { Vec::new() };
+    json["tools"] = json!(held);
     json["state_values"] = json!(sessions.entries(&session, EntryKind::State)?.len());
     cx.out.result(&json, || {
         let mut text = format!("{}\n", session.id);
@@ -51,6 +54,24 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         for entry in &settings {
             line("setting", &format!("{} = {}", entry.key, entry.value));
+        }
+        for tool in &held {
+            let mut about = tool.bound.clone();
+            about.extend(tool.shared.as_ref().map(|reason| format!("shared: {reason}")));
+            about.extend(tool.copies.iter().map(|copy| {
+                let state = match (copy.changed, copy.original_changed) {
+                    (false, false) => "as the original",
+                    (true, false) => "changed here",
+                    (false, true) => "the original has changed since",
+                    (true, true) => "changed here, and the original has changed since",
+                };
+                match copy.original.first() {
+                    Some(original) => format!("{} ({state})", original.display()),
+                    None if copy.changed => "made here".to_owned(),
+                    None => "nothing yet".to_owned(),
+                }
+            }));
+            line("tool", &format!("{}: {}", tool.tool, about.join("; ")));
         }
         if let Some((_, reason)) = &session.ended {
             line("ended", &format!("{} ({reason})", cell("ended_at")));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sessile::tool::Source;
 
 use crate::cli::Cx;
+use crate::commands::page::Page;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
@@ -16,6 +17,9 @@ pub struct Args {
     /// Only those that are found on this machine
     #[arg(long)]
     installed: bool,
+
+    #[command(flatten)]
+    page: Page,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -41,6 +45,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             "source": source_word(&source),
         }));
     }
+    let items = args.page.of(items, |item| item["name"].as_str().unwrap_or_default().to_owned());
     cx.out.list(&items, || {
         let mut table = Table::new(&["TOOL", "WHAT", "ENV LEVEL", "HOME LEVEL", "BINDS", "HERE"]);
         for item in &items {
