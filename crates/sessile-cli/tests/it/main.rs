@@ -44,6 +44,7 @@ mod no_input;
 mod packages;
 mod parallel;
 mod precedence;
+mod race;
 mod reference;
 mod repository;
 mod schema;
