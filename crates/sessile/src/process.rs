@@ -50,6 +50,19 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
     stat[stat.rfind(')')? + 1..].split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// Whether a process is on a terminal: someone may be looking at it.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_terminal(pid: i32) -> bool {
+    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
+    after_name.split_ascii_whitespace().nth(4).is_some_and(|terminal| terminal != "0")
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn has_terminal(_pid: i32) -> bool {
+    false
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn parent(pid: i32) -> Option<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();

@@ -1,6 +1,6 @@
 //! What a session's room holds of the tools' state, and how it compares with the user's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -46,13 +46,13 @@ pub fn held(session: &Session) -> Result<Vec<Held>> {
             .remove(&prepared.tool)
             .unwrap_or_default()
             .into_iter()
-            .filter(|seeded| !seeded.from.is_empty() || seeded.to.exists())
             .map(|seeded| Copy {
-                changed: digest(&seeded.to) != seeded.digest,
+                changed: digest(&seeded.to) != seeded.digest && !is_empty_dir(&seeded.to),
                 original_changed: digest_all(&seeded.from) != seeded.original,
                 original: seeded.from,
                 copy: seeded.to,
             })
+            .filter(|copy| !copy.original.is_empty() || copy.changed)
             .collect();
         let bound: Vec<String> = plan
             .bound
@@ -70,4 +70,9 @@ pub fn held(session: &Session) -> Result<Vec<Held>> {
         }
     }
     Ok(all)
+}
+
+/// A directory that was made because a tool expects it holds nothing.
+fn is_empty_dir(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -168,7 +168,15 @@ impl Work<'_> {
         }
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir)?;
+        let before = std::mem::take(&mut plan.bound);
         self.bind(&mut plan, &profiles, context)?;
+        // What the context says is no change of the session's.
+        for bound in plan.bound.iter().filter(|bound| !before.iter().any(|old| old.tool == bound.tool)) {
+            for seeded in copies.get_mut(&bound.tool).into_iter().flatten() {
+                seeded.digest = seed::digest(&seeded.to);
+            }
+        }
+        Plan::save_copies(&copies, self.dir)?;
         plan.save(self.dir)?;
         Ok(plan)
     }
