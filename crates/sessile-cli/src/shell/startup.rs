@@ -27,6 +27,8 @@ pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Resul
     if !path.exists() {
         let mut text =
             own.map_or_else(String::new, |own| format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
+        // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
+        text.push_str("shopt -q login_shell || return 0\n");
         text.push_str(&Shell::Bash.script(&kept().cloned().collect::<Vec<_>>()));
         LockedDir::lock(&state.locker()?, &dir, 0o700)?.replace(Path::new(&name), &text, 0o600)?;
     }
