@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::Site;
 use crate::tool::farm::{self, Private};
-use crate::tool::places::{Originals, Places, require_own_dir};
+use crate::tool::places::{Originals, Places, require_own_dir, require_own_room};
 use crate::tool::plan::{Copies, Plan, Prepared};
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{self, Seeded, make_dir};
@@ -94,6 +94,7 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
 pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
+    require_own_room(room, state.world().uid())?;
     let plan = Plan::load(room)?;
     let is_done = |plan: &Plan| {
         let named = wanted.only.iter().chain(&wanted.also).chain(bindings.iter().map(|(tool, _)| tool));
@@ -107,7 +108,6 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
     if is_done(&plan) {
         return Ok(plan);
     }
-    require_own_dir(room, state.world().uid())?;
     let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
     let plan = Plan::load(room)?;
     if is_done(&plan) {
