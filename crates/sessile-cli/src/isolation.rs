@@ -17,6 +17,9 @@ use crate::cli::Cx;
 use crate::error::Failure;
 use crate::shell::assertion;
 
+/// How long a session for one command alone lives on when nothing runs in it any more.
+const AFTERWARDS: Duration = Duration::from_secs(60);
+
 /// What decides how a command is isolated.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Flags {
@@ -78,6 +81,20 @@ pub(crate) struct Inside {
     pub(crate) environment: Environment,
 }
 
+impl Flags {
+    /// Fails if another context is in use than the caller expects; before anything is started.
+    pub(crate) fn check_expected(&self, state: &State) -> Result<(), Error> {
+        let selected = state.selected()?;
+        match &self.expect {
+            Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
+                let found = selected.map(|found| format!("{:?} ({})", found.name.as_str(), found.origin));
+                Err(Error::ContextUnexpected { expected: expected.clone(), found })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Inside {
     /// All variables of the command, bash's file among them.
     pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
@@ -105,11 +122,11 @@ impl Which {
             }
             return Ok(Ready { state: Either::Call(state), session, is_ephemeral: false });
         }
-        let name = state.missing_session();
+        let name = state.missing_session().map(|missing| &missing.name);
         if self.existing {
             return Err(match name {
                 Some(name) => Error::SessionNotFound(name.to_string()),
-                None => Error::SessionRequired("running in it".to_owned()),
+                None => Error::SessionRequired("running something with --existing".to_owned()),
             }
             .into());
         }
@@ -123,7 +140,9 @@ pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Resul
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
     };
-    let (idle, max) = (time("session.idle", 7200)?, time("session.max", 28800)?);
+    // What a command leaves running keeps its session; when that has ended too, nobody comes back to it.
+    let idle = if name.is_some() { time("session.idle", 7200)? } else { AFTERWARDS };
+    let max = time("session.max", 28800)?;
     let session = match state.start_session_to_run(command, name.cloned(), idle, max) {
         // Another was quicker: then it is that one.
         Err(Error::SessionExists(_)) => {
@@ -164,7 +183,7 @@ impl Ready<'_> {
 
     /// Prepares the room and resolves the variables. The caller has entered it.
     pub(crate) fn prepare(&self, flags: &Flags) -> Result<Inside, Failure> {
-        let context = self.context(flags)?;
+        let context = self.context()?;
         let wanted = self.wanted(flags)?;
         let plan = prepare(self.state(), &self.session, &wanted, context)?;
         let asked = self.asked(flags)?;
@@ -173,16 +192,8 @@ impl Ready<'_> {
     }
 
     /// The context, if there is one and it may be used.
-    fn context(&self, flags: &Flags) -> Result<Option<&Context>, Error> {
-        let selected = self.state().selected()?;
-        if let Some(expected) = &flags.expect
-            && selected.is_none_or(|selected| selected.name.as_str() != expected)
-        {
-            let found =
-                selected.map(|selected| format!("{:?} ({})", selected.name.as_str(), selected.origin));
-            return Err(Error::ContextUnexpected { expected: expected.clone(), found });
-        }
-        match selected {
+    fn context(&self) -> Result<Option<&Context>, Error> {
+        match self.state().selected()? {
             Some(_) => self.state().contexts().require().map(Some),
             None => Ok(None),
         }
@@ -194,6 +205,7 @@ impl Ready<'_> {
         let only = if flags.tool.is_empty() { self.list("tools.only")? } else { flags.tool.clone() };
         let wanted = Wanted {
             level: level.and_then(Level::named).unwrap_or_default(),
+            is_level_said: flags.isolate.is_some(),
             only,
             except: self.list("tools.except")?,
             also: self.list("tools.also")?,

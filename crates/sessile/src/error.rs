@@ -447,12 +447,12 @@ pub enum Error {
         message: String,
     },
     /// Too much to copy.
-    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path))]
+    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path.display()))]
     ToolStateTooLarge {
         /// The tool.
         tool: String,
         /// Where it is.
-        path: String,
+        path: PathBuf,
     },
     /// A binding that means nothing.
     #[error("context {}: {key}: {problem}", quoted(context))]
@@ -677,7 +677,8 @@ impl Error {
             }
             Error::SessionNotFound(_) => format!("`{name} session list` shows those there are"),
             Error::SessionExpired { .. } => {
-                format!("start a new one: {}", self.fix_command(app).unwrap_or_default())
+                let start = self.fix_command(app).unwrap_or_default();
+                format!("start a new one: {start}; `{name} run` and `{name} shell` do so with --new")
             }
             Error::SessionRequired(_) => {
                 format!("name one with --session or {prefix}_SESSION; `{name} session list` shows them")

@@ -44,6 +44,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn open(args: &Args, cx: &Cx) -> Outcome {
+    args.flags.check_expected(&cx.state)?;
     let ready = args.which.session(cx, "shell")?;
     let outcome = open_in(args, cx, &ready);
     ready.leave(cx);
