@@ -93,8 +93,18 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
     let id = session.id.as_str();
     // The end of an id is random.
     let short = &id[id.len().saturating_sub(12)..];
-    let sockets = state.dirs().runtime().map_or_else(|| room.join("s"), |dir| dir.join(short));
+    let sockets = match state.dirs().runtime() {
+        Some(dir) => dir.join(short),
+        // The room's own path would be too long for most.
+        None => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
+    };
     Places::of(state.world(), &originals, room, id, sockets)
+}
+
+/// Where temporary files go, if sockets have room there.
+fn temporary(world: &crate::world::World) -> &Path {
+    let said = world.path_variable("TMPDIR");
+    said.filter(|dir| dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2).unwrap_or(Path::new("/tmp"))
 }
 
 /// Prepares a session's room as far as it is wanted and not done yet, and pins what the context binds.
