@@ -310,7 +310,7 @@ impl Work<'_> {
             );
             return Ok(());
         }
-        crate::files::create_dir(dir, 0o700)?;
+        make_dir(dir)?;
         require_own_dir(dir, self.state.world().uid())?;
         let mark = self.places.room.join(crate::session::room::SOCKETS);
         if mark.symlink_metadata().is_err() {
