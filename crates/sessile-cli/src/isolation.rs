@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::rc::Rc;
 use std::time::Duration;
 
+use sessile::args::parse_duration;
 use sessile::context::Context;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
@@ -59,6 +60,25 @@ pub(crate) struct Which {
     /// Start the session anew if it has expired or was stopped; fail if it is live
     #[arg(long)]
     pub(crate) new: bool,
+
+    #[command(flatten)]
+    start: Start,
+}
+
+/// What a session gets that is started for the command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Start {
+    /// What the agent that works in a session that is started calls itself
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// How long a session that is started may lie idle; else as the setting session.idle says
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    idle: Option<Duration>,
+
+    /// How long a session that is started lives at most; else as the setting session.max says
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    max: Option<Duration>,
 }
 
 /// A session that something is about to run in.
@@ -130,20 +150,29 @@ impl Which {
             }
             .into());
         }
-        start(cx, name, command)
+        start(cx, name, command, &self.start)
     }
 }
 
 /// Starts a session to run something in; with no name for that alone.
-pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready<'static>, Failure> {
+pub(crate) fn start(
+    cx: &Cx,
+    name: Option<&SessionName>,
+    command: &str,
+    with: &Start,
+) -> Result<Ready<'static>, Failure> {
     let state = &cx.state;
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
     };
     // What a command leaves running keeps its session; when that has ended too, nobody comes back to it.
-    let idle = if name.is_some() { time("session.idle", 7200)? } else { AFTERWARDS };
-    let max = time("session.max", 28800)?;
-    let session = match state.start_session_to_run(command, name.cloned(), idle, max) {
+    let usual = if name.is_some() { time("session.idle", 7200)? } else { AFTERWARDS };
+    let idle = with.idle.unwrap_or(usual);
+    let max = with.max.map_or_else(|| time("session.max", 28800), Ok)?;
+    if idle.is_zero() || max.is_zero() {
+        return Err(Error::Usage("a session that may live for no time cannot be started".into()).into());
+    }
+    let session = match state.start_session_to_run(command, name.cloned(), with.agent.clone(), idle, max) {
         // Another was quicker: then it is that one.
         Err(Error::SessionExists(_)) => {
             let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;

@@ -15,7 +15,7 @@ use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{holder, locks};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Inside, Ready, Which, record, start};
+use crate::isolation::{Flags, Inside, Ready, Start, Which, record, start};
 use crate::output::{Table, Tone};
 
 /// Run a command with state of its own: its kube context, cloud profile, account and so on are the session's
@@ -129,7 +129,7 @@ fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
     let target = target.unwrap_or_else(|| "ROOM".to_owned());
     args.flags.check_expected(&cx.state)?;
-    let ready = start(cx, None, "run")?;
+    let ready = start(cx, None, "run", &Start::default())?;
     let result = preview(args, cx, &ready, &target);
     ready.leave(cx);
     result

@@ -205,11 +205,12 @@ impl State {
         &self,
         command: &str,
         name: Option<SessionName>,
+        agent: Option<String>,
         idle: std::time::Duration,
         max: std::time::Duration,
     ) -> Result<Session> {
         let operation = name.as_ref().map(|_| started(self, command));
-        let new = self.new_session(name, None, std::collections::BTreeMap::new(), idle, max)?;
+        let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
         self.sessions()?.start_with(new, &Contents { operation, ..Contents::default() })
     }
 
