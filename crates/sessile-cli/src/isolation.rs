@@ -15,7 +15,7 @@ use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
 use sessile::{Error, State, StateArgs};
 
 use crate::cli::Cx;
-use crate::error::Failure;
+use crate::error::{Failure, Outcome};
 use crate::shell::assertion;
 
 /// How long a session for one command alone lives on when nothing runs in it any more.
@@ -88,6 +88,8 @@ pub(crate) struct Ready<'a> {
     pub(crate) session: Rc<Session>,
     /// Whether the session is for this command alone.
     pub(crate) is_ephemeral: bool,
+    /// Whether it was started for this command.
+    is_started: bool,
 }
 
 enum Either<'a> {
@@ -140,7 +142,7 @@ impl Which {
             if self.new {
                 return Err(Error::SessionExists(session.label().to_owned()).into());
             }
-            return Ok(Ready { state: Either::Call(state), session, is_ephemeral: false });
+            return Ok(Ready { state: Either::Call(state), session, is_ephemeral: false, is_started: false });
         }
         let name = state.missing_session().map(|missing| &missing.name);
         if self.existing {
@@ -150,7 +152,7 @@ impl Which {
             }
             .into());
         }
-        start(cx, name, command, &self.start)
+        start(cx, name, command, &self.start, self.new)
     }
 }
 
@@ -160,6 +162,7 @@ pub(crate) fn start(
     name: Option<&SessionName>,
     command: &str,
     with: &Start,
+    alone: bool,
 ) -> Result<Ready<'static>, Failure> {
     let state = &cx.state;
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
@@ -172,9 +175,11 @@ pub(crate) fn start(
     if idle.is_zero() || max.is_zero() {
         return Err(Error::Usage("a session that may live for no time cannot be started".into()).into());
     }
+    let mut is_started = true;
     let session = match state.start_session_to_run(command, name.cloned(), with.agent.clone(), idle, max) {
-        // Another was quicker: then it is that one.
-        Err(Error::SessionExists(_)) => {
+        // Another was quicker: then it is that one, unless a new one was asked for.
+        Err(Error::SessionExists(_)) if !alone => {
+            is_started = false;
             let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
             match session.life(state.world()) {
                 Life::Live => session,
@@ -187,6 +192,7 @@ pub(crate) fn start(
         state: Either::Own(Box::new(reopened(cx, &session)?)),
         session: Rc::new(session),
         is_ephemeral: name.is_none(),
+        is_started,
     })
 }
 
@@ -281,10 +287,12 @@ impl Ready<'_> {
         })
     }
 
-    /// Ends a session that was for one command alone, and prints what there is to say about it.
-    pub(crate) fn leave(&self, cx: &Cx) {
+    /// Ends a session that was for one command alone, or for one that could not even be started.
+    pub(crate) fn leave(&self, cx: &Cx, outcome: &Outcome) {
+        let is_in_vain = self.is_started
+            && matches!(outcome, Err(Failure::Library(_) | Failure::Own(_) | Failure::NotStarted { .. }));
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
-        if self.is_ephemeral && !matches!(self.state().end_run(&self.session), Ok(true)) {
+        if (self.is_ephemeral || is_in_vain) && !matches!(self.state().end_run(&self.session), Ok(true)) {
             cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
         }
     }

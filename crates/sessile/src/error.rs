@@ -752,6 +752,9 @@ impl Error {
             Error::BindingInvalid { context, .. } | Error::BindingNotFound { context, .. } => {
                 format!("change it: {name} context edit {}", shell_quoted(context))
             }
+            Error::ContextUnexpected { found: Some(found), .. } if found.contains("(session ") => {
+                "a session keeps its context: work in another session".to_owned()
+            }
             Error::ContextUnexpected { expected, .. } => {
                 format!("name it: --context {}", shell_quoted(expected))
             }
@@ -759,11 +762,19 @@ impl Error {
                 "give the variable a value of its own, or take it out of the context".to_owned()
             }
             Error::RoomUnsafe { .. } => "look who made it, and remove it".to_owned(),
-            Error::Io { source, path, .. } => match source.kind() {
+            Error::Io { action, source, path } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     "free some space; the file still has its old content".to_owned()
                 }
-                io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    format!("the file system is read-only; set {prefix}_STATE_DIR to a directory that is not")
+                }
+                io::ErrorKind::PermissionDenied if *action == "make directory" => {
+                    let dir = shown(parent(path).display());
+                    format!(
+                        "check the owner and mode of {dir}, or set {prefix}_STATE_DIR to another directory"
+                    )
+                }
                 io::ErrorKind::PermissionDenied => {
                     format!("check the owner and mode of {}", shown(parent(path).display()))
                 }

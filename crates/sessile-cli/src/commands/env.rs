@@ -77,6 +77,7 @@ fn own_values(cx: &Cx) -> Result<Vec<Change>, Error> {
             name: name.to_owned(),
             value: value.map(str::to_owned),
             origin: String::new(),
+            isolates: false,
         })
         .collect();
     // Its own variables last: the ones above are read out of them.
@@ -85,7 +86,12 @@ fn own_values(cx: &Cx) -> Result<Vec<Change>, Error> {
             .iter()
             .any(|own| cx.state.app().variable(own) == name);
         if is_own && !changes.iter().any(|change| change.name == name) {
-            changes.push(Change { name: name.to_owned(), value: None, origin: String::new() });
+            changes.push(Change {
+                name: name.to_owned(),
+                value: None,
+                origin: String::new(),
+                isolates: false,
+            });
         }
     }
     Ok(changes)

@@ -77,7 +77,12 @@ fn tick(shell: Shell, cx: &Cx) -> String {
         // Someone sits here: the session is in use.
         let _ = current.session.room().touch(cx.state.world());
     }
-    let mark = Mark::of(&cx.state).ok().and_then(|mark| mark.text());
-    script.push_str(&assign("_sessile_mark", &mark.map_or_else(String::new, |mark| format!("({mark}) "))));
+    let mark = Mark::of(&cx.state).ok();
+    let text = mark.as_ref().and_then(Mark::text).map_or_else(String::new, |text| match &mark {
+        // Without a session the context is what `run` would use; other commands know nothing of it.
+        Some(Mark { session: None, .. }) => format!("[{text}] "),
+        _ => format!("({text}) "),
+    });
+    script.push_str(&assign("_sessile_mark", &text));
     script
 }

@@ -83,7 +83,7 @@ fn really_run(args: &Args, cx: &Cx) -> Outcome {
     args.flags.check_expected(&cx.state)?;
     let ready = args.which.session(cx, "run")?;
     let outcome = in_session(args, cx, &ready, lock.as_ref());
-    ready.leave(cx);
+    ready.leave(cx, &outcome);
     outcome
 }
 
@@ -129,9 +129,9 @@ fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
     let target = target.unwrap_or_else(|| "ROOM".to_owned());
     args.flags.check_expected(&cx.state)?;
-    let ready = start(cx, None, "run", &Start::default())?;
+    let ready = start(cx, None, "run", &Start::default(), false)?;
     let result = preview(args, cx, &ready, &target);
-    ready.leave(cx);
+    ready.leave(cx, &result);
     result
 }
 

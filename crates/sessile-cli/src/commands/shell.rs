@@ -47,7 +47,7 @@ fn open(args: &Args, cx: &Cx) -> Outcome {
     args.flags.check_expected(&cx.state)?;
     let ready = args.which.session(cx, "shell")?;
     let outcome = open_in(args, cx, &ready);
-    ready.leave(cx);
+    ready.leave(cx, &outcome);
     outcome
 }
 

@@ -17,7 +17,8 @@ use super::Shell;
 pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<PathBuf, Error> {
     let own = state.world().variable("BASH_ENV").and_then(|path| path.to_str());
     let own = own.filter(|own| !own.starts_with(&*room.to_string_lossy()));
-    let kept = || changes.iter().filter(|change| change.value.is_some());
+    // What else is set may be secret, and does not belong into a file.
+    let kept = || changes.iter().filter(|change| change.isolates && change.value.is_some());
     let mut hasher = DefaultHasher::new();
     own.hash(&mut hasher);
     kept().for_each(|change| (&change.name, &change.value).hash(&mut hasher));

@@ -238,13 +238,21 @@ impl Contexts<'_> {
 
     /// Inside a session a guarded context stays as it is, or the guard would be no rail at all.
     pub(super) fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
-        if existing.guard == Guard::None {
+        let is_inside = self.state.inside_session().is_some() || self.state.session()?.is_some();
+        if !is_inside {
             return Ok(());
         }
-        self.state.refuse_in_session(
-            format!("{what} the guarded context {}", crate::text::quoted(existing.name.as_str())),
-            "do it outside the session",
-        )
+        let is_pinned = || -> Result<bool> {
+            let pointing = pointing_to(self.state, &existing.name)?;
+            Ok(pointing.iter().any(|(_, origin)| origin.layer == Layer::Session))
+        };
+        let name = crate::text::quoted(existing.name.as_str());
+        let what = match () {
+            () if existing.guard != Guard::None => format!("{what} the guarded context {name}"),
+            () if is_pinned()? => format!("{what} context {name}, to which live sessions are pinned,"),
+            () => return Ok(()),
+        };
+        self.state.refuse_in_session(what, "do it outside the session")
     }
 }
 

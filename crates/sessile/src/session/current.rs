@@ -47,9 +47,16 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
     };
     // Only by a flag: what a variable names was there when it was set.
     let may_start = state.starts().filter(|_| origin.layer == Layer::Flag);
-    if let (Some(_), true, Ok(name)) = (may_start, rows.is_empty(), text.parse::<SessionName>()) {
-        state.set_missing_session(Missing { name, context: None });
-        return Ok(None);
+    if may_start.is_some() && rows.is_empty() {
+        match text.parse::<SessionName>() {
+            Ok(name) => {
+                state.set_missing_session(Missing { name, context: None });
+                return Ok(None);
+            }
+            // Something like an id was meant to be there.
+            Err(_) if text.parse::<crate::session::SessionId>().is_ok() => {}
+            Err(error) => return Err(error),
+        }
     }
     if let (Some(key), true) = (&pointer, rows.is_empty()) {
         return clear(key.clone(), &format!("{} of this terminal was forgotten", quoted(&text)));

@@ -83,9 +83,25 @@ pub fn change(
     value: Option<&Value>,
 ) -> Result<Changed> {
     match target {
-        Target::File(_, path) => change_file(state, command, path, key, value),
+        Target::File(_, path) => {
+            refuse_to_redirect(state, key)?;
+            change_file(state, command, path, key, value)
+        }
         Target::Session(session) => change_in_session(state, command, session, key, value),
     }
+}
+
+/// From inside a session nobody changes what commands outside of it are led to.
+fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
+    let definition = state.app().setting(key.segments());
+    let leads = key.segments() == ["context"] || definition.is_some_and(|definition| definition.needs_trust);
+    if leads && state.inside_session().is_some() {
+        return Err(Error::InSession {
+            what: format!("setting {} for others", crate::text::quoted(key.to_string())),
+            instead: "leave out --global, --dir and --project to set it for this session",
+        });
+    }
+    Ok(())
 }
 
 /// The file that a scope means.

@@ -200,7 +200,10 @@ impl Site<'_> {
         let mut changed = Vec::new();
         for file in &files {
             let path = self.room.join(file);
-            let (dir, name) = LockedDir::of_file(self.locker, &path, 0o700)?;
+            self.require_inside(&path)?;
+            let (parent, name) = (path.parent().unwrap_or(self.room), path.file_name().unwrap_or_default());
+            let dir = LockedDir::lock(self.locker, parent, 0o700)?;
+            let name = PathBuf::from(name);
             let text = read_up_to(&path, LARGEST)?.unwrap_or_default();
             let of_file = || edits.iter().filter(|(_, edit, _)| edit.file == *file);
             let notation = match of_file().next().map(|(_, edit, _)| edit.format) {
@@ -245,7 +248,12 @@ impl Site<'_> {
                     place(required).mark(&mut tree, flag);
                 }
             }
-            if !tree.says_the_same(&before) {
+            // A link in the place of the copy leads out of the room; a copy takes its place again.
+            let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+            if is_link {
+                crate::tool::seed::remove(&path)?;
+            }
+            if is_link || !tree.says_the_same(&before) {
                 changed.push((dir, name, notation.write(&tree)));
             }
         }
@@ -253,6 +261,17 @@ impl Site<'_> {
             dir.replace(&name, &text, 0o600)?;
         }
         Ok(files.into_iter().map(|file| self.room.join(file)).collect())
+    }
+
+    /// Fails if a directory on the way to a file in the room has become a link.
+    fn require_inside(&self, path: &Path) -> Result<()> {
+        let above = path.ancestors().skip(1).take_while(|dir| *dir != self.room);
+        for dir in above {
+            if dir.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
+                return Err(Error::RoomUnsafe { path: dir.to_owned(), reason: "it was replaced by a link" });
+            }
+        }
+        Ok(())
     }
 
     fn invalid(&self, key: &str, problem: String) -> Error {

@@ -41,6 +41,9 @@ pub struct Change {
     pub value: Option<String>,
     /// Why.
     pub origin: String,
+    /// Whether it leads into the session or pins it: no start-up file of a shell may change it.
+    #[serde(skip)]
+    pub isolates: bool,
 }
 
 /// What is asked for beside what the session brings.
@@ -133,9 +136,26 @@ impl Environment {
                     "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
                 )));
             }
-            let change =
-                Change { name: name.clone(), value: Some(value.clone()), origin: "--env".to_owned() };
+            let change = Change {
+                name: name.clone(),
+                value: Some(value.clone()),
+                origin: "--env".to_owned(),
+                isolates: false,
+            };
             changes.all.insert(name.clone(), change);
+        }
+        // What an outer session has moved and this one does not is where the user has it.
+        for (name, before) in originals.replaced() {
+            if !changes.all.contains_key(name) {
+                let origin = "your own, outside the session around this one".to_owned();
+                let change = Change {
+                    name: name.to_owned(),
+                    value: before.map(str::to_owned),
+                    origin,
+                    isolates: false,
+                };
+                changes.all.insert(name.to_owned(), change);
+            }
         }
         changes.add_state(state, session, &originals)?;
         Ok(Environment {
@@ -176,7 +196,8 @@ impl Changes {
     /// Sets a variable that isolates or pins.
     fn set(&mut self, name: &str, value: String, origin: String) {
         self.isolating.insert(name.to_owned(), origin.clone());
-        self.all.insert(name.to_owned(), Change { name: name.to_owned(), value: Some(value), origin });
+        let change = Change { name: name.to_owned(), value: Some(value), origin, isolates: true };
+        self.all.insert(name.to_owned(), change);
     }
 
     /// Takes away what is there and like one of these.
@@ -188,7 +209,8 @@ impl Changes {
             let Some(name) = name.to_str() else { continue };
             let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
-                let change = Change { name: name.to_owned(), value: None, origin: origin.to_owned() };
+                let change =
+                    Change { name: name.to_owned(), value: None, origin: origin.to_owned(), isolates: true };
                 self.all.insert(name.to_owned(), change);
             }
         }
@@ -207,7 +229,8 @@ impl Changes {
                 _ if overruled => {}
                 Variable::Plain(value) => {
                     let origin = format!("context {} (env)", context.name);
-                    let change = Change { name: name.clone(), value: Some(value.clone()), origin };
+                    let change =
+                        Change { name: name.clone(), value: Some(value.clone()), origin, isolates: false };
                     self.all.insert(name.clone(), change);
                 }
                 Variable::Credential { credential } => {
@@ -226,8 +249,12 @@ impl Changes {
             let is_weaker = origin.layer > Layer::Context
                 && context.is_some_and(|context| context.env.iter().any(|(other, _)| other == name));
             if !is_weaker {
-                let change =
-                    Change { name: name.clone(), value: Some(value.clone()), origin: origin.to_string() };
+                let change = Change {
+                    name: name.clone(),
+                    value: Some(value.clone()),
+                    origin: origin.to_string(),
+                    isolates: false,
+                };
                 self.all.insert(name.clone(), change);
             }
         }
@@ -257,7 +284,7 @@ impl Changes {
         for (name, value) in own {
             let name = app.variable(name);
             if value.is_some() || state.world().variable(&name).is_some() {
-                self.all.insert(name.clone(), Change { name, value, origin: origin.clone() });
+                self.all.insert(name.clone(), Change { name, value, origin: origin.clone(), isolates: true });
             }
         }
         Ok(())

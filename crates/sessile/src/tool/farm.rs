@@ -84,7 +84,8 @@ impl Private {
 
 /// Whether a file or a directory is small enough to be state. A directory with a socket belongs to who listens there.
 fn is_small(path: &Path) -> bool {
-    let Ok(found) = path.symlink_metadata() else { return false };
+    // Links are followed: many keep the real files in a repository of their own.
+    let Ok(found) = path.metadata() else { return false };
     if found.is_file() {
         return found.len() <= LARGEST_FILE;
     }
@@ -92,11 +93,10 @@ fn is_small(path: &Path) -> bool {
     while let Some(dir) = dirs.pop() {
         let Ok(entries) = std::fs::read_dir(dir) else { return false };
         for entry in entries.flatten() {
-            let Ok(found) = entry.metadata() else { return false };
+            let Ok(found) = entry.path().metadata() else { continue };
             match () {
                 () if found.is_dir() => dirs.push(entry.path()),
                 () if found.is_file() => bytes += found.len(),
-                () if found.is_symlink() => {}
                 () => return false,
             }
             count += 1;

@@ -10,7 +10,7 @@ use crate::files::LockedDir;
 use crate::session::Session;
 use crate::state::State;
 use crate::text::quoted;
-use crate::tool::bind::Site;
+use crate::tool::bind::{Bound, Site};
 use crate::tool::farm::{self, Private};
 use crate::tool::places::{Originals, Places, require_own_dir, require_own_room};
 use crate::tool::plan::{Copies, Plan, Prepared};
@@ -112,6 +112,7 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
     require_own_room(room, state.world().uid())?;
+    require_text(room)?;
     let plan = Plan::load(room)?;
     let is_done = |plan: &Plan| {
         let named = wanted.only.iter().chain(&wanted.also).chain(bindings.iter().map(|(tool, _)| tool));
@@ -131,7 +132,16 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
         return Ok(plan);
     }
     let work = Work { state, session, places: places(state, session), dir: &dir };
+    work.places.home.as_deref().map_or(Ok(()), require_text)?;
     work.prepare(plan, wanted, context)
+}
+
+/// Variables that lead somewhere are written as text, and a path that is none would be left out in silence.
+fn require_text(path: &Path) -> Result<()> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Error::RoomUnsafe { path: path.to_owned(), reason: "its path is not valid UTF-8" }),
+    }
 }
 
 /// The profiles that are wanted.
@@ -187,7 +197,7 @@ impl Work<'_> {
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir, durable)?;
         let before = std::mem::take(&mut plan.bound);
-        self.bind(&mut plan, &profiles, context, &copies)?;
+        self.bind(&mut plan, &profiles, context, &copies, &before)?;
         // What the context says is no change of the session's.
         for bound in plan.bound.iter().filter(|bound| !before.iter().any(|old| old.tool == bound.tool)) {
             for seeded in copies.get_mut(&bound.tool).into_iter().flatten() {
@@ -403,6 +413,7 @@ impl Work<'_> {
         profiles: &[Profile],
         context: Option<&Context>,
         copies: &Copies,
+        was_bound: &[Bound],
     ) -> Result<()> {
         let Some(context) = context else { return Ok(()) };
         let locker = self.state.locker()?;
@@ -418,7 +429,23 @@ impl Work<'_> {
                 copies: copies.get(tool).map(Vec::as_slice).unwrap_or_default(),
                 locker: &locker,
             };
-            bound.push(site.bind(bindings)?);
+            bound.push(match site.bind(bindings) {
+                // The session may have spoilt its copy; the user's own is still there to begin with again.
+                Err(error @ (Error::BindingNotFound { .. } | Error::ToolFile { .. }))
+                    if was_bound.iter().any(|old| old.tool == *tool) && shared.is_none() =>
+                {
+                    let (_, seeded) = self.plant(profile)?;
+                    let bound = Site { copies: &seeded, ..site }.bind(bindings).map_err(|_| error)?;
+                    self.state.warn(
+                        format!(
+                            "the session's copy of the state of {tool} could not be used; it was copied anew"
+                        ),
+                        None,
+                    );
+                    bound
+                }
+                bound => bound?,
+            });
         }
         plan.bound = bound;
         Ok(())

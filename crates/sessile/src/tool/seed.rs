@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub(crate) fn plant(
     }
     let original = digest_all(from);
     let first = from.first().map_or(Path::new(""), PathBuf::as_path);
-    let mut copier = Copier { tool, seed, from: first, bytes: 0, files: 0, durable };
+    let mut copier = Copier { tool, seed, from: first, bytes: 0, files: 0, durable, inside: Vec::new() };
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Make::Dir) => make_dir(&to)?,
@@ -94,7 +94,8 @@ pub(crate) fn plant(
 /// Copies a file or a directory as it is.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     let seed = Seed::default();
-    let mut copier = Copier { tool: "", seed: &seed, from, bytes: 0, files: 0, durable: false };
+    let mut copier =
+        Copier { tool: "", seed: &seed, from, bytes: 0, files: 0, durable: false, inside: Vec::new() };
     if from.is_dir() { copier.directory(from, to, Path::new("")) } else { copier.file(from, to) }
 }
 
@@ -166,6 +167,8 @@ struct Copier<'a> {
     bytes: u64,
     files: usize,
     durable: bool,
+    /// The directories that are being copied, the outermost first.
+    inside: Vec<(u64, u64)>,
 }
 
 impl Copier<'_> {
@@ -184,11 +187,14 @@ impl Copier<'_> {
                 continue;
             } else if matches(&self.seed.link) {
                 link(&path, &target)?;
-            } else if kind.is_dir() && entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                // A linked directory may lead round in a circle.
-                link(&path.canonicalize().unwrap_or(path), &target)?;
             } else if kind.is_dir() {
-                self.directory(&path, &target, &name)?;
+                // A linked directory may lead round in a circle.
+                let id = (kind.dev(), kind.ino());
+                if !self.inside.contains(&id) {
+                    self.inside.push(id);
+                    self.directory(&path, &target, &name)?;
+                    self.inside.pop();
+                }
             } else if kind.is_file() {
                 self.file(&path, &target)?;
             }

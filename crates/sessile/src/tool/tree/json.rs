@@ -1,45 +1,124 @@
 //! A tree in JSON.
 
+use std::fmt;
 use std::path::Path;
 
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::{Scalar, Tree};
 use crate::error::{Error, Result};
 
 pub(super) fn parse(path: &Path, text: &str) -> Result<Tree> {
-    let value: Value = serde_json::from_str(text).map_err(|error| Error::ToolFile {
+    let wrong = |error: serde_json::Error| Error::ToolFile {
         path: path.to_owned(),
         line: error.line(),
         message: error.to_string(),
-    })?;
-    Ok(tree(value))
+    };
+    // Once as a whole, for an error with the right line and a bound on the depth.
+    serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(wrong)?;
+    tree(text).map_err(wrong)
 }
 
-fn tree(value: Value) -> Tree {
-    match value {
-        Value::String(text) => Tree::Scalar(Scalar::quoted(text)),
-        Value::Array(values) => Tree::List(values.into_iter().map(tree).collect()),
-        Value::Object(members) => {
-            Tree::Map(members.into_iter().map(|(key, value)| (Scalar::quoted(key), tree(value))).collect())
+/// Each value is taken as it is written, so that a number keeps its digits.
+fn tree(text: &str) -> serde_json::Result<Tree> {
+    let text = text.trim();
+    Ok(match text.as_bytes().first() {
+        Some(b'{') => {
+            let Members(members) = serde_json::from_str(text)?;
+            let members =
+                members.into_iter().map(|(key, value)| Ok((Scalar::quoted(key), tree(value.get())?)));
+            Tree::Map(members.collect::<serde_json::Result<_>>()?)
         }
-        plain => Tree::Scalar(Scalar::plain(plain.to_string())),
+        Some(b'[') => {
+            let values: Vec<Box<RawValue>> = serde_json::from_str(text)?;
+            Tree::List(values.iter().map(|value| tree(value.get())).collect::<serde_json::Result<_>>()?)
+        }
+        Some(b'"') => Tree::Scalar(Scalar::quoted(serde_json::from_str::<String>(text)?)),
+        _ => Tree::Scalar(Scalar::plain(text)),
+    })
+}
+
+/// The members of an object in their order.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
     }
 }
 
 pub(super) fn write(tree: &Tree) -> String {
-    serde_json::to_string_pretty(&value(tree)).map_or_else(|_| String::new(), |text| text + "\n")
+    let mut text = String::new();
+    put(tree, 0, &mut text);
+    text.push('\n');
+    text
 }
 
-fn value(tree: &Tree) -> Value {
+fn put(tree: &Tree, depth: usize, text: &mut String) {
+    let line = |depth: usize, text: &mut String| {
+        text.push('\n');
+        text.push_str(&"  ".repeat(depth));
+    };
     match tree {
-        Tree::Scalar(Scalar { text, quoted: true }) => Value::String(text.clone()),
-        Tree::Scalar(Scalar { text, quoted: false }) => {
-            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+        Tree::Scalar(scalar) => text.push_str(&written(scalar)),
+        Tree::List(trees) => {
+            text.push('[');
+            for (at, tree) in trees.iter().enumerate() {
+                text.push_str(if at == 0 { "" } else { "," });
+                line(depth + 1, text);
+                put(tree, depth + 1, text);
+            }
+            if !trees.is_empty() {
+                line(depth, text);
+            }
+            text.push(']');
         }
-        Tree::List(trees) => Value::Array(trees.iter().map(value).collect()),
         Tree::Map(members) => {
-            Value::Object(members.iter().map(|(key, tree)| (key.text.clone(), value(tree))).collect())
+            text.push('{');
+            for (at, (key, tree)) in members.iter().enumerate() {
+                text.push_str(if at == 0 { "" } else { "," });
+                line(depth + 1, text);
+                text.push_str(&quoted(&key.text));
+                text.push_str(": ");
+                put(tree, depth + 1, text);
+            }
+            if !members.is_empty() {
+                line(depth, text);
+            }
+            text.push('}');
         }
     }
+}
+
+fn written(scalar: &Scalar) -> String {
+    match scalar {
+        Scalar { text, quoted: false } if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+            text.clone()
+        }
+        Scalar { text, quoted: false } if text.is_empty() => "null".to_owned(),
+        Scalar { text, .. } => quoted(text),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }

@@ -152,6 +152,10 @@ mod tests {
         let written = Notation::Json.write(&tree);
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&written), value(text));
+        let numbers = r#"{"id":123456789012345678901234567890,"f":1.50,"e":1E5}"#;
+        let tree = Notation::Json.parse(Path::new("f"), numbers).unwrap();
+        let written = Notation::Json.write(&tree);
+        assert_eq!(written.replace([' ', '\n'], ""), numbers, "numbers keep their digits");
     }
 
     #[test]
