@@ -47,6 +47,12 @@ impl Call {
         self
     }
 
+    /// With all programs that the machine has within reach.
+    #[must_use]
+    pub fn with_tools(self) -> Self {
+        self.env("PATH", crate::tool_path())
+    }
+
     /// In a directory below the home.
     #[must_use]
     pub fn cwd(mut self, relative: impl AsRef<Path>) -> Self {

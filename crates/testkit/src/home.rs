@@ -79,6 +79,12 @@ impl Home {
         Call::new(&self.program, &self.dir(), args)
     }
 
+    /// A call of another program, which the machine must have.
+    #[track_caller]
+    pub fn tool(&self, name: &str, args: &[&str]) -> Call {
+        Call::new(&crate::require_tool(name), &self.dir(), args).with_tools()
+    }
+
     /// The program on a terminal of its own.
     pub fn tty(&self, args: &[&str]) -> Tty {
         self.call(args).tty()

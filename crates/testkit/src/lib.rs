@@ -1,4 +1,4 @@
-//! What the tests stand on: a throwaway home, processes that run in it, and terminals.
+//! What the tests stand on: a throwaway home, processes that run in it, terminals, servers on this machine.
 //!
 //! Nothing here knows what the program does; a test says that itself.
 
@@ -11,8 +11,12 @@
 
 mod call;
 mod home;
+mod loopback;
+mod tools;
 mod tty;
 
 pub use call::{Call, Done};
 pub use home::Home;
+pub use loopback::Loopback;
+pub use tools::{find_tool, require_tool, tool_path};
 pub use tty::Tty;

