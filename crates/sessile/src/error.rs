@@ -466,10 +466,11 @@ pub enum Error {
     },
     /// A binding to something that is not there.
     #[error(
-        "context {}: {key}: there is no {} in {}",
+        "context {}: {key}: there is no {} in {}{}",
         quoted(context),
         quoted(value),
-        shown(looked.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
+        listed(looked),
+        if originals.is_empty() { String::new() } else { format!(", copied from {}", listed(originals)) }
     )]
     BindingNotFound {
         /// The context.
@@ -480,6 +481,8 @@ pub enum Error {
         value: String,
         /// The files it was looked for in.
         looked: Vec<PathBuf>,
+        /// The user's own files that those were copied from.
+        originals: Vec<PathBuf>,
     },
     /// Another context than the caller thought.
     #[error(
@@ -509,6 +512,10 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    shown(paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
 }
 
 fn pids(pids: &[i32]) -> String {

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::names::nearest;
 use crate::tool::profile::{Binding, Edit, Exists, Format, Profile};
+use crate::tool::seed::Seeded;
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -66,6 +67,8 @@ pub(crate) struct Site<'a> {
     pub(crate) room: &'a Path,
     /// Why the tool's files are not in the room, if they are not.
     pub(crate) shared: Option<&'a str>,
+    /// What was copied into the room.
+    pub(crate) seeds: &'a [Seeded],
     pub(crate) locker: &'a Locker,
 }
 
@@ -164,7 +167,8 @@ impl Site<'_> {
                 Exists::Is(known) => known == value,
                 Exists::Path(path) => {
                     let path = self.room.join(filled(path, value, said));
-                    let found = path.exists();
+                    // A name, and not a way out of the room.
+                    let found = !value.contains('/') && path.exists();
                     looked.push(path);
                     found
                 }
@@ -240,6 +244,15 @@ impl Site<'_> {
         Ok(files.into_iter().map(|file| self.room.join(file)).collect())
     }
 
+    /// Where the user has what a path in the room is a copy of.
+    fn original(&self, path: &Path) -> Option<PathBuf> {
+        self.seeds.iter().find_map(|seeded| {
+            let rest = path.strip_prefix(&seeded.to).ok()?;
+            let from = seeded.from.first()?;
+            Some(if rest.as_os_str().is_empty() { from.clone() } else { from.join(rest) })
+        })
+    }
+
     fn invalid(&self, key: &str, problem: String) -> Error {
         Error::BindingInvalid {
             context: self.context.to_owned(),
@@ -253,6 +266,7 @@ impl Site<'_> {
             context: self.context.to_owned(),
             key: format!("tools.{}.{key}", self.profile.name),
             value: value.to_owned(),
+            originals: looked.iter().filter_map(|path| self.original(path)).collect(),
             looked,
         }
     }

@@ -94,6 +94,7 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
 pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
+    require_own_dir(room, state.world().uid())?;
     let plan = Plan::load(room)?;
     let is_done = |plan: &Plan| {
         let named = wanted.only.iter().chain(&wanted.also).chain(bindings.iter().map(|(tool, _)| tool));
@@ -107,7 +108,6 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
     if is_done(&plan) {
         return Ok(plan);
     }
-    require_own_dir(room, state.world().uid())?;
     let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
     let plan = Plan::load(room)?;
     if is_done(&plan) {
@@ -344,12 +344,13 @@ impl Work<'_> {
         let mut bound = Vec::new();
         for (tool, bindings) in &context.tools {
             let Some(profile) = profiles.iter().find(|profile| profile.name == *tool) else { continue };
-            let shared = plan.tool(tool).and_then(|prepared| prepared.shared.clone());
+            let prepared = plan.tool(tool);
             let site = Site {
                 context: context.name.as_str(),
                 profile,
                 room: &self.places.room,
-                shared: shared.as_deref(),
+                shared: prepared.and_then(|prepared| prepared.shared.as_deref()),
+                seeds: prepared.map(|prepared| prepared.seeds.as_slice()).unwrap_or_default(),
                 locker: &locker,
             };
             bound.push(site.bind(bindings)?);
