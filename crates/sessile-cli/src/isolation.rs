@@ -1,5 +1,6 @@
 //! Getting ready to run something in a session: find or start it, check the guard, prepare its room, set variables.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::rc::Rc;
@@ -16,6 +17,9 @@ use sessile::{Error, State, StateArgs};
 use crate::cli::Cx;
 use crate::error::Failure;
 use crate::shell::assertion;
+
+/// How long the room of a command that was ended by force is kept, once nothing runs in it any more.
+const EPHEMERAL_IDLE: Duration = Duration::from_secs(60);
 
 /// What decides how a command is isolated.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -65,6 +69,9 @@ pub(crate) struct Ready {
     pub(crate) session: Rc<Session>,
     /// Whether the session is for this command alone.
     pub(crate) is_ephemeral: bool,
+    /// Whether this call has started it.
+    is_new: bool,
+    is_prepared: Cell<bool>,
 }
 
 /// A session that is entered: nobody removes its room.
@@ -88,7 +95,7 @@ impl Inside {
 
 impl Which {
     /// The session that a command runs in; one is started if there is none.
-    pub(crate) fn session(&self, cx: &Cx, command: &str) -> Result<Ready, Failure> {
+    pub(crate) fn session(&self, cx: &Cx, command: &str, flags: &Flags) -> Result<Ready, Failure> {
         let state = &cx.state;
         if self.new && state.args().session.is_none() {
             return Err(Error::Usage("--new needs --session NAME".into()).into());
@@ -98,7 +105,7 @@ impl Which {
             if self.new {
                 return Err(Error::SessionExists(session.label().to_owned()).into());
             }
-            return Ok(Ready { state: Rc::new(reopened(cx, &session)?), session, is_ephemeral: false });
+            return Ready::of(cx, session, false, false);
         }
         let name = state.missing_session();
         if self.existing {
@@ -108,6 +115,8 @@ impl Which {
             }
             .into());
         }
+        // A session keeps its context for life: it is not begun in one that was not expected.
+        flags.check_context(state)?;
         start(cx, name, command)
     }
 }
@@ -118,11 +127,16 @@ pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Resul
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
     };
-    let (idle, max) = (time("session.idle", 7200)?, time("session.max", 28800)?);
+    let (mut idle, max) = (time("session.idle", 7200)?, time("session.max", 28800)?);
+    if name.is_none() {
+        idle = idle.min(EPHEMERAL_IDLE);
+    }
+    let mut is_new = true;
     let session = match state.start_session_to_run(command, name.cloned(), idle, max) {
         // Another was quicker: then it is that one.
         Err(Error::SessionExists(_)) => {
             let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
+            is_new = false;
             match session.life(state.world()) {
                 Life::Live => session,
                 _ => return Err(Error::SessionExists(session.label().to_owned()).into()),
@@ -130,11 +144,7 @@ pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Resul
         }
         started => started?,
     };
-    Ok(Ready {
-        state: Rc::new(reopened(cx, &session)?),
-        session: Rc::new(session),
-        is_ephemeral: name.is_none(),
-    })
+    Ready::of(cx, Rc::new(session), name.is_none(), is_new)
 }
 
 /// The state with the session in it, for which the context is asked again: it may be another's, who was quicker.
@@ -143,7 +153,27 @@ fn reopened(cx: &Cx, session: &Session) -> Result<State, Error> {
     State::open(cx.state.app(), cx.state.world().clone(), args)
 }
 
+impl Flags {
+    /// Fails unless the context is the expected one.
+    fn check_context(&self, state: &State) -> Result<(), Error> {
+        let selected = state.selected()?;
+        match &self.expect {
+            Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
+                let found =
+                    selected.map(|selected| format!("{:?} ({})", selected.name.as_str(), selected.origin));
+                Err(Error::ContextUnexpected { expected: expected.clone(), found })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Ready {
+    fn of(cx: &Cx, session: Rc<Session>, is_ephemeral: bool, is_new: bool) -> Result<Self, Failure> {
+        let state = Rc::new(reopened(cx, &session)?);
+        Ok(Ready { state, session, is_ephemeral, is_new, is_prepared: Cell::new(false) })
+    }
+
     /// Keeps the room for the command that is about to run.
     pub(crate) fn enter(&self, running: &Running) -> Result<sessile::session::room::Presence, Error> {
         self.session.room().enter(self.state.world(), running)
@@ -156,20 +186,14 @@ impl Ready {
         let plan = prepare(&self.state, &self.session, &wanted, context)?;
         let asked = self.asked(flags)?;
         let environment = Environment::resolve(&self.state, &self.session, &plan, &wanted, context, &asked)?;
+        self.is_prepared.set(true);
         Ok(Inside { plan, environment })
     }
 
     /// The context, if there is one and it may be used.
     fn context(&self, flags: &Flags) -> Result<Option<&Context>, Error> {
-        let selected = self.state.selected()?;
-        if let Some(expected) = &flags.expect
-            && selected.is_none_or(|selected| selected.name.as_str() != expected)
-        {
-            let found =
-                selected.map(|selected| format!("{:?} ({})", selected.name.as_str(), selected.origin));
-            return Err(Error::ContextUnexpected { expected: expected.clone(), found });
-        }
-        match selected {
+        flags.check_context(&self.state)?;
+        match self.state.selected()? {
             Some(_) => self.state.contexts().require().map(Some),
             None => Ok(None),
         }
@@ -227,10 +251,12 @@ impl Ready {
         })
     }
 
-    /// Ends a session that was for one command alone, and prints what there is to say about it.
+    /// Ends a session that was for one command alone, or that could not even be prepared, and prints what there is to
+    /// say about it.
     pub(crate) fn leave(&self, cx: &Cx) {
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
-        if self.is_ephemeral && !matches!(self.state.end_run(&self.session), Ok(true)) {
+        let is_over = self.is_ephemeral || (self.is_new && !self.is_prepared.get());
+        if is_over && !matches!(self.state.end_run(&self.session), Ok(true)) {
             cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
         }
     }

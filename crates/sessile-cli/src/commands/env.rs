@@ -60,7 +60,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     if cx.state.session()?.is_none() {
         return Err(Error::SessionRequired("its variables".to_owned()).into());
     }
-    let ready = Which::default().session(cx, "env")?;
+    let ready = Which::default().session(cx, "env", &args.flags)?;
     let presence = ready.enter(&record(&[]))?;
     let inside = ready.prepare(&args.flags)?;
     drop(presence);

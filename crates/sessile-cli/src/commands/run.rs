@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile::args::parse_duration;
 use sessile::lock::LockName;
-use sessile::text::shown;
+use sessile::text::{shortened, shown};
 
 use crate::child::Child;
 use crate::cli::Cx;
@@ -16,6 +16,9 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{Flags, Inside, Ready, Which, record, start};
 use crate::output::{Table, Tone};
+
+/// What fits into a table of the variables; the JSON has all of it.
+const WIDEST: usize = 120;
 
 /// Run a command with state of its own: its kube context, cloud profile, account and so on are the session's
 ///
@@ -76,7 +79,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn really_run(args: &Args, cx: &Cx) -> Outcome {
     let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
-    let ready = args.which.session(cx, "run")?;
+    let ready = args.which.session(cx, "run", &args.flags)?;
     let outcome = in_session(args, cx, &ready, lock.as_ref());
     ready.leave(cx);
     outcome
@@ -169,7 +172,7 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready, target: &str) -> Outcome {
     cx.out.result(&json, || {
         let mut table = Table::new(&["VARIABLE", "VALUE", "FROM"]);
         for change in &changes {
-            let word = |key: &str| shown(change[key].as_str().unwrap_or("(taken away)"));
+            let word = |key: &str| shown(shortened(change[key].as_str().unwrap_or("(taken away)"), WIDEST));
             let tone = change["value"].is_null().then_some(Tone::Faint);
             table.row(&[word("name"), word("value"), word("origin")], tone);
         }
