@@ -72,6 +72,17 @@ macro_rules! writing {
     };
 }
 
+/// What preparing a session's room can fail with.
+macro_rules! preparing {
+    ($($code:ident),* $(,)?) => {
+        writing![
+            ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
+            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, CredentialNotFound, RoomUnsafe,
+            $($code),*
+        ]
+    };
+}
+
 const fn read(path: &'static str, codes: &'static [Code]) -> Entry {
     Entry { path, effect: Effect::Read, scope: None, codes }
 }
@@ -167,25 +178,7 @@ pub const TABLE: &[Entry] = &[
     ),
     read("demo", &[Code::DiskFull]),
     read("doctor", writing![]),
-    write(
-        "env",
-        "the session's room, which is prepared at its first use",
-        writing![
-            ContextNotFound,
-            GuardExplicit,
-            GuardApproval,
-            UntrustedProject,
-            SessionRequired,
-            ContextUnexpected,
-            ToolNotFound,
-            ToolFile,
-            ToolStateTooLarge,
-            BindingInvalid,
-            BindingNotFound,
-            CredentialNotFound,
-            RoomUnsafe
-        ],
-    ),
+    write("env", "the session's room, which is prepared at its first use", preparing![]),
     read("history", &[]),
     read("history show", &[Code::OperationNotFound]),
     read("hook", &[]),
@@ -201,24 +194,7 @@ pub const TABLE: &[Entry] = &[
     write(
         "run",
         "the session and its room; a session of its own is gone afterwards",
-        writing![
-            ContextNotFound,
-            GuardExplicit,
-            GuardApproval,
-            UntrustedProject,
-            SessionExists,
-            SessionRequired,
-            ContextUnexpected,
-            ToolNotFound,
-            ToolFile,
-            ToolStateTooLarge,
-            BindingInvalid,
-            BindingNotFound,
-            CredentialNotFound,
-            RoomUnsafe,
-            LockLost,
-            StopFailed
-        ],
+        preparing![SessionExists, LockLost, StopFailed],
     ),
     destructive(
         "session clear",
@@ -260,22 +236,7 @@ pub const TABLE: &[Entry] = &[
     write(
         "shell",
         "the session and its room; a session of its own is gone afterwards",
-        writing![
-            SessionExists,
-            ContextNotFound,
-            GuardExplicit,
-            GuardApproval,
-            UntrustedProject,
-            SessionRequired,
-            ContextUnexpected,
-            ToolNotFound,
-            ToolFile,
-            ToolStateTooLarge,
-            BindingInvalid,
-            BindingNotFound,
-            CredentialNotFound,
-            RoomUnsafe
-        ],
+        preparing![SessionExists],
     ),
     read("status", &[]),
     read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]),

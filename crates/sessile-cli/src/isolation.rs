@@ -63,15 +63,20 @@ pub(crate) struct Which {
 }
 
 /// A session that something is about to run in.
-pub(crate) struct Ready {
-    /// The state as it is in that session.
-    pub(crate) state: Rc<State>,
+pub(crate) struct Ready<'a> {
+    /// The state as it is in that session: the call's own, or one of its own if the session was started for it.
+    state: Either<'a>,
     pub(crate) session: Rc<Session>,
     /// Whether the session is for this command alone.
     pub(crate) is_ephemeral: bool,
     /// Whether this call has started it.
     is_new: bool,
     is_prepared: Cell<bool>,
+}
+
+enum Either<'a> {
+    Own(Box<State>),
+    Call(&'a State),
 }
 
 /// A session that is entered: nobody removes its room.
@@ -82,11 +87,11 @@ pub(crate) struct Inside {
 
 impl Inside {
     /// All variables of the command, bash's file among them.
-    pub(crate) fn variables(&self, ready: &Ready) -> Result<BTreeMap<OsString, OsString>, Error> {
-        let mut variables = self.environment.variables(&ready.state);
+    pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
+        let mut variables = self.environment.variables(ready.state());
         let is_said = self.environment.changes.iter().any(|change| change.name == "BASH_ENV");
         if !is_said {
-            let file = assertion(&ready.state, ready.session.room().dir(), &self.environment.changes)?;
+            let file = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
             variables.insert("BASH_ENV".into(), file.into());
         }
         Ok(variables)
@@ -95,7 +100,12 @@ impl Inside {
 
 impl Which {
     /// The session that a command runs in; one is started if there is none.
-    pub(crate) fn session(&self, cx: &Cx, command: &str, flags: &Flags) -> Result<Ready, Failure> {
+    pub(crate) fn session<'a>(
+        &self,
+        cx: &'a Cx,
+        command: &str,
+        flags: &Flags,
+    ) -> Result<Ready<'a>, Failure> {
         let state = &cx.state;
         if self.new && state.args().session.is_none() {
             return Err(Error::Usage("--new needs --session NAME".into()).into());
@@ -105,7 +115,8 @@ impl Which {
             if self.new {
                 return Err(Error::SessionExists(session.label().to_owned()).into());
             }
-            return Ready::of(cx, session, false, false);
+            let (is_ephemeral, is_new, is_prepared) = (false, false, Cell::new(false));
+            return Ok(Ready { state: Either::Call(state), session, is_ephemeral, is_new, is_prepared });
         }
         let name = state.missing_session();
         if self.existing {
@@ -122,7 +133,7 @@ impl Which {
 }
 
 /// Starts a session to run something in; with no name for that alone.
-pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready, Failure> {
+pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready<'static>, Failure> {
     let state = &cx.state;
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
@@ -144,7 +155,13 @@ pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Resul
         }
         started => started?,
     };
-    Ready::of(cx, Rc::new(session), name.is_none(), is_new)
+    Ok(Ready {
+        state: Either::Own(Box::new(reopened(cx, &session)?)),
+        session: Rc::new(session),
+        is_ephemeral: name.is_none(),
+        is_new,
+        is_prepared: Cell::new(false),
+    })
 }
 
 /// The state with the session in it, for which the context is asked again: it may be another's, who was quicker.
@@ -168,39 +185,42 @@ impl Flags {
     }
 }
 
-impl Ready {
-    fn of(cx: &Cx, session: Rc<Session>, is_ephemeral: bool, is_new: bool) -> Result<Self, Failure> {
-        let state = Rc::new(reopened(cx, &session)?);
-        Ok(Ready { state, session, is_ephemeral, is_new, is_prepared: Cell::new(false) })
+impl Ready<'_> {
+    /// The state as it is in the session.
+    pub(crate) fn state(&self) -> &State {
+        match &self.state {
+            Either::Own(state) => state,
+            Either::Call(state) => state,
+        }
     }
 
     /// Keeps the room for the command that is about to run.
     pub(crate) fn enter(&self, running: &Running) -> Result<sessile::session::room::Presence, Error> {
-        self.session.room().enter(self.state.world(), running)
+        self.session.room().enter(self.state().world(), running)
     }
 
     /// Prepares the room and resolves the variables. The caller has entered it.
     pub(crate) fn prepare(&self, flags: &Flags) -> Result<Inside, Failure> {
         let context = self.context(flags)?;
         let wanted = self.wanted(flags)?;
-        let plan = prepare(&self.state, &self.session, &wanted, context)?;
+        let plan = prepare(self.state(), &self.session, &wanted, context)?;
         let asked = self.asked(flags)?;
-        let environment = Environment::resolve(&self.state, &self.session, &plan, &wanted, context, &asked)?;
+        let environment = Environment::resolve(self.state(), &self.session, &plan, &wanted, context, &asked)?;
         self.is_prepared.set(true);
         Ok(Inside { plan, environment })
     }
 
     /// The context, if there is one and it may be used.
     fn context(&self, flags: &Flags) -> Result<Option<&Context>, Error> {
-        flags.check_context(&self.state)?;
-        match self.state.selected()? {
-            Some(_) => self.state.contexts().require().map(Some),
+        flags.check_context(self.state())?;
+        match self.state().selected()? {
+            Some(_) => self.state().contexts().require().map(Some),
             None => Ok(None),
         }
     }
 
     fn wanted(&self, flags: &Flags) -> Result<Wanted, Error> {
-        let said = self.state.settings()?.get("isolate")?;
+        let said = self.state().settings()?.get("isolate")?;
         let level = flags.isolate.as_deref().or_else(|| said.as_ref().and_then(|found| found.value.as_str()));
         let only = if flags.tool.is_empty() { self.list("tools.only")? } else { flags.tool.clone() };
         let wanted = Wanted {
@@ -209,7 +229,7 @@ impl Ready {
             except: self.list("tools.except")?,
             also: self.list("tools.also")?,
         };
-        wanted.resolved(&self.state)
+        wanted.resolved(self.state())
     }
 
     fn asked(&self, flags: &Flags) -> Result<Asked, Error> {
@@ -226,7 +246,7 @@ impl Ready {
             }
             asked.flags.push((name.to_owned(), value.to_owned()));
         }
-        let settings = self.state.settings()?;
+        let settings = self.state().settings()?;
         for key in settings.keys(false) {
             let [first, name] = key.segments() else { continue };
             if first != "env" {
@@ -245,7 +265,7 @@ impl Ready {
     }
 
     fn list(&self, key: &str) -> Result<Vec<String>, Error> {
-        Ok(match self.state.settings()?.get(key)?.map(|found| found.value) {
+        Ok(match self.state().settings()?.get(key)?.map(|found| found.value) {
             Some(Value::List(words)) => words,
             _ => Vec::new(),
         })
@@ -256,7 +276,7 @@ impl Ready {
     pub(crate) fn leave(&self, cx: &Cx) {
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
         let is_over = self.is_ephemeral || (self.is_new && !self.is_prepared.get());
-        if is_over && !matches!(self.state.end_run(&self.session), Ok(true)) {
+        if is_over && !matches!(self.state().end_run(&self.session), Ok(true)) {
             cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
         }
     }

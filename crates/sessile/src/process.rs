@@ -50,16 +50,31 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
     stat[stat.rfind(')')? + 1..].split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// Whether a process is on a terminal: someone may be looking at it.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_terminal(pid: i32) -> bool {
+    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
+    after_name.split_ascii_whitespace().nth(4).is_some_and(|terminal| terminal != "0")
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn has_terminal(_pid: i32) -> bool {
+    false
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn parent(pid: i32) -> Option<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     rustix::process::getppid().filter(|_| pid == own).map(|parent| parent.as_raw_nonzero().get())
 }
 
+/// Which start of the machine this is; it does not change while a process lives.
 #[cfg(target_os = "linux")]
 pub(crate) fn boot_id() -> String {
-    crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id")
-        .map_or_else(String::new, |id| id.trim().to_owned())
+    static ID: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let read = || crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    ID.get_or_init(|| read().trim().to_owned()).clone()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -64,7 +64,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     let presence = ready.enter(&record(&[]))?;
     let inside = ready.prepare(&args.flags)?;
     drop(presence);
-    cx.out.warnings(&ready.state.take_warnings());
+    cx.out.warnings(&ready.state().take_warnings());
     Ok(inside.environment.changes)
 }
 

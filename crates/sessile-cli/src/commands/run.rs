@@ -7,6 +7,7 @@ use serde_json::json;
 use sessile::args::parse_duration;
 use sessile::lock::LockName;
 use sessile::text::{shortened, shown};
+use sessile::tool::Plan;
 
 use crate::child::Child;
 use crate::cli::Cx;
@@ -85,10 +86,10 @@ fn really_run(args: &Args, cx: &Cx) -> Outcome {
     outcome
 }
 
-fn in_session(args: &Args, cx: &Cx, ready: &Ready, lock: Option<&LockName>) -> Outcome {
+fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) -> Outcome {
     let presence = ready.enter(&record(&args.command))?;
     let inside = ready.prepare(&args.flags)?;
-    cx.out.warnings(&ready.state.take_warnings());
+    cx.out.warnings(&ready.state().take_warnings());
     let mut child = Child::new(&args.command).with_variables(inside.variables(ready)?);
     child = presence.descriptor().into_iter().fold(child, Child::inherit);
     let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
@@ -99,8 +100,8 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready, lock: Option<&LockName>) -> O
     let ended = match lock {
         None => child.run(args.timeout),
         Some(name) => {
-            let mut locks = locks(&ready.state)?;
-            let held = locks.hold(name, &holder(&ready.state, "run")?)?;
+            let mut locks = locks(ready.state())?;
+            let held = locks.hold(name, &holder(ready.state(), "run")?)?;
             let ended = child
                 .env(TOKEN_VARIABLE, held.token.to_string())
                 .inherit(held.descriptor())
@@ -127,7 +128,7 @@ fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     result
 }
 
-fn preview(args: &Args, cx: &Cx, ready: &Ready, target: &str) -> Outcome {
+fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
     let presence = ready.enter(&record(&args.command))?;
     let Inside { plan, environment } = ready.prepare(&args.flags)?;
     drop(presence);
@@ -148,12 +149,12 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready, target: &str) -> Outcome {
             })
         })
         .collect();
-    let copies: Vec<_> = plan
-        .tools
+    let copied = Plan::copies(ready.session.room().dir())?;
+    let copies: Vec<_> = copied
         .iter()
-        .flat_map(|tool| tool.seeds.iter().map(move |seeded| (tool, seeded)))
+        .flat_map(|(tool, seeds)| seeds.iter().map(move |seeded| (tool, seeded)))
         .filter(|(_, seeded)| !seeded.from.is_empty())
-        .map(|(tool, seeded)| json!({ "tool": tool.tool, "from": seeded.from, "to": moved(&seeded.to.display().to_string()) }))
+        .map(|(tool, seeded)| json!({ "tool": tool, "from": seeded.from, "to": moved(&seeded.to.display().to_string()) }))
         .collect();
     let shared: Vec<_> = plan
         .tools

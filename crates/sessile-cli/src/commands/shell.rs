@@ -50,20 +50,20 @@ fn open(args: &Args, cx: &Cx) -> Outcome {
     outcome
 }
 
-fn open_in(args: &Args, cx: &Cx, ready: &Ready) -> Outcome {
+fn open_in(args: &Args, cx: &Cx, ready: &Ready<'_>) -> Outcome {
     let world = cx.state.world();
     let usual = world.variable("SHELL").map(|shell| shell.to_string_lossy().into_owned());
     let program = args.shell.clone().or(usual).unwrap_or_else(|| "/bin/sh".to_owned());
     let presence = ready.enter(&record(&[OsString::from(&program)]))?;
     let inside = ready.prepare(&args.flags)?;
-    cx.out.warnings(&ready.state.take_warnings());
+    cx.out.warnings(&ready.state().take_warnings());
     let label = if ready.is_ephemeral { "sessile" } else { ready.session.label() };
     let mark = match &ready.session.context {
         Some(context) => format!("{label}:{context}"),
         None => label.to_owned(),
     };
     let room = ready.session.room().dir();
-    let (words, more) = startup(&ready.state, room, &program, &mark, &inside.environment.changes)?;
+    let (words, more) = startup(ready.state(), room, &program, &mark, &inside.environment.changes)?;
     let variables = inside.variables(ready)?;
     let mut child = Child::new(&words).with_variables(variables);
     for (name, value) in more {

@@ -1,9 +1,10 @@
 //! Files in a session's room that shells read when they start.
 
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use sessile::files::{LockedDir, Locker};
+use sessile::files::LockedDir;
 use sessile::tool::Change;
 use sessile::{Error, State};
 
@@ -14,19 +15,22 @@ use super::Shell;
 ///
 /// It is named after its content, so that commands with other variables have another one.
 pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<PathBuf, Error> {
-    let mut text = String::new();
-    if let Some(own) = state.world().variable("BASH_ENV").and_then(|path| path.to_str())
-        && !own.starts_with(&*room.to_string_lossy())
-    {
-        text.push_str(&format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
-    }
-    let kept: Vec<Change> = changes.iter().filter(|change| change.value.is_some()).cloned().collect();
-    text.push_str(&Shell::Bash.script(&kept));
-    let name = format!("{}.sh", &sessile::settings::trust::fingerprint(&text)[..16]);
+    let own = state.world().variable("BASH_ENV").and_then(|path| path.to_str());
+    let own = own.filter(|own| !own.starts_with(&*room.to_string_lossy()));
+    let kept = || changes.iter().filter(|change| change.value.is_some());
+    let mut hasher = DefaultHasher::new();
+    own.hash(&mut hasher);
+    kept().for_each(|change| (&change.name, &change.value).hash(&mut hasher));
     let dir = room.join("shell");
+    let name = format!("{:016x}.sh", hasher.finish());
     let path = dir.join(&name);
     if !path.exists() {
-        LockedDir::lock(&locker(state)?, &dir, 0o700)?.replace(Path::new(&name), &text, 0o600)?;
+        let mut text =
+            own.map_or_else(String::new, |own| format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
+        // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
+        text.push_str("shopt -q login_shell || return 0\n");
+        text.push_str(&Shell::Bash.script(&kept().cloned().collect::<Vec<_>>()));
+        LockedDir::lock(&state.locker()?, &dir, 0o700)?.replace(Path::new(&name), &text, 0o600)?;
     }
     Ok(path)
 }
@@ -47,7 +51,7 @@ pub(crate) fn startup(
         let path = dir.join(name);
         let parent = path.parent().unwrap_or(&dir);
         let file = Path::new(path.file_name().unwrap_or_default());
-        LockedDir::lock(&locker(state)?, parent, 0o700)?.replace(file, text, 0o600)?;
+        LockedDir::lock(&state.locker()?, parent, 0o700)?.replace(file, text, 0o600)?;
         Ok(path)
     };
     let program_word = OsString::from(program);
@@ -90,8 +94,4 @@ pub(crate) fn startup(
             (vec![program_word], vec![("PS1".to_owned(), format!("({mark}) {own}"))])
         }
     })
-}
-
-fn locker(state: &State) -> Result<Locker, Error> {
-    state.locker()
 }

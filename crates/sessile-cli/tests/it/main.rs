@@ -46,6 +46,7 @@ mod parallel;
 mod pins;
 mod pins_files;
 mod precedence;
+mod race;
 mod reference;
 mod repository;
 mod rooms;

@@ -89,9 +89,14 @@ impl Locker {
         self
     }
 
-    /// How long it waits.
+    /// How long it waits for one holder.
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// How long it waits while the lock changes hands.
+    pub(crate) fn longest(&self) -> Duration {
+        self.timeout * MOST_TURNS
     }
 
     /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
@@ -150,7 +155,7 @@ impl Locker {
                 let remaining = self.timeout.saturating_sub(since.elapsed());
                 (self.on_wait)(&Waiting { path, holder: seen.clone(), remaining });
             }
-            if since.elapsed() >= self.timeout || begun.elapsed() >= self.timeout * MOST_TURNS {
+            if since.elapsed() >= self.timeout || begun.elapsed() >= self.longest() {
                 return Err(held());
             }
         }

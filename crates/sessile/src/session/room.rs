@@ -230,6 +230,12 @@ impl Room {
         self.dir.file_name().and_then(|id| id.to_str()).map(marked_with).unwrap_or_default()
     }
 
+    /// Whether something on a terminal belongs to the session without holding the lock, in a terminal multiplexer for
+    /// example. What tools leave in the background has no terminal, and does not keep a session.
+    pub fn is_looked_at(&self) -> bool {
+        self.marked().into_iter().any(crate::process::has_terminal)
+    }
+
     /// Removes it. The caller has it alone, or is the only one in it.
     pub fn remove(&self) -> Result<()> {
         if let Ok(sockets) = self.dir.join(SOCKETS).read_link() {

@@ -123,8 +123,7 @@ impl Session {
         }
         let busy = self.room.is_busy();
         match self.times().life(&Moment::now(world), busy) {
-            // What runs on without the lock, in a terminal multiplexer for example, is not idle either.
-            Life::Expired if !busy && !self.room.marked().is_empty() => {
+            Life::Expired if !busy && self.room.is_looked_at() => {
                 self.times().life(&Moment::now(world), true)
             }
             life => life,
@@ -280,13 +279,18 @@ impl Sessions {
         for row in self.store.sessions_to_check(if all { i64::MAX } else { now.wall_ms }, limit)? {
             let user = row.user.clone();
             let session = Session::of_row(row, &self.dir)?;
-            match session.life(&self.world) {
-                Life::Expired if self.end(&user, &session, "expired")? => ended.push(session.id),
-                _ if all => {}
-                _ => {
-                    let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
-                    self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
-                }
+            // What is looked at is not cut off; what tools left behind goes with the session.
+            let is_over = session.life(&self.world) == Life::Expired
+                && !session.room().is_busy()
+                && !session.room().is_looked_at();
+            if is_over {
+                let _ = super::stop::end_others(&session);
+            }
+            if is_over && self.end(&user, &session, "expired")? {
+                ended.push(session.id);
+            } else if !all {
+                let check_ms = session.times().expires_ms(&now).max(now.wall_ms + 1000);
+                self.store.put_off_check(&user, session.id.as_str(), check_ms)?;
             }
         }
         Ok(ended)

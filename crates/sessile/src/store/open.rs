@@ -191,7 +191,8 @@ impl Store {
         let patience = locker.timeout();
         let connect = || {
             let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(patience)?;
+            // Its own locks are held for moments only, but among a hundred processes by others again and again.
+            connection.busy_timeout(locker.longest())?;
             Ok(connection)
         };
         match connect() {

@@ -183,6 +183,9 @@ impl Changes {
 
     /// Takes away what is there and like one of these.
     fn clear(&mut self, world: &crate::world::World, patterns: &[String], keep: &[String], origin: &str) {
+        if patterns.is_empty() {
+            return;
+        }
         for (name, _) in world.variables() {
             let Some(name) = name.to_str() else { continue };
             let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));

@@ -1,6 +1,6 @@
 //! What a session's room holds of the tools' state, and how it compares with the user's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -39,18 +39,20 @@ pub struct Copy {
 /// What a session's room holds. Tools of which it has nothing, and nothing could be found, are left out.
 pub fn held(session: &Session) -> Result<Vec<Held>> {
     let plan = Plan::load(session.room().dir())?;
+    let mut copied = Plan::copies(session.room().dir())?;
     let mut all = Vec::new();
     for prepared in &plan.tools {
-        let copies: Vec<Copy> = prepared
-            .seeds
-            .iter()
-            .filter(|seeded| !seeded.from.is_empty() || seeded.to.exists())
+        let copies: Vec<Copy> = copied
+            .remove(&prepared.tool)
+            .unwrap_or_default()
+            .into_iter()
             .map(|seeded| Copy {
-                changed: digest(&seeded.to) != seeded.digest,
+                changed: digest(&seeded.to) != seeded.digest && !is_empty_dir(&seeded.to),
                 original_changed: digest_all(&seeded.from) != seeded.original,
-                original: seeded.from.clone(),
-                copy: seeded.to.clone(),
+                original: seeded.from,
+                copy: seeded.to,
             })
+            .filter(|copy| !copy.original.is_empty() || copy.changed)
             .collect();
         let bound: Vec<String> = plan
             .bound
@@ -68,4 +70,9 @@ pub fn held(session: &Session) -> Result<Vec<Held>> {
         }
     }
     Ok(all)
+}
+
+/// A directory that was made because a tool expects it holds nothing.
+fn is_empty_dir(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -25,7 +25,7 @@ pub use catalog::{Source, Tools};
 pub use environment::{Asked, Change, Environment};
 pub use held::{Copy, Held, held};
 pub use places::Originals;
-pub use plan::{Plan, Prepared};
+pub use plan::{Copies, Plan, Prepared};
 pub use prepare::{Level, Wanted, prepare, wanted_profiles};
 pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
 pub use seed::Seeded;

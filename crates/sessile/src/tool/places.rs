@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
@@ -134,15 +136,35 @@ impl Places {
     }
 }
 
-/// Fails unless a directory is a real one of this user's: a link or another's could lead anywhere.
+/// Fails unless a directory is a real one of this user's, in which nobody else writes: a link or another's could lead
+/// anywhere.
 pub(crate) fn require_own_dir(dir: &Path, uid: u32) -> Result<()> {
-    use std::os::unix::fs::MetadataExt;
+    let found = own_dir(dir, uid)?;
+    match found.mode() & 0o022 {
+        0 => Ok(()),
+        _ => Err(Error::RoomUnsafe { path: dir.to_owned(), reason: "others can write in it" }),
+    }
+}
+
+/// The same for a room and what it lies in, up to the state directory.
+pub(crate) fn require_own_room(room: &Path, uid: u32) -> Result<()> {
+    for above in room.ancestors().skip(1).take(2) {
+        // One's own link is one's own will.
+        let is_own_link =
+            above.symlink_metadata().is_ok_and(|found| found.is_symlink() && found.uid() == uid);
+        if !is_own_link {
+            own_dir(above, uid)?;
+        }
+    }
+    require_own_dir(room, uid)
+}
+
+fn own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
     let found = dir.symlink_metadata().map_err(|error| Error::io("read", dir, error))?;
     let reason = match () {
         () if !found.is_dir() => "it is not a directory",
         () if found.uid() != uid => "it belongs to someone else",
-        () if found.mode() & 0o022 != 0 => "others can write in it",
-        () => return Ok(()),
+        () => return Ok(found),
     };
     Err(Error::RoomUnsafe { path: dir.to_owned(), reason })
 }

@@ -1,5 +1,6 @@
 //! What a room was prepared with. It is kept in the room, so that only the first command of a session pays for it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -28,10 +29,10 @@ pub struct Prepared {
     /// Why it is shared, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
-    /// What was copied.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub seeds: Vec<Seeded>,
 }
+
+/// What was copied into a room, by tool.
+pub type Copies = BTreeMap<String, Vec<Seeded>>;
 
 /// What a room was prepared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +66,17 @@ impl Plan {
         dir.replace(Path::new(NAME), &text, 0o600)
     }
 
+    /// What was copied into a room. It is not read on the way of a command.
+    pub fn copies(room: &Path) -> Result<Copies> {
+        let text = crate::files::read(&room.join(COPIES))?.unwrap_or_default();
+        Ok(serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    pub(crate) fn save_copies(copies: &Copies, dir: &LockedDir) -> Result<()> {
+        let text = serde_json::to_string(copies).unwrap_or_default();
+        dir.replace(Path::new(COPIES), &text, 0o600)
+    }
+
     /// A tool of it.
     pub fn tool(&self, name: &str) -> Option<&Prepared> {
         self.tools.iter().find(|prepared| prepared.tool == name)
@@ -72,3 +84,4 @@ impl Plan {
 }
 
 const NAME: &str = "plan.json";
+const COPIES: &str = "copies.json";

@@ -12,8 +12,8 @@ use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::Site;
 use crate::tool::farm::{self, Private};
-use crate::tool::places::{Originals, Places, require_own_dir};
-use crate::tool::plan::{Plan, Prepared};
+use crate::tool::places::{Originals, Places, require_own_dir, require_own_room};
+use crate::tool::plan::{Copies, Plan, Prepared};
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{self, Seeded, make_dir};
 
@@ -94,7 +94,7 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
 pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
-    require_own_dir(room, state.world().uid())?;
+    require_own_room(room, state.world().uid())?;
     let plan = Plan::load(room)?;
     let is_done = |plan: &Plan| {
         let named = wanted.only.iter().chain(&wanted.also).chain(bindings.iter().map(|(tool, _)| tool));
@@ -152,24 +152,36 @@ struct Work<'a> {
 impl Work<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
         let profiles = wanted_profiles(self.state, wanted, context)?;
+        let mut copies = Plan::copies(&self.places.room)?;
         for profile in &profiles {
             if plan.tool(&profile.name).is_none() {
-                plan.tools.push(self.plant(profile)?);
+                let (prepared, seeded) = self.plant(profile)?;
+                plan.tools.push(prepared);
+                copies.insert(profile.name.clone(), seeded);
             }
         }
+        Plan::save_copies(&copies, self.dir)?;
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
-        self.grow_config(&plan)?;
+        self.grow_config(&plan, &copies)?;
         if wanted.level == Level::Home && plan.home.is_none() {
-            plan.home = Some(self.grow_home(&plan, &profiles)?);
+            plan.home = Some(self.grow_home(&copies, &profiles)?);
         }
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir)?;
-        self.bind(&mut plan, &profiles, context)?;
+        let before = std::mem::take(&mut plan.bound);
+        self.bind(&mut plan, &copies, &profiles, context)?;
+        // What the context says is no change of the session's.
+        for bound in plan.bound.iter().filter(|bound| !before.iter().any(|old| old.tool == bound.tool)) {
+            for seeded in copies.get_mut(&bound.tool).into_iter().flatten() {
+                seeded.digest = seed::digest(&seeded.to);
+            }
+        }
+        Plan::save_copies(&copies, self.dir)?;
         plan.save(self.dir)?;
         Ok(plan)
     }
 
-    fn plant(&self, profile: &Profile) -> Result<Prepared> {
+    fn plant(&self, profile: &Profile) -> Result<(Prepared, Vec<Seeded>)> {
         let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
             pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
         };
@@ -179,10 +191,10 @@ impl Work<'_> {
             unless_set: Vec::new(),
             clears: profile.always_clears.clone(),
             shared: self.reason_to_share(profile)?,
-            seeds: Vec::new(),
         };
+        let mut seeded = Vec::new();
         if prepared.shared.is_some() {
-            return Ok(prepared);
+            return Ok((prepared, seeded));
         }
         prepared.variables = fill(&profile.variables);
         let stands_in = profile.unless_exists.as_deref().and_then(|text| self.places.fill(text));
@@ -199,7 +211,7 @@ impl Work<'_> {
             let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
             let from = seed::sources(seed, &self.places, own);
             let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
-            prepared.seeds.push(match planted {
+            seeded.push(match planted {
                 Err(error) if self.is_of_the_user(&error) => {
                     self.plant_as_it_is(profile, seed, &from, &error)?
                 }
@@ -213,7 +225,7 @@ impl Work<'_> {
                 make_dir(parent)?;
             }
         }
-        Ok(prepared)
+        Ok((prepared, seeded))
     }
 
     /// Whether something is wrong with the user's own files.
@@ -280,9 +292,11 @@ impl Work<'_> {
     }
 
     /// The copies that stand for something below a directory of the user's.
-    fn copies_below(&self, dir: &Path, plan: &Plan) -> Vec<(PathBuf, PathBuf)> {
-        let seeds = plan.tools.iter().flat_map(|tool| &tool.seeds);
-        let pairs = seeds.flat_map(|seeded| seeded.from.iter().map(move |from| (from, &seeded.to)));
+    fn copies_below(&self, dir: &Path, copies: &Copies) -> Vec<(PathBuf, PathBuf)> {
+        let pairs = copies
+            .values()
+            .flatten()
+            .flat_map(|seeded| seeded.from.iter().map(move |from| (from, &seeded.to)));
         pairs
             .filter_map(|(from, to)| Some((from.strip_prefix(dir).ok()?.to_owned(), to.clone())))
             .filter(|(relative, _)| !relative.as_os_str().is_empty())
@@ -290,20 +304,20 @@ impl Work<'_> {
     }
 
     /// If a tool needs the general directory of settings moved, all others must find theirs in it.
-    fn grow_config(&self, plan: &Plan) -> Result<()> {
+    fn grow_config(&self, plan: &Plan, copies: &Copies) -> Result<()> {
         let at = self.places.room.join(XDG_CONFIG);
         let is_moved =
             plan.tools.iter().flat_map(|tool| &tool.variables).any(|(_, value)| Path::new(value) == at);
         match self.places.config() {
             Some(real) if is_moved => {
-                let private = Private { copies: self.copies_below(real, plan), ..Private::default() };
+                let private = Private { copies: self.copies_below(real, copies), ..Private::default() };
                 farm::grow(real, &at, &private)
             }
             _ => Ok(()),
         }
     }
 
-    fn grow_home(&self, plan: &Plan, profiles: &[Profile]) -> Result<PathBuf> {
+    fn grow_home(&self, all: &Copies, profiles: &[Profile]) -> Result<PathBuf> {
         let real = self.places.home.clone().ok_or(Error::NoHome("the session's home"))?;
         let at = self.places.room.join(HOME);
         for profile in profiles {
@@ -315,12 +329,12 @@ impl Work<'_> {
                 }
             }
         }
-        let mut copies = self.copies_below(&real, plan);
+        let mut copies = self.copies_below(&real, all);
         for (_, usual, dir) in self.places.xdg() {
             // Settings that the user keeps elsewhere are found at the usual place in the room.
             if let Some(dir) = dir.filter(|dir| **dir != real.join(usual)) {
                 copies.extend(
-                    self.copies_below(dir, plan)
+                    self.copies_below(dir, all)
                         .into_iter()
                         .map(|(relative, copy)| (Path::new(usual).join(relative), copy)),
                 );
@@ -330,7 +344,7 @@ impl Work<'_> {
         farm::grow(&real, &at, &Private { copies, open, copy_hidden_files: true })?;
         for (_, usual, dir) in self.places.xdg() {
             if let Some(dir) = dir.filter(|dir| **dir != real.join(usual)) {
-                let private = Private { copies: self.copies_below(dir, plan), ..Private::default() };
+                let private = Private { copies: self.copies_below(dir, all), ..Private::default() };
                 farm::grow(dir, &at.join(usual), &private)?;
             }
             make_dir(&at.join(usual))?;
@@ -338,7 +352,13 @@ impl Work<'_> {
         Ok(at)
     }
 
-    fn bind(&self, plan: &mut Plan, profiles: &[Profile], context: Option<&Context>) -> Result<()> {
+    fn bind(
+        &self,
+        plan: &mut Plan,
+        copies: &Copies,
+        profiles: &[Profile],
+        context: Option<&Context>,
+    ) -> Result<()> {
         let Some(context) = context else { return Ok(()) };
         let locker = self.state.locker()?;
         let mut bound = Vec::new();
@@ -350,7 +370,7 @@ impl Work<'_> {
                 profile,
                 room: &self.places.room,
                 shared: prepared.and_then(|prepared| prepared.shared.as_deref()),
-                seeds: prepared.map(|prepared| prepared.seeds.as_slice()).unwrap_or_default(),
+                seeds: copies.get(tool).map(Vec::as_slice).unwrap_or_default(),
                 locker: &locker,
             };
             bound.push(site.bind(bindings)?);

@@ -129,6 +129,16 @@ impl<'a> Table<'a> {
         self.node.get(key).and_then(Node::as_str).map(str::to_owned).ok_or_else(|| self.wrong(key, "text"))
     }
 
+    /// A path that is joined to the room's.
+    fn inside(&self, key: &str) -> Result<String> {
+        let path = self.text(key)?;
+        let leads_out = path.starts_with('/') || path.split('/').any(|part| part == ".." || part == ".");
+        if path.is_empty() || leads_out {
+            return Err(self.wrong(key, "a path inside the room"));
+        }
+        Ok(path)
+    }
+
     fn optional_text(&self, key: &str) -> Result<Option<String>> {
         self.node.get(key).map(|_| self.text(key)).transpose()
     }
@@ -221,14 +231,9 @@ impl<'a> Table<'a> {
             table.only(&["key", "value"])?;
             Ok::<_, Error>(Append { key: table.text("key")?, value: table.text("value")? })
         });
-        let to = self.text("to")?;
-        // It is joined to the room's path.
-        if to.is_empty() || to.starts_with('/') || to.split('/').any(|part| part == ".." || part == ".") {
-            return Err(self.wrong("to", "a path inside the room"));
-        }
         Ok(Seed {
             from: self.text_or_list("from")?,
-            to,
+            to: self.inside("to")?,
             variable: self.optional_text("variable")?,
             format: self.format()?,
             merge: self.flag("merge", false)?,
@@ -256,10 +261,10 @@ impl<'a> Table<'a> {
 
     fn exists(&self) -> Result<Exists> {
         self.only(&["file", "line", "path", "is"])?;
-        Ok(match (self.optional_text("path")?, self.optional_text("is")?) {
-            (Some(path), _) => Exists::Path(path),
+        Ok(match (self.node.get("path"), self.optional_text("is")?) {
+            (Some(_), _) => Exists::Path(self.inside("path")?),
             (None, Some(value)) => Exists::Is(value),
-            (None, None) => Exists::Line { file: self.text("file")?, line: self.text("line")? },
+            (None, None) => Exists::Line { file: self.inside("file")?, line: self.text("line")? },
         })
     }
 
@@ -267,7 +272,7 @@ impl<'a> Table<'a> {
         self.only(&["file", "format", "require", "set", "value", "from", "keep", "mark"])?;
         let format = self.format()?.filter(|format| *format != Format::Gitconfig);
         Ok(Edit {
-            file: self.text("file")?,
+            file: self.inside("file")?,
             format: format.ok_or_else(|| self.wrong("format", "yaml or json"))?,
             require: self.optional_text("require")?,
             set: self.optional_text("set")?,

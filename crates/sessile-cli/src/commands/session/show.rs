@@ -67,8 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 };
                 match copy.original.first() {
                     Some(original) => format!("{} ({state})", original.display()),
-                    None if copy.changed => "made here".to_owned(),
-                    None => "nothing yet".to_owned(),
+                    None => format!("{} (made here)", copy.copy.display()),
                 }
             }));
             line("tool", &format!("{}: {}", tool.tool, about.join("; ")));
