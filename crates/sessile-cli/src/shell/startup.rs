@@ -5,18 +5,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use sessile::files::LockedDir;
-use sessile::tool::Change;
+use sessile::tool::{Change, Originals};
 use sessile::{Error, State};
 
 use super::Shell;
+
+/// The variable that names the file below.
+pub(crate) const ASSERTION: &str = "BASH_ENV";
 
 /// The file that bash reads when it runs a command, after all others: what the user's own files export must not lead
 /// out of the session, and agents run commands in login shells.
 ///
 /// It is named after its content, so that commands with other variables have another one.
 pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<PathBuf, Error> {
-    let own = state.world().variable("BASH_ENV").and_then(|path| path.to_str());
-    let own = own.filter(|own| !own.starts_with(&*room.to_string_lossy()));
+    let own = Originals::of(state.app(), state.world()).get(state.world(), ASSERTION);
+    let own = own.as_ref().and_then(|path| path.to_str());
     let kept = || changes.iter().filter(|change| change.value.is_some());
     let mut hasher = DefaultHasher::new();
     own.hash(&mut hasher);
