@@ -63,9 +63,27 @@ mod kubeconfig_files {
     }
 
     #[test]
+    fn a_list_that_is_relative_to_the_working_directory_is_understood_there() {
+        let home = home();
+        home.write(
+            "w/one/config",
+            kubeconfig(&["one"]).replace("{server", "{certificate-authority: ca.pem, server"),
+        );
+        home.write("w/two", kubeconfig(&["two"]));
+        let view = ["kubectl", "config", "view", "--raw", "-o", "json"];
+        let call = run(&home, &["--session", "s1"], &view).cwd("w").env("KUBECONFIG", "one/config:two");
+        let seen = call.ok().json();
+        assert_eq!(seen["contexts"].as_array().unwrap().len(), 2);
+        let authority = &seen["clusters"][0]["cluster"]["certificate-authority"];
+        assert_eq!(authority, home.path("w/one/ca.pem").to_str().unwrap());
+        let original = &crate::shown(&home, "s1")["tools"];
+        assert!(original.to_string().contains(home.path("w/one/config").to_str().unwrap()), "{original}");
+    }
+
+    #[test]
     fn what_looks_like_a_number_or_nothing_stays_what_it_is() {
         let home = home();
-        home.write(".config/sessile/contexts/c.toml", STRICT);
+        home.write(".config/sessile/contexts/c.toml", "[tools.kubectl]\ncontext = \"staging\"\n");
         home.write(
             ".kube/config",
             "apiVersion: v1\nkind: Config\nusers:\n- name: u\n  user: {token: '1e3'}\n- name: \"0123\"\n  \
@@ -176,6 +194,32 @@ fn files_that_a_gitconfig_includes_are_still_found() {
         "git init -q r && cd r && git config user.name && git config user.email && git config alias.both";
     let told = run(&home, &[], &["sh", "-c", script]).ok().stdout();
     assert_eq!(told, "included\nr@example.invalid\nstatus\n");
+}
+
+/// Many machines that build things say so for everything.
+#[test]
+fn a_variable_that_names_nothing_means_nothing_and_is_no_reason_to_warn() {
+    let home = home();
+    home.write(".gitconfig", "[user]\n\tname = me\n");
+    home.write(".kube/config", kubeconfig(&["dev"]));
+    let script = "git config --global --list; kubectl config get-contexts -o name; git config --global a.b c";
+    let mut call = run(&home, &["-q"], &["sh", "-c", script]);
+    for name in ["GIT_CONFIG_GLOBAL", "KUBECONFIG", "NPM_CONFIG_USERCONFIG", "AWS_CONFIG_FILE"] {
+        call = call.env(name, "/dev/null");
+    }
+    let done = call.ok();
+    assert_eq!((done.stdout().as_str(), done.stderr().as_str()), ("", ""));
+}
+
+#[test]
+fn state_that_is_too_large_is_an_error_with_the_way_out() {
+    let home = home();
+    let large = home.write(".docker/large", "");
+    std::fs::File::options().write(true).open(large).unwrap().set_len(1 << 30).unwrap();
+    let error = run(&home, &["-ojson"], &["true"]).run().exit(125).json_error();
+    assert_eq!(error["code"], "TOOL_STATE_TOO_LARGE");
+    assert!(error["hint"].as_str().unwrap().contains("--set tools.except=docker"), "{error}");
+    run(&home, &["--set", "tools.except=docker"], &["true"]).ok();
 }
 
 #[test]

@@ -144,6 +144,36 @@ mod which_session {
         assert_eq!(home.read(".gitconfig"), "[user]\n\tname = me\n");
     }
 
+    /// Or its commands would write into the outer room, and lose their home when that session ends.
+    #[test]
+    fn nothing_of_the_outer_room_is_seen_in_another_session() {
+        let home = home();
+        home.write(
+            ".config/sessile/contexts/a.toml",
+            "[env]\nOF_A = \"1\"\n[tools.terraform]\nworkspace = \"a\"\n",
+        );
+        home.write(".config/sessile/contexts/b.toml", "");
+        home.write("own env", "OWN=read\n");
+        home.write(".claude/settings.json", "{}\n");
+        let nested = "room=${KUBECONFIG%/kube/config}
+            \"$0\" run --session inner --context b -- env | grep -v ^SESSILE_ORIGINALS= > seen
+            \"$0\" run --session inner -- bash -c 'env | grep -v ^SESSILE_ORIGINALS=; echo own $OWN' >> seen
+            eval \"$(\"$0\" env --session inner)\"; env | grep -v ^SESSILE_ORIGINALS= >> seen
+            bash -c 'echo own $OWN; env | grep -v ^SESSILE_ORIGINALS=' >> seen
+            grep -F \"$room\" seen";
+        let program = home.program().display().to_string();
+        let flags =
+            ["--session", "outer", "--context", "a", "--isolate", "home", "--set", "tools.also=claude"];
+        let call = run(&home, &flags, &["bash", "-c", nested, &program]);
+        let told = call.env("BASH_ENV", home.path("own env")).env("TF_WORKSPACE", "mine").run().stdout();
+        assert_eq!(told, "");
+        let seen = home.read("seen");
+        assert_eq!(seen.matches(&format!("\nHOME={}\n", home.dir().display())).count(), 4, "{seen}");
+        assert_eq!(seen.matches("\nTF_WORKSPACE=mine\n").count(), 4, "{seen}");
+        assert_eq!(seen.matches("own read\n").count(), 2, "{seen}");
+        assert!(!seen.contains("OF_A=") && !seen.contains("CLAUDE_CONFIG_DIR="), "{seen}");
+    }
+
     #[test]
     fn twenty_at_once_for_the_first_time_have_one_room_and_all_are_fine() {
         let home = home();
@@ -246,6 +276,17 @@ mod between {
         let pid = child.id();
         let told = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         assert_eq!(told.trim(), format!("{pid} {}", std::process::id()));
+    }
+
+    #[test]
+    fn the_command_inherits_one_descriptor_and_no_other() {
+        let home = home();
+        let script = "for fd in /proc/$$/fd/*; do readlink $fd; done; true";
+        for flags in [&[][..], &["--session", "s1"]] {
+            let told = run(&home, flags, &["sh", "-c", script]).ok().stdout();
+            let more: Vec<&str> = told.lines().filter(|line| line.contains(".local/state")).collect();
+            assert!(matches!(more[..], [one] if one.ends_with("/lock")), "{told}");
+        }
     }
 
     #[test]

@@ -107,7 +107,7 @@ mod start_up_files {
     fn the_users_own_file_for_bash_is_still_read() {
         let home = home();
         let own = home.write("own env", "export OWN=1 KUBECONFIG=/out\n");
-        let command = ["run", "--session", "s1", "--", "bash", "-c", "echo $OWN; printenv KUBECONFIG"];
+        let command = ["run", "--session", "s1", "--", "bash", "-lc", "echo $OWN; printenv KUBECONFIG"];
         let told = home.call(&command).env("BASH_ENV", own).ok().stdout();
         let kubeconfig = told.strip_prefix("1\n").unwrap_or_else(|| panic!("{told}"));
         assert!(is_inside(&home, kubeconfig), "{told}");
