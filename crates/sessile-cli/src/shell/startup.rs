@@ -57,12 +57,16 @@ pub(crate) fn startup(
         LockedDir::lock(&state.locker()?, parent, 0o700)?.replace(file, text, 0o600)?;
         Ok(path)
     };
+    // The mark is shown once: a prompt that the hook has changed shows it already.
     let program_word = OsString::from(program);
     Ok(match Shell::of_program(program) {
         Some(Shell::Bash) => {
             let script = Shell::Bash.script(changes);
             let mark = Shell::Bash.quoted(&format!("({mark}) "));
-            let text = format!("[ -r ~/.bashrc ] && . ~/.bashrc\n{script}PS1={mark}\"$PS1\"\n");
+            let text = format!(
+                "[ -r ~/.bashrc ] && . ~/.bashrc\n{script}\
+                 case $PS1 in *_sessile_mark*) ;; *) PS1={mark}\"$PS1\" ;; esac\n"
+            );
             let path = write("bashrc", &text)?;
             (vec![program_word, "--rcfile".into(), path.into()], Vec::new())
         }
@@ -77,15 +81,17 @@ pub(crate) fn startup(
             write("zsh/.zshenv", &format!("{}ZDOTDIR={here}\n", read(".zshenv")))?;
             let script = Shell::Zsh.script(changes);
             let mark = Shell::Zsh.quoted(&format!("({}) ", mark.replace('%', "%%")));
-            write("zsh/.zshrc", &format!("{}{script}PROMPT={mark}\"$PROMPT\"\n", read(".zshrc")))?;
+            let prompt = format!("case $PROMPT in *_sessile_mark*) ;; *) PROMPT={mark}\"$PROMPT\" ;; esac\n");
+            write("zsh/.zshrc", &format!("{}{script}{prompt}", read(".zshrc")))?;
             (vec![program_word], vec![("ZDOTDIR".to_owned(), zdotdir.to_string_lossy().into_owned())])
         }
         Some(Shell::Fish) => {
             let script = Shell::Fish.script(changes);
             let mark = Shell::Fish.quoted(&format!("({mark}) "));
             let text = format!(
-                "{script}functions -c fish_prompt __sessile_prompt\n\
-                 function fish_prompt\n    printf '%s' {mark}\n    __sessile_prompt\nend\n"
+                "{script}if not functions -q __sessile_own_prompt\n    \
+                 functions -c fish_prompt __sessile_prompt\n    \
+                 function fish_prompt\n        printf '%s' {mark}\n        __sessile_prompt\n    end\nend\n"
             );
             let path = write("config.fish", &text)?;
             let source = format!("source {}", Shell::Fish.quoted(&path.to_string_lossy()));

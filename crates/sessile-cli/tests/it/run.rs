@@ -17,6 +17,7 @@ pub(crate) const HOSTILE: &[&str] = &[
     "$(touch gone) ${HOME} $HOME",
     "line\nbreak\n",
     "tab\tand \\ backslash \\n",
+    "\\\\ two, \\' one before a quote, and one at the end \\",
     "-leading --dashes",
     "--",
     "a=b=c",

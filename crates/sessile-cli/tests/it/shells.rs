@@ -193,6 +193,31 @@ mod on_a_terminal {
         assert_it_is_the_sessions(&home_with(&["c"]), "fish");
     }
 
+    /// Who has loaded the hook sees one mark, not two.
+    #[test]
+    fn the_mark_is_shown_once_where_the_hook_shows_it() {
+        for program in SHELLS {
+            let home = home_with(&["c"]);
+            load_hooks(&home);
+            let mut shell = marked(&home, program);
+            let before = shell.expect("(s1:c) $ ");
+            assert!(!before.contains("(s1:c)"), "{program}: {before}");
+            shell.type_line("exit");
+            shell.finish();
+        }
+    }
+
+    #[test]
+    fn any_other_shell_shows_it_too() {
+        let home = home_with(&["c"]);
+        let mut shell = marked(&home, "dash");
+        shell.expect("(s1:c) ");
+        shell.type_line("exit 4");
+        assert_eq!(shell.finish().1, 4);
+        let flags = ["shell", "--session", "s1", "--shell", "/nonexistent/sh"];
+        home.call(&flags).run().exit(127);
+    }
+
     #[test]
     fn a_shell_without_a_session_has_one_for_itself() {
         let home = home();
@@ -204,7 +229,7 @@ mod on_a_terminal {
         assert!(live(&home).is_empty());
     }
 
-    fn hooked(home: &Home, program: &str) -> Tty {
+    fn load_hooks(home: &Home) {
         home.write(".bashrc", "export KUBECONFIG=/own\nPS1='$ '\neval \"$(sessile hook bash)\"\n");
         home.write(".zshrc", "export KUBECONFIG=/own\nPROMPT='$ '\neval \"$(sessile hook zsh)\"\n");
         home.write(
@@ -212,6 +237,10 @@ mod on_a_terminal {
             "set -gx KUBECONFIG /own\nset -g fish_greeting\nfunction fish_prompt\n  printf '$ '\nend\n\
              sessile hook fish | source\n",
         );
+    }
+
+    fn hooked(home: &Home, program: &str) -> Tty {
+        load_hooks(home);
         let args = match program {
             "bash" => &["--noediting", "-i"][..],
             "zsh" => &["-i", "+Z"],
