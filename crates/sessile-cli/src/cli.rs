@@ -30,6 +30,7 @@ use crate::settings::app;
     disable_help_subcommand = true,
     after_help = examples_and_precedence!(
         "sessile demo                                see the problem, and the cure"
+        "sessile run --context staging -- claude     an agent with state of its own"
         "sessile context create staging              make a context"
         "sessile context use staging                 select it, in this terminal only"
         "sessile status --output json                where am I, and why"

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::rc::Rc;
 use std::time::Duration;
 
+use sessile::args::parse_duration;
 use sessile::context::Context;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
@@ -18,8 +19,8 @@ use crate::cli::Cx;
 use crate::error::Failure;
 use crate::shell::{ASSERTION, assertion};
 
-/// How long the room of a command that was ended by force is kept, once nothing runs in it any more.
-const EPHEMERAL_IDLE: Duration = Duration::from_secs(60);
+/// How long a session for one command alone lives on when nothing runs in it any more.
+const AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// What decides how a command is isolated.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -60,6 +61,25 @@ pub(crate) struct Which {
     /// Start the session anew if it has expired or was stopped; fail if it is live
     #[arg(long)]
     pub(crate) new: bool,
+
+    #[command(flatten)]
+    start: Start,
+}
+
+/// What a session gets that is started for the command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Start {
+    /// What the agent that works in a session that is started calls itself
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// How long a session that is started may lie idle; else as the setting session.idle says
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    idle: Option<Duration>,
+
+    /// How long a session that is started lives at most; else as the setting session.max says
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    max: Option<Duration>,
 }
 
 /// A session that something is about to run in.
@@ -85,6 +105,20 @@ pub(crate) struct Inside {
     pub(crate) environment: Environment,
 }
 
+impl Flags {
+    /// Fails if another context is in use than the caller expects; before anything is started.
+    pub(crate) fn check_expected(&self, state: &State) -> Result<(), Error> {
+        let selected = state.selected()?;
+        match &self.expect {
+            Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
+                let found = selected.map(|found| format!("{:?} ({})", found.name.as_str(), found.origin));
+                Err(Error::ContextUnexpected { expected: expected.clone(), found })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Inside {
     /// All variables of the command, bash's file among them.
     pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
@@ -100,7 +134,7 @@ impl Inside {
 
 impl Which {
     /// The session that a command runs in; one is started if there is none.
-    pub(crate) fn session<'a>(&self, cx: &'a Cx, command: &str, flags: &Flags) -> Result<Ready<'a>, Failure> {
+    pub(crate) fn session<'a>(&self, cx: &'a Cx, command: &str) -> Result<Ready<'a>, Failure> {
         let state = &cx.state;
         if self.new && state.args().session.is_none() {
             return Err(Error::Usage("--new needs --session NAME".into()).into());
@@ -113,32 +147,38 @@ impl Which {
             let (is_ephemeral, is_new, is_prepared) = (false, false, Cell::new(false));
             return Ok(Ready { state: Either::Call(state), session, is_ephemeral, is_new, is_prepared });
         }
-        let name = state.missing_session();
+        let name = state.missing_session().map(|missing| &missing.name);
         if self.existing {
             return Err(match name {
                 Some(name) => Error::SessionNotFound(name.to_string()),
-                None => Error::SessionRequired("running in it".to_owned()),
+                None => Error::SessionRequired("running something with --existing".to_owned()),
             }
             .into());
         }
-        // A session keeps its context for life: it is not begun in one that was not expected.
-        flags.check_context(state)?;
-        start(cx, name, command)
+        start(cx, name, command, &self.start)
     }
 }
 
 /// Starts a session to run something in; with no name for that alone.
-pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Result<Ready<'static>, Failure> {
+pub(crate) fn start(
+    cx: &Cx,
+    name: Option<&SessionName>,
+    command: &str,
+    with: &Start,
+) -> Result<Ready<'static>, Failure> {
     let state = &cx.state;
     let time = |key: &str, usual: u64| -> Result<Duration, Error> {
         Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
     };
-    let (mut idle, max) = (time("session.idle", 7200)?, time("session.max", 28800)?);
-    if name.is_none() {
-        idle = idle.min(EPHEMERAL_IDLE);
+    // What a command leaves running keeps its session; when that has ended too, nobody comes back to it.
+    let usual = if name.is_some() { time("session.idle", 7200)? } else { AFTERWARDS };
+    let idle = with.idle.unwrap_or(usual);
+    let max = with.max.map_or_else(|| time("session.max", 28800), Ok)?;
+    if idle.is_zero() || max.is_zero() {
+        return Err(Error::Usage("a session that may live for no time cannot be started".into()).into());
     }
     let mut is_new = true;
-    let session = match state.start_session_to_run(command, name.cloned(), idle, max) {
+    let session = match state.start_session_to_run(command, name.cloned(), with.agent.clone(), idle, max) {
         // Another was quicker: then it is that one.
         Err(Error::SessionExists(_)) => {
             let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
@@ -163,21 +203,6 @@ pub(crate) fn start(cx: &Cx, name: Option<&SessionName>, command: &str) -> Resul
 fn reopened(cx: &Cx, session: &Session) -> Result<State, Error> {
     let args = StateArgs { session: Some(session.id.to_string()), ..cx.state.args().clone() };
     State::open(cx.state.app(), cx.state.world().clone(), args)
-}
-
-impl Flags {
-    /// Fails unless the context is the expected one.
-    fn check_context(&self, state: &State) -> Result<(), Error> {
-        let selected = state.selected()?;
-        match &self.expect {
-            Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
-                let found =
-                    selected.map(|selected| format!("{:?} ({})", selected.name.as_str(), selected.origin));
-                Err(Error::ContextUnexpected { expected: expected.clone(), found })
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Ready<'_> {
@@ -205,7 +230,7 @@ impl Ready<'_> {
     }
 
     fn prepare_replacing(&self, flags: &Flags, replaces: &[&str]) -> Result<Inside, Failure> {
-        let context = self.context(flags)?;
+        let context = self.context()?;
         let wanted = self.wanted(flags)?;
         let plan = prepare(self.state(), &self.session, &wanted, context)?;
         let mut asked = self.asked(flags)?;
@@ -216,8 +241,7 @@ impl Ready<'_> {
     }
 
     /// The context, if there is one and it may be used.
-    fn context(&self, flags: &Flags) -> Result<Option<&Context>, Error> {
-        flags.check_context(self.state())?;
+    fn context(&self) -> Result<Option<&Context>, Error> {
         match self.state().selected()? {
             Some(_) => self.state().contexts().require().map(Some),
             None => Ok(None),
@@ -230,6 +254,7 @@ impl Ready<'_> {
         let only = if flags.tool.is_empty() { self.list("tools.only")? } else { flags.tool.clone() };
         let wanted = Wanted {
             level: level.and_then(Level::named).unwrap_or_default(),
+            is_level_said: flags.isolate.is_some(),
             only,
             except: self.list("tools.except")?,
             also: self.list("tools.also")?,

@@ -54,6 +54,7 @@ pub fn examine(state: &State) -> Vec<Check> {
         ("store", store),
         ("pointers", pointers),
         ("sessions", sessions),
+        ("tools", tools),
         ("start-up files", start_up_files),
         ("clock", clock),
         ("leftovers", leftovers),
@@ -258,6 +259,23 @@ fn sessions(state: &State) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// Every profile can be read, and every context binds tools and keys that there are.
+fn tools(state: &State) -> Result<Vec<Finding>> {
+    let all = state.tools().list()?;
+    let mut findings = Vec::new();
+    for (_, context) in state.contexts().list()? {
+        let Ok(context) = context else { continue };
+        findings.extend(crate::tool::unknown_bindings(&all, &context).into_iter().map(|message| {
+            let name = shell_quoted(context.name.as_str());
+            Finding::error(
+                format!("context {}: {message}", quoted(context.name.as_str())),
+                format!("{} context edit {name}", state.app().name()),
+            )
+        }));
+    }
+    Ok(findings)
+}
+
 /// Files that shells read when they start, below the home, and the shell whose hook belongs at their end.
 const START_UP_FILES: &[(&str, &str)] = &[
     (".profile", "bash"),
@@ -275,7 +293,8 @@ const START_UP_FILES: &[(&str, &str)] = &[
 fn start_up_files(state: &State) -> Result<Vec<Finding>> {
     let Some(home) = state.world().home() else { return Ok(Vec::new()) };
     let mut names = std::collections::BTreeMap::new();
-    for (profile, _) in state.tools().list()? {
+    // What is wrong with a profile is told under tools.
+    for (profile, _) in state.tools().list().unwrap_or_default() {
         names.extend(profile.variables.into_iter().map(|(name, _)| (name, profile.name.clone())));
     }
     let app = state.app().name();

@@ -447,12 +447,12 @@ pub enum Error {
         message: String,
     },
     /// Too much to copy.
-    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path))]
+    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path.display()))]
     ToolStateTooLarge {
         /// The tool.
         tool: String,
         /// Where it is.
-        path: String,
+        path: PathBuf,
     },
     /// A binding that means nothing.
     #[error("context {}: {key}: {problem}", quoted(context))]
@@ -466,11 +466,10 @@ pub enum Error {
     },
     /// A binding to something that is not there.
     #[error(
-        "context {}: {key}: there is no {} in {}{}",
+        "context {}: {key}: there is no {} in {}",
         quoted(context),
         quoted(value),
-        listed(looked),
-        if originals.is_empty() { String::new() } else { format!(", copied from {}", listed(originals)) }
+        shown(looked.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
     )]
     BindingNotFound {
         /// The context.
@@ -481,8 +480,6 @@ pub enum Error {
         value: String,
         /// The files it was looked for in.
         looked: Vec<PathBuf>,
-        /// The user's own files that those were copied from.
-        originals: Vec<PathBuf>,
     },
     /// Another context than the caller thought.
     #[error(
@@ -512,10 +509,6 @@ pub enum Error {
         /// Why.
         reason: &'static str,
     },
-}
-
-fn listed(paths: &[PathBuf]) -> String {
-    shown(paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
 }
 
 fn pids(pids: &[i32]) -> String {
@@ -684,7 +677,8 @@ impl Error {
             }
             Error::SessionNotFound(_) => format!("`{name} session list` shows those there are"),
             Error::SessionExpired { .. } => {
-                format!("start a new one: {}", self.fix_command(app).unwrap_or_default())
+                let start = self.fix_command(app).unwrap_or_default();
+                format!("start a new one: {start}; `{name} run` and `{name} shell` do so with --new")
             }
             Error::SessionRequired(_) => {
                 format!("name one with --session or {prefix}_SESSION; `{name} session list` shows them")

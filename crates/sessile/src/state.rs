@@ -72,6 +72,15 @@ struct SettingsFiles {
     files: Vec<(Layer, Rc<Document>, bool)>,
 }
 
+/// A session that a call was told to work in and that is to be started.
+#[derive(Clone, Debug)]
+pub struct Missing {
+    /// Its name.
+    pub name: crate::session::SessionName,
+    /// The context of the one that had the name before, if there was one and it had a context.
+    pub context: Option<String>,
+}
+
 /// Which sessions a call may start because it was told to work in one that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starting {
@@ -105,7 +114,7 @@ pub struct State {
     looking: bool,
     anew: bool,
     starting: Option<Starting>,
-    missing: OnceCell<crate::session::SessionName>,
+    missing: OnceCell<Missing>,
     wrote: std::cell::Cell<bool>,
 }
 
@@ -212,13 +221,13 @@ impl State {
         self.starting
     }
 
-    /// The name of the session that this call was told to work in, if it is to be started.
-    pub fn missing_session(&self) -> Option<&crate::session::SessionName> {
+    /// The session that this call was told to work in, if it is to be started.
+    pub fn missing_session(&self) -> Option<&Missing> {
         self.missing.get()
     }
 
-    pub(crate) fn set_missing_session(&self, name: crate::session::SessionName) {
-        let _ = self.missing.set(name);
+    pub(crate) fn set_missing_session(&self, missing: Missing) {
+        let _ = self.missing.set(missing);
     }
 
     pub(crate) fn only_looks(&self) -> bool {

@@ -27,6 +27,7 @@ impl Call {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", home)
+            .env("TMPDIR", home.with_file_name("tmp"))
             // The machine's own settings must not leak into a test.
             .env("SESSILE_SYSTEM_DIR", home.join("etc"))
             .current_dir(home);

@@ -14,13 +14,17 @@ impl Home {
     /// A home for the program, usually `env!("CARGO_BIN_EXE_...")`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let dir = tempfile::Builder::new().prefix("home-").tempdir().expect("a temporary directory");
+        // Beside it is what goes into the directory of temporary files, so that this is removed in the end too.
+        for name in ["home", "tmp"] {
+            std::fs::create_dir(dir.path().join(name)).expect("a directory");
+        }
         Home { dir, program: program.into() }
     }
 
     /// The directory itself.
     pub fn dir(&self) -> PathBuf {
         // Temporary directories may lie behind links, and programs print real paths.
-        self.dir.path().canonicalize().expect("the home exists")
+        self.dir.path().join("home").canonicalize().expect("the home exists")
     }
 
     /// A path in it.

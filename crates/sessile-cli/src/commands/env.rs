@@ -58,9 +58,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Failure> {
     if cx.state.session()?.is_none() {
-        return Err(Error::SessionRequired("its variables".to_owned()).into());
+        return Err(Error::SessionRequired("printing its variables".to_owned()).into());
     }
-    let ready = Which::default().session(cx, "env", &args.flags)?;
+    args.flags.check_expected(&cx.state)?;
+    let ready = Which::default().session(cx, "env")?;
     let presence = ready.enter(&record(&[]))?;
     let inside = ready.prepare_for_shell(&args.flags)?;
     drop(presence);

@@ -60,9 +60,11 @@ fn tick(shell: Shell, cx: &Cx) -> String {
     match (&hooked, live) {
         // The session that the hook brought in is over, or this terminal has another now.
         (Some(id), live) if live.is_none_or(|live| live.session.id.as_str() != id) => {
-            cx.out.note(&format!("session {id} is over; this shell has its own variables again"));
-            script.push_str(&call("--unset"));
-            script.push_str(&assign("_sessile_hooked", ""));
+            let name = current.map_or(id.as_str(), |current| current.session.label());
+            cx.out.note(&format!("session {name} is over; this shell has its own variables again"));
+            // The variables of this call still name it.
+            cx.state.take_warnings();
+            return call("--unset") + &assign("_sessile_hooked", "") + &assign("_sessile_mark", "");
         }
         (None, Some(live)) if inside.is_none() => {
             let id = live.session.id.to_string();

@@ -8,6 +8,7 @@ use sessile::{App, Code, exit};
 use crate::cli::{Cli, Cx};
 use crate::commands::hook::HOOKED;
 use crate::commands::lock::run::TOKEN_VARIABLE;
+use crate::commands::run::RUN_VARIABLE;
 use crate::completion::VARIABLE;
 use crate::effects::{self, COMMON};
 use crate::error::Outcome;
@@ -75,7 +76,11 @@ fn variables(app: &App) -> Vec<Value> {
         (TOKEN_VARIABLE.to_owned(), "Set by `lock run` for its command: the fencing token of the lock.");
     let hooked =
         (HOOKED.to_owned(), "Set by the shell's hook for itself: the session whose variables it has set.");
-    let all = own.chain([completion, token, hooked]).chain(shared);
+    let run = (
+        RUN_VARIABLE.to_owned(),
+        "Set by `run --kill-stragglers` for its command: what tells its processes from others.",
+    );
+    let all = own.chain([completion, token, hooked, run]).chain(shared);
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
 }
 

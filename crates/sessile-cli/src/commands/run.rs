@@ -15,7 +15,7 @@ use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{holder, locks};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Inside, Ready, Which, record, start};
+use crate::isolation::{Flags, Inside, Ready, Start, Which, record, start};
 use crate::output::{Table, Tone};
 
 /// What fits into a table of the variables; the JSON has all of it.
@@ -62,9 +62,12 @@ pub struct Args {
     kill_stragglers: bool,
 
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", last = true, required_unless_present = "dry_run")]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present = "dry_run")]
     command: Vec<OsString>,
 }
+
+/// What tells the processes of one command from others in the session.
+pub(crate) const RUN_VARIABLE: &str = "SESSILE_RUN";
 
 impl Args {
     /// Whether a session that is over is to be started anew.
@@ -80,7 +83,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn really_run(args: &Args, cx: &Cx) -> Outcome {
     let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
-    let ready = args.which.session(cx, "run", &args.flags)?;
+    args.flags.check_expected(&cx.state)?;
+    let ready = args.which.session(cx, "run")?;
     let outcome = in_session(args, cx, &ready, lock.as_ref());
     ready.leave(cx);
     outcome
@@ -92,6 +96,11 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     cx.out.warnings(&ready.state().take_warnings());
     let mut child = Child::new(&args.command).with_variables(inside.variables(ready)?);
     child = presence.descriptor().into_iter().fold(child, Child::inherit);
+    // Others may be at work in the same session: what this command leaves is told by a mark of its own.
+    let mark = format!("{}-{}", ready.session.id, std::process::id());
+    if args.kill_stragglers {
+        child = child.env(RUN_VARIABLE, mark.clone());
+    }
     let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
     if !stays {
         // Nothing stays in between; the record is the command's now, and its descriptor keeps the session busy.
@@ -111,7 +120,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
         }
     };
     if args.kill_stragglers {
-        let killed = sessile::session::end_others(&ready.session)?;
+        let killed = sessile::session::end_marked(&ready.session, &format!("{RUN_VARIABLE}={mark}"))?;
         cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
     }
     drop(presence);
@@ -122,7 +131,8 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
 fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
     let target = target.unwrap_or_else(|| "ROOM".to_owned());
-    let ready = start(cx, None, "run")?;
+    args.flags.check_expected(&cx.state)?;
+    let ready = start(cx, None, "run", &Start::default())?;
     let result = preview(args, cx, &ready, &target);
     ready.leave(cx);
     result
@@ -138,10 +148,13 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
     let changes: Vec<_> = environment
         .changes
         .iter()
+        // It only repeats the others, for commands that are run inside.
+        .filter(|change| change.name != ready.state().app().variable("ORIGINALS"))
         .map(|change| {
             let value = change.value.as_deref().map(moved);
-            let hidden =
-                value.as_ref().is_some_and(|_| sessile::context::transfer::looks_secret(&change.name));
+            // What leads into the room is a path, whatever the variable is called.
+            let hidden = value.as_deref().is_some_and(|value| !value.starts_with(target))
+                && sessile::context::transfer::looks_secret(&change.name);
             json!({
                 "name": change.name,
                 "value": if hidden { json!("********") } else { json!(value) },
@@ -159,7 +172,7 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
     let shared: Vec<_> = plan
         .tools
         .iter()
-        .filter_map(|tool| Some(json!({ "tool": tool.tool, "reason": tool.shared.as_ref()? })))
+        .filter_map(|tool| Some(json!({ "tool": tool.tool, "reason": moved(tool.shared.as_ref()?) })))
         .collect();
     let json = json!({
         "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),

@@ -44,7 +44,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn open(args: &Args, cx: &Cx) -> Outcome {
-    let ready = args.which.session(cx, "shell", &args.flags)?;
+    args.flags.check_expected(&cx.state)?;
+    let ready = args.which.session(cx, "shell")?;
     let outcome = open_in(args, cx, &ready);
     ready.leave(cx);
     outcome

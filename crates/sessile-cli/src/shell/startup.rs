@@ -33,7 +33,7 @@ pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Resul
         // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
         text.push_str("shopt -q login_shell || return 0\n");
         text.push_str(&Shell::Bash.script(&kept().cloned().collect::<Vec<_>>()));
-        LockedDir::lock(&state.locker()?, &dir, 0o700)?.replace(Path::new(&name), &text, 0o600)?;
+        LockedDir::lock(&state.locker()?, &dir, 0o700)?.replace_for_now(Path::new(&name), &text, 0o600)?;
     }
     Ok(path)
 }
@@ -54,7 +54,7 @@ pub(crate) fn startup(
         let path = dir.join(name);
         let parent = path.parent().unwrap_or(&dir);
         let file = Path::new(path.file_name().unwrap_or_default());
-        LockedDir::lock(&state.locker()?, parent, 0o700)?.replace(file, text, 0o600)?;
+        LockedDir::lock(&state.locker()?, parent, 0o700)?.replace_for_now(file, text, 0o600)?;
         Ok(path)
     };
     // The mark is shown once: a prompt that the hook has changed shows it already.

@@ -26,7 +26,7 @@ fn a_context_is_a_file_that_people_can_read() {
         "--tool",
         "kubectl.namespace=web",
         "--tool",
-        "docker.tls=true",
+        "kubectl.strict=true",
     ]);
     insta::assert_snapshot!(done.ok().told(), @r#"
     exit 0
@@ -49,9 +49,7 @@ fn a_context_is_a_file_that_people_can_read() {
     [tools.kubectl]
     context = "stage"
     namespace = "web"
-
-    [tools.docker]
-    tls = true
+    strict = true
     "#);
     insta::assert_snapshot!(home.call(&["context", "show", "staging"]).ok().told(), @r#"
     exit 0
@@ -63,12 +61,11 @@ fn a_context_is_a_file_that_people_can_read() {
       settings     session.idle = "1h"
       env          AWS_REGION = "eu-1"
       env          EMPTY = ""
-      tools        kubectl = { context = "stage", namespace = "web" }
-      tools        docker = { tls = true }
+      tools        kubectl = { context = "stage", namespace = "web", strict = true }
     --- stderr
     "#);
     let json = home.call(&["context", "show", "staging", "-ojson"]).ok().json();
-    assert_eq!(json["tools"]["docker"]["tls"], true);
+    assert_eq!(json["tools"]["kubectl"]["strict"], true);
     assert_eq!(json["home"], "user");
     assert_eq!(json["current"], false);
 }

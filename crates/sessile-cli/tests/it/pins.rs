@@ -204,15 +204,16 @@ mod wrong {
     fn what_does_not_exist_fails_before_the_command_and_names_the_users_file() {
         for (toml, value, file) in [
             ("[tools.kubectl]\ncontext = \"nope\"\n", "nope", "~/.kube/config"),
-            ("[tools.aws]\nprofile = \"nope\"\n", "nope", "aws/config"),
-            ("[tools.docker]\ncontext = \"nope\"\n", "nope", "docker/contexts/meta"),
-            ("[tools.gcloud]\nconfiguration = \"nope\"\n", "nope", "gcloud/configurations/config_nope"),
-            ("[tools.gh]\nuser = \"nope\"\n", "nope", "gh/hosts.yml"),
+            ("[tools.aws]\nprofile = \"nope\"\n", "nope", "~/.aws/config"),
+            ("[tools.docker]\ncontext = \"nope\"\n", "nope", "~/.docker"),
+            ("[tools.gcloud]\nconfiguration = \"nope\"\n", "nope", "~/.config/gcloud"),
+            ("[tools.gh]\nuser = \"nope\"\n", "nope", "~/.config/gh"),
         ] {
             let error = refused(toml);
             assert_eq!(error["code"], "BINDING_NOT_FOUND", "{error}");
             let message = error["message"].as_str().unwrap();
             assert!(message.contains(value) && message.contains(file), "{message}");
+            assert!(!message.contains("/rooms/"), "{message}");
         }
     }
 

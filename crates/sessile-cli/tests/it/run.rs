@@ -312,7 +312,7 @@ mod between {
     fn a_killed_parent_of_an_ephemeral_run_leaves_nothing_for_long() {
         let home = home();
         let script = "echo $$ > pid; exec sleep 1000";
-        let mut parent = run(&home, &["--set", "session.idle=100ms"], &["sh", "-c", script])
+        let mut parent = run(&home, &["--idle", "100ms"], &["sh", "-c", script])
             .command()
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -179,7 +179,7 @@ fn one_that_leaves_a_daemon_behind_returns_at_once_and_its_room_stays_for_that()
     let home = home();
     let script = "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $! > pid; echo $KUBECONFIG";
     let begun = std::time::Instant::now();
-    let told = home.call(&["run", "--set", "session.idle=100ms", "--", "sh", "-c", script]).ok().stdout();
+    let told = home.call(&["run", "--idle", "100ms", "--", "sh", "-c", script]).ok().stdout();
     assert!(begun.elapsed() < std::time::Duration::from_secs(10));
     let room = std::path::Path::new(told.trim()).ancestors().nth(2).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(200));

@@ -70,6 +70,15 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
             session.context.clone().map(|name| Candidate { value: Value::Text(name), origin, ignored: None })
         }
         (None, Some(_)) => strongest,
+        // One that is begun anew is pinned as it was.
+        (None, None) if state.missing_session().is_some_and(|missing| missing.context.is_some()) => {
+            let missing = state.missing_session();
+            missing.and_then(|missing| {
+                let origin = Origin::named(Layer::Session, missing.name.to_string());
+                let value = Value::Text(missing.context.clone()?);
+                Some(Candidate { value, origin, ignored: None })
+            })
+        }
         // A session that is started inside another goes on in that one's context.
         (None, None) if state.missing_session().is_some() && state.inside_session().is_some() => {
             outer_context(state)?

@@ -50,8 +50,17 @@ impl LockedDir {
 
     /// Puts this text into the place of a file, whole or not at all. An existing file keeps its mode and owner;
     /// a new one gets `mode`.
-    #[expect(clippy::disallowed_methods, reason = "the one place where files are replaced")]
     pub fn replace(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
+        self.put(name, text, mode, true)
+    }
+
+    /// The same for what is of no use after a crash: it does not wait for the disk.
+    pub fn replace_for_now(&self, name: &Path, text: &str, mode: u32) -> Result<()> {
+        self.put(name, text, mode, false)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place where files are replaced")]
+    fn put(&self, name: &Path, text: &str, mode: u32, durable: bool) -> Result<()> {
         let path = self.path.join(name);
         let old = path.symlink_metadata().ok();
         if let Some(old) = &old {
@@ -74,14 +83,16 @@ impl LockedDir {
             }
             let mode = old.as_ref().map_or(mode, |old| old.permissions().mode());
             file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
-            file.sync_all()?;
+            if durable {
+                file.sync_all()?;
+            }
             std::fs::rename(&temporary, &path)
         })();
         if let Err(error) = written {
             let _ = std::fs::remove_file(&temporary);
             return Err(fail(error));
         }
-        self.sync()
+        if durable { self.sync() } else { Ok(()) }
     }
 
     /// Removes a file; returns whether it was there.

@@ -9,7 +9,7 @@ use crate::session::entries::Changed;
 use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::{Layer, Origin, SettingKey, Value};
-use crate::state::{Starting, State};
+use crate::state::{Missing, Starting, State};
 use crate::store::{Contents, EntryPlace, OperationRow, PointerKey, PointerKind, Scope};
 use crate::text::quoted;
 
@@ -48,7 +48,7 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
     // Only by a flag: what a variable names was there when it was set.
     let may_start = state.starts().filter(|_| origin.layer == Layer::Flag);
     if let (Some(_), true, Ok(name)) = (may_start, rows.is_empty(), text.parse::<SessionName>()) {
-        state.set_missing_session(name);
+        state.set_missing_session(Missing { name, context: None });
         return Ok(None);
     }
     if let (Some(key), true) = (&pointer, rows.is_empty()) {
@@ -68,7 +68,7 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
         && session.life(state.world()) != Life::Live
         && let Ok(name) = session.name.as_deref().unwrap_or_default().parse::<SessionName>()
     {
-        state.set_missing_session(name);
+        state.set_missing_session(Missing { name, context: session.context });
         return Ok(None);
     }
     if let Some(key) = pointer
@@ -205,11 +205,12 @@ impl State {
         &self,
         command: &str,
         name: Option<SessionName>,
+        agent: Option<String>,
         idle: std::time::Duration,
         max: std::time::Duration,
     ) -> Result<Session> {
         let operation = name.as_ref().map(|_| started(self, command));
-        let new = self.new_session(name, None, std::collections::BTreeMap::new(), idle, max)?;
+        let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
         self.sessions()?.start_with(new, &Contents { operation, ..Contents::default() })
     }
 

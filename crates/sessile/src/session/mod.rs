@@ -24,7 +24,7 @@ pub use life::Life;
 pub use owner::Owner;
 pub use room::Room;
 pub use sessions::{NewSession, Session, Sessions};
-pub use stop::end_others;
+pub use stop::{end_marked, end_others};
 pub use turn::{Message, Turn};
 
 pub(crate) use entries::refuse_secret;

@@ -227,7 +227,11 @@ impl Room {
     /// Every process whose environment says that it belongs to the session: also those that let go of the lock, such
     /// as what a tool left in the background.
     pub fn marked(&self) -> Vec<i32> {
-        self.dir.file_name().and_then(|id| id.to_str()).map(marked_with).unwrap_or_default()
+        self.dir
+            .file_name()
+            .and_then(|id| id.to_str())
+            .map(|id| marked_with(&format!("_SESSION={id}")))
+            .unwrap_or_default()
     }
 
     /// Whether something on a terminal belongs to the session without holding the lock, in a terminal multiplexer for
@@ -322,8 +326,7 @@ fn make_writable(dir: &Path) {
 }
 
 #[cfg(target_os = "linux")]
-fn marked_with(id: &str) -> Vec<i32> {
-    let mark = format!("_SESSION={id}");
+pub(super) fn marked_with(mark: &str) -> Vec<i32> {
     let is_marked = |pid: &i32| {
         let mut bytes = Vec::new();
         let read = File::open(format!("/proc/{pid}/environ"))
@@ -335,7 +338,7 @@ fn marked_with(id: &str) -> Vec<i32> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn marked_with(_id: &str) -> Vec<i32> {
+pub(super) fn marked_with(_mark: &str) -> Vec<i32> {
     Vec::new()
 }
 

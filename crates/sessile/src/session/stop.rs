@@ -46,10 +46,19 @@ impl Sessions {
 
 /// Ends everything that runs in a session but this process and those that called it. Returns the processes.
 pub fn end_others(session: &Session) -> Result<Vec<i32>> {
+    end_all(session, || others(session))
+}
+
+/// Ends what one command left running: every process with this mark at the end of a variable. Returns the processes.
+pub fn end_marked(session: &Session, mark: &str) -> Result<Vec<i32>> {
+    end_all(session, || super::room::marked_with(mark).into_iter().filter_map(ProcessId::of).collect())
+}
+
+fn end_all(session: &Session, find: impl Fn() -> Vec<ProcessId>) -> Result<Vec<i32>> {
     let mut told = Vec::new();
     let begun = Instant::now();
     loop {
-        let left = others(session);
+        let left = find();
         if left.is_empty() {
             return Ok(told);
         }

@@ -54,6 +54,8 @@ impl Kind {
     pub fn parse(self, text: &str) -> Option<Value> {
         Some(match self {
             Kind::Bool => Value::Bool(parse_bool(text)?),
+            // As files write it.
+            Kind::List if text.trim_start().starts_with('[') => Value::List(serde_json::from_str(text).ok()?),
             Kind::List => Value::List(
                 text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             ),
@@ -229,6 +231,8 @@ mod tests {
         assert_eq!(Kind::Duration.parse("5"), None);
         assert_eq!(Kind::Choice(&["a", "b"]).parse("c"), None);
         assert_eq!(Kind::Context.parse("../x"), None);
+        assert_eq!(Kind::List.parse(r#"["a", "b"]"#), Some(Value::List(vec!["a".into(), "b".into()])));
+        assert_eq!(Kind::List.parse("[a"), None);
         assert_eq!(Kind::List.parse("a, b,"), Some(Value::List(vec!["a".into(), "b".into()])));
     }
 }

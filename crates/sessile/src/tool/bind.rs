@@ -67,8 +67,8 @@ pub(crate) struct Site<'a> {
     pub(crate) room: &'a Path,
     /// Why the tool's files are not in the room, if they are not.
     pub(crate) shared: Option<&'a str>,
-    /// What was copied into the room.
-    pub(crate) seeds: &'a [Seeded],
+    /// What was copied for the tool: people know the originals.
+    pub(crate) copies: &'a [Seeded],
     pub(crate) locker: &'a Locker,
 }
 
@@ -169,7 +169,8 @@ impl Site<'_> {
                     let path = self.room.join(filled(path, value, said));
                     // A name, and not a way out of the room.
                     let found = !value.contains('/') && path.exists();
-                    looked.push(path);
+                    // The name in it may be one that nobody would recognise.
+                    looked.extend(path.parent().map(Path::to_owned));
                     found
                 }
                 Exists::Line { file, line } => {
@@ -185,7 +186,7 @@ impl Site<'_> {
         }
         match binding.exists.is_empty() {
             true => Ok(looked),
-            false => Err(self.not_found(key, value, looked)),
+            false => Err(self.not_found(key, value, &looked)),
         }
     }
 
@@ -207,14 +208,20 @@ impl Site<'_> {
                 Some(Format::Json) => Notation::Json,
                 _ => Notation::Yaml,
             };
-            let mut tree = notation.parse(&path, &text)?;
+            let mut tree = notation.parse(&path, &text).map_err(|error| match error {
+                Error::ToolFile { line, message, .. } => {
+                    let path = self.original(&path).into_iter().next().unwrap_or_default();
+                    Error::ToolFile { path, line, message }
+                }
+                other => other,
+            })?;
             let before = tree.clone();
             for (key, edit, value) in of_file() {
                 let place = |template: &str| TreePath::parse(template, |text| filled(text, value, said));
                 if let Some(required) = &edit.require
                     && !place(required).exists(&mut tree)
                 {
-                    return Err(self.not_found(key, value, vec![path]));
+                    return Err(self.not_found(key, value, &[path]));
                 }
                 if let Some(set) = &edit.set {
                     let text = match (&edit.from, &edit.value) {
@@ -228,7 +235,12 @@ impl Site<'_> {
                     }
                 }
                 if let Some(keep) = &edit.keep {
-                    place(keep).keep_only(&mut tree);
+                    let named = edit.from.as_ref().and_then(|from| place(from).text(&mut tree));
+                    let kept = TreePath::parse(keep, |text| match &named {
+                        Some(named) => filled(&text.replace("{from}", "{value}"), named, said),
+                        None => filled(text, value, said),
+                    });
+                    kept.keep_only(&mut tree);
                 }
                 if let (Some(flag), Some(required)) = (&edit.mark, &edit.require) {
                     place(required).mark(&mut tree, flag);
@@ -244,15 +256,6 @@ impl Site<'_> {
         Ok(files.into_iter().map(|file| self.room.join(file)).collect())
     }
 
-    /// Where the user has what a path in the room is a copy of.
-    fn original(&self, path: &Path) -> Option<PathBuf> {
-        self.seeds.iter().find_map(|seeded| {
-            let rest = path.strip_prefix(&seeded.to).ok()?;
-            let from = seeded.from.first()?;
-            Some(if rest.as_os_str().is_empty() { from.clone() } else { from.join(rest) })
-        })
-    }
-
     fn invalid(&self, key: &str, problem: String) -> Error {
         Error::BindingInvalid {
             context: self.context.to_owned(),
@@ -261,12 +264,27 @@ impl Site<'_> {
         }
     }
 
-    fn not_found(&self, key: &str, value: &str, looked: Vec<PathBuf>) -> Error {
+    /// Where the user has what is at a place in the room.
+    fn original(&self, path: &Path) -> Vec<PathBuf> {
+        let copy = self.copies.iter().find(|copy| path.starts_with(&copy.to));
+        let rest = copy.and_then(|copy| path.strip_prefix(&copy.to).ok());
+        match (copy, rest) {
+            (Some(copy), Some(rest)) if !copy.from.is_empty() => copy
+                .from
+                .iter()
+                .map(|from| if rest.as_os_str().is_empty() { from.clone() } else { from.join(rest) })
+                .collect(),
+            (Some(copy), _) => vec![copy.usual.clone()],
+            _ => vec![path.to_owned()],
+        }
+    }
+
+    fn not_found(&self, key: &str, value: &str, looked: &[PathBuf]) -> Error {
+        let looked = looked.iter().flat_map(|path| self.original(path)).collect();
         Error::BindingNotFound {
             context: self.context.to_owned(),
             key: format!("tools.{}.{key}", self.profile.name),
             value: value.to_owned(),
-            originals: looked.iter().filter_map(|path| self.original(path)).collect(),
             looked,
         }
     }

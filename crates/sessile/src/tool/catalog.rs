@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::context::toml_files;
+use crate::context::{Context, toml_files};
 use crate::error::{Error, Result};
 use crate::names::nearest;
 use crate::state::{ConfigSource, State};
@@ -51,6 +51,18 @@ impl Tools<'_> {
             found.insert(profile.name.clone(), (profile, Source::User(path)));
         }
         for path in self.project_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default() {
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if found.contains_key(stem) {
+                let name = quoted(stem);
+                self.state.warn(
+                    format!(
+                        "{}: tool {name} is known already; the project's is ignored",
+                        shown(path.display())
+                    ),
+                    None,
+                );
+                continue;
+            }
             let text = crate::files::read(&path)?.unwrap_or_default();
             if !crate::settings::trust::is_trusted(self.state.store()?, &path, &text)? {
                 let root = self.state.project().map(|project| project.root().to_owned()).unwrap_or_default();
@@ -65,18 +77,7 @@ impl Tools<'_> {
                 continue;
             }
             let profile = named_like_file(&path, Profile::parse(&path, &text)?)?;
-            if found.contains_key(&profile.name) {
-                let name = quoted(&profile.name);
-                self.state.warn(
-                    format!(
-                        "{}: tool {name} is known already; the project's is ignored",
-                        shown(path.display())
-                    ),
-                    None,
-                );
-            } else {
-                found.insert(profile.name.clone(), (profile, Source::Project(path)));
-            }
+            found.insert(profile.name.clone(), (profile, Source::Project(path)));
         }
         Ok(found.into_values().collect())
     }
@@ -115,6 +116,27 @@ impl Tools<'_> {
     fn project_dir(&self) -> Option<PathBuf> {
         self.state.project().map(|project| project.dir().join("tools"))
     }
+}
+
+/// What a context says about tools or keys that there are not, a sentence each.
+pub fn unknown_bindings(all: &[(Profile, Source)], context: &Context) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for (tool, bindings) in &context.tools {
+        let Some((profile, _)) = all.iter().find(|(profile, _)| profile.name == *tool) else {
+            let near = nearest(tool, all.iter().map(|(profile, _)| profile.name.as_str()));
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
+            unknown.push(format!("there is no tool {}{near}", quoted(tool)));
+            continue;
+        };
+        for (key, _) in bindings.iter().filter(|(key, _)| profile.binding(key).is_none()) {
+            let known: Vec<&str> = profile.bind.iter().map(|(key, _)| key.as_str()).collect();
+            unknown.push(match known.is_empty() {
+                true => format!("tools.{tool}.{key}: this tool cannot be bound"),
+                false => format!("tools.{tool}.{key}: there is no such key; there are {}", known.join(", ")),
+            });
+        }
+    }
+    unknown
 }
 
 fn load(path: &Path) -> Result<Profile> {

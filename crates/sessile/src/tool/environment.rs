@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::{ConfigSource, State};
-use crate::text::quoted;
 use crate::tool::places::{ORIGINALS, Originals};
 use crate::tool::plan::Plan;
 use crate::tool::prepare::{Level, Wanted};
@@ -80,7 +79,6 @@ impl Environment {
     ) -> Result<Self> {
         let world = state.world();
         let mut changes = Changes::default();
-        let label = session.label();
         if let Some(context) = context {
             changes.add_own(context, asked)?;
         }
@@ -89,7 +87,8 @@ impl Environment {
         let originals = Originals::of(state.app(), world);
         let isolated =
             |name: &str| wanted.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name));
-        if let (Level::Home, Some(home)) = (wanted.level, &plan.home) {
+        let level = wanted.level_in(plan);
+        if let (Level::Home, Some(home)) = (level, &plan.home) {
             let home = home.to_string_lossy().into_owned();
             for (name, below) in [
                 ("HOME", ""),
@@ -105,7 +104,7 @@ impl Environment {
             let origin = format!("tool {}", prepared.tool);
             for (name, value) in &prepared.variables {
                 // At the level of the home the whole directory of settings is there already.
-                let is_home = wanted.level == Level::Home && name == "XDG_CONFIG_HOME";
+                let is_home = level == Level::Home && name == "XDG_CONFIG_HOME";
                 if !is_home {
                     changes.set(name, value.clone(), origin.clone());
                 }
@@ -133,8 +132,7 @@ impl Environment {
         for (name, value) in &asked.flags {
             if let Some(by) = changes.isolating.get(name) {
                 return Err(Error::Usage(format!(
-                    "--env {name}: session {} keeps {name} where it is ({by})",
-                    quoted(label)
+                    "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
                 )));
             }
             let change =

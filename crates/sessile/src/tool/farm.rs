@@ -1,25 +1,30 @@
-//! A directory that looks like the user's, made of links, in which what is private is the session's own.
+//! A directory that looks like the user's, in which what is private is the session's own and the rest are links.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::tool::seed::{link, make_dir};
+use crate::tool::seed::{copy, link, make_dir};
 
-/// The largest file of the home itself that is copied; a larger one is no setting.
-const LARGEST_COPIED: u64 = 1024 * 1024;
+/// The largest file, and the largest directory, that is taken for state of a tool that nobody knows; what is larger is
+/// data, and linked.
+const LARGEST_FILE: u64 = 1024 * 1024;
+const LARGEST_DIR: u64 = 8 * 1024 * 1024;
+const MOST_ENTRIES: usize = 1000;
 
-/// What of a directory is not linked.
+/// What of a directory is not simply linked.
 #[derive(Debug, Default)]
 pub(crate) struct Private {
     /// Paths below it, and where in the room their copies are.
     pub(crate) copies: Vec<(PathBuf, PathBuf)>,
-    /// Directories in which what is new stays private.
-    pub(crate) open: Vec<PathBuf>,
-    /// Whether hidden files at the top are copied: tools that nobody knows keep their state there.
-    pub(crate) copy_hidden_files: bool,
+    /// Paths below it that stay shared whatever they are.
+    pub(crate) shared: Vec<PathBuf>,
+    /// Directories of state: what is in them is copied if it is small, and what is new stays private.
+    pub(crate) state: Vec<PathBuf>,
+    /// Whether hidden entries of the directory itself are state too.
+    pub(crate) hidden_is_state: bool,
 }
 
-/// Fills `at` with links to what is in `real`. What is there already stays.
+/// Fills `at` with what is in `real`. What is there already stays.
 pub(crate) fn grow(real: &Path, at: &Path, private: &Private) -> Result<()> {
     make_dir(at)?;
     level(real, at, Path::new(""), private)?;
@@ -43,51 +48,62 @@ fn level(real: &Path, at: &Path, relative: &Path, private: &Private) -> Result<(
     };
     for entry in entries {
         let entry = entry.map_err(|error| Error::io("read", real, error))?;
-        let (path, place, name) =
-            (entry.path(), at.join(entry.file_name()), relative.join(entry.file_name()));
-        let copy = private.copies.iter().find(|(private, _)| *private == name).map(|(_, copy)| copy);
-        let leads_on = private.copies.iter().any(|(private, _)| private.starts_with(&name))
-            || private.open.iter().any(|open| open.starts_with(&name))
-            || place.symlink_metadata().is_ok_and(|found| found.is_dir());
-        match copy {
+        let (path, place) = (entry.path(), at.join(entry.file_name()));
+        let name = relative.join(entry.file_name());
+        match private.copies.iter().find(|(private, _)| *private == name) {
             _ if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {}
-            // What the room has no copy of would be written to where the original is.
-            Some(copy) if *copy != place => link(copy, &place)?,
+            Some((_, copy)) if *copy != place => link(copy, &place)?,
             Some(_) => {}
-            None if leads_on && path.is_dir() => {
+            None if private.leads_on(&name) && path.is_dir() => {
                 make_dir(&place)?;
                 level(&path, &place, &name, private)?;
             }
-            None if private.copy_hidden_files
-                && relative.as_os_str().is_empty()
-                && is_small_and_hidden(&path) =>
-            {
-                // Who cannot read it now could not have read it in the session either.
-                if let Ok(bytes) = read_small(&path) {
-                    put(&place, &bytes)?;
-                }
-            }
+            // Who cannot read it now could not have read it in the session either.
+            None if private.is_state(&name) && is_small(&path) => drop(copy(&path, &place)),
             None => link(&path, &place)?,
         }
     }
     Ok(())
 }
 
-fn is_small_and_hidden(path: &Path) -> bool {
-    let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    hidden && path.metadata().is_ok_and(|found| found.is_file() && found.len() <= LARGEST_COPIED)
+impl Private {
+    /// Whether something below is private.
+    fn leads_on(&self, name: &Path) -> bool {
+        self.copies.iter().any(|(private, _)| private.starts_with(name))
+            || self.state.iter().any(|state| state.starts_with(name))
+    }
+
+    fn is_state(&self, name: &Path) -> bool {
+        let is_shared = self.shared.iter().any(|shared| shared.starts_with(name) || name.starts_with(shared));
+        let is_top = name.parent().is_some_and(|parent| parent.as_os_str().is_empty());
+        let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
+        let is_in_state = self.state.iter().any(|state| name.parent() == Some(state));
+        !is_shared && ((self.hidden_is_state && is_top && is_hidden) || is_in_state)
+    }
 }
 
-fn read_small(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(LARGEST_COPIED).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn put(path: &Path, bytes: &[u8]) -> Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let written = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    written.and_then(|mut file| file.write_all(bytes)).map_err(|error| Error::io("write", path, error))
+/// Whether a file or a directory is small enough to be state. A directory with a socket belongs to who listens there.
+fn is_small(path: &Path) -> bool {
+    let Ok(found) = path.symlink_metadata() else { return false };
+    if found.is_file() {
+        return found.len() <= LARGEST_FILE;
+    }
+    let (mut bytes, mut count, mut dirs) = (0, 0, vec![path.to_owned()]);
+    while let Some(dir) = dirs.pop() {
+        let Ok(entries) = std::fs::read_dir(dir) else { return false };
+        for entry in entries.flatten() {
+            let Ok(found) = entry.metadata() else { return false };
+            match () {
+                () if found.is_dir() => dirs.push(entry.path()),
+                () if found.is_file() => bytes += found.len(),
+                () if found.is_symlink() => {}
+                () => return false,
+            }
+            count += 1;
+            if bytes > LARGEST_DIR || count > MOST_ENTRIES {
+                return false;
+            }
+        }
+    }
+    found.is_dir()
 }

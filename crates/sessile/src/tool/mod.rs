@@ -21,7 +21,7 @@ mod seed;
 mod tree;
 
 pub use bind::Bound;
-pub use catalog::{Source, Tools};
+pub use catalog::{Source, Tools, unknown_bindings};
 pub use environment::{Asked, Change, Environment};
 pub use held::{Copy, Held, held};
 pub use places::Originals;

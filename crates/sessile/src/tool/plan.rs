@@ -61,9 +61,9 @@ impl Plan {
         Ok(if plan.version == VERSION { plan } else { Plan { version: VERSION, ..Plan::default() } })
     }
 
-    pub(crate) fn save(&self, dir: &LockedDir) -> Result<()> {
+    pub(crate) fn save(&self, dir: &LockedDir, durable: bool) -> Result<()> {
         let text = serde_json::to_string(self).unwrap_or_default();
-        dir.replace(Path::new(NAME), &text, 0o600)
+        put(dir, NAME, &text, durable)
     }
 
     /// What was copied into a room. It is not read on the way of a command.
@@ -72,9 +72,9 @@ impl Plan {
         Ok(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    pub(crate) fn save_copies(copies: &Copies, dir: &LockedDir) -> Result<()> {
+    pub(crate) fn save_copies(copies: &Copies, dir: &LockedDir, durable: bool) -> Result<()> {
         let text = serde_json::to_string(copies).unwrap_or_default();
-        dir.replace(Path::new(COPIES), &text, 0o600)
+        put(dir, COPIES, &text, durable)
     }
 
     /// A tool of it.
@@ -85,3 +85,9 @@ impl Plan {
 
 const NAME: &str = "plan.json";
 const COPIES: &str = "copies.json";
+
+/// A session for one command ends with the machine; to wait for the disk would be in vain.
+fn put(dir: &LockedDir, name: &str, text: &str, durable: bool) -> Result<()> {
+    let name = Path::new(name);
+    if durable { dir.replace(name, text, 0o600) } else { dir.replace_for_now(name, text, 0o600) }
+}

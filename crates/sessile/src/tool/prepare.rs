@@ -49,8 +49,10 @@ impl Level {
 /// Which tools are to be isolated, and how far.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// How far.
+    /// How far, unless the room says more and nobody has said otherwise.
     pub level: Level,
+    /// Whether that was said for this command.
+    pub is_level_said: bool,
     /// Only these; all if there are none.
     pub only: Vec<String>,
     /// Not these.
@@ -71,6 +73,11 @@ impl Wanted {
         Ok(self)
     }
 
+    /// How far a session isolates: one whose home was moved keeps that.
+    pub(crate) fn level_in(&self, plan: &Plan) -> Level {
+        if plan.home.is_some() && !self.is_level_said { Level::Home } else { self.level }
+    }
+
     /// Whether a tool is wanted. What a context binds is, whatever is said.
     pub(crate) fn wants(&self, name: &str, on_request: bool, is_bound: bool) -> bool {
         let named = |list: &[String]| list.iter().any(|listed| listed == name);
@@ -86,8 +93,18 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
     let id = session.id.as_str();
     // The end of an id is random.
     let short = &id[id.len().saturating_sub(12)..];
-    let sockets = state.dirs().runtime().map_or_else(|| room.join("s"), |dir| dir.join(short));
+    let sockets = match state.dirs().runtime() {
+        Some(dir) => dir.join(short),
+        // The room's own path would be too long for most.
+        None => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
+    };
     Places::of(state.world(), &originals, room, id, sockets)
+}
+
+/// Where temporary files go, if sockets have room there.
+fn temporary(world: &crate::world::World) -> &Path {
+    let said = world.path_variable("TMPDIR");
+    said.filter(|dir| dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2).unwrap_or(Path::new("/tmp"))
 }
 
 /// Prepares a session's room as far as it is wanted and not done yet, and pins what the context binds.
@@ -152,6 +169,7 @@ struct Work<'a> {
 impl Work<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
         let profiles = wanted_profiles(self.state, wanted, context)?;
+        let durable = self.is_durable();
         let mut copies = Plan::copies(&self.places.room)?;
         for profile in &profiles {
             if plan.tool(&profile.name).is_none() {
@@ -160,24 +178,24 @@ impl Work<'_> {
                 copies.insert(profile.name.clone(), seeded);
             }
         }
-        Plan::save_copies(&copies, self.dir)?;
+        Plan::save_copies(&copies, self.dir, durable)?;
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
         self.grow_config(&plan, &copies)?;
         if wanted.level == Level::Home && plan.home.is_none() {
             plan.home = Some(self.grow_home(&copies, &profiles)?);
         }
         // What is prepared stays prepared, also if the context turns out to be wrong.
-        plan.save(self.dir)?;
+        plan.save(self.dir, durable)?;
         let before = std::mem::take(&mut plan.bound);
-        self.bind(&mut plan, &copies, &profiles, context)?;
+        self.bind(&mut plan, &profiles, context, &copies)?;
         // What the context says is no change of the session's.
         for bound in plan.bound.iter().filter(|bound| !before.iter().any(|old| old.tool == bound.tool)) {
             for seeded in copies.get_mut(&bound.tool).into_iter().flatten() {
                 seeded.digest = seed::digest(&seeded.to);
             }
         }
-        Plan::save_copies(&copies, self.dir)?;
-        plan.save(self.dir)?;
+        Plan::save_copies(&copies, self.dir, durable)?;
+        plan.save(self.dir, durable)?;
         Ok(plan)
     }
 
@@ -205,8 +223,7 @@ impl Work<'_> {
             self.make_sockets(&mut prepared)?;
         }
         let originals = Originals::of(self.state.app(), self.state.world());
-        // What outlives the machine's next start must outlive a crash.
-        let durable = self.session.name.is_some();
+        let durable = self.is_durable();
         for seed in &profile.seed {
             let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
             let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
@@ -226,6 +243,11 @@ impl Work<'_> {
             }
         }
         Ok((prepared, seeded))
+    }
+
+    /// What may outlive the machine's next start must outlive a crash.
+    fn is_durable(&self) -> bool {
+        self.session.name.is_some()
     }
 
     /// Whether something is wrong with the user's own files.
@@ -278,11 +300,17 @@ impl Work<'_> {
         let dir = &self.places.sockets;
         if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
             prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
-            prepared.shared =
-                Some(format!("{} is too long a path for sockets", crate::text::shown(dir.display())));
+            self.state.warn(
+                format!(
+                    "{}: its sockets stay shared, because {} is too long a path for them",
+                    prepared.tool,
+                    crate::text::shown(dir.display())
+                ),
+                Some("set XDG_RUNTIME_DIR, as a login usually does".to_owned()),
+            );
             return Ok(());
         }
-        crate::files::create_dir(dir, 0o700)?;
+        make_dir(dir)?;
         require_own_dir(dir, self.state.world().uid())?;
         let mark = self.places.room.join(crate::session::room::SOCKETS);
         if mark.symlink_metadata().is_err() {
@@ -320,57 +348,74 @@ impl Work<'_> {
     fn grow_home(&self, all: &Copies, profiles: &[Profile]) -> Result<PathBuf> {
         let real = self.places.home.clone().ok_or(Error::NoHome("the session's home"))?;
         let at = self.places.room.join(HOME);
-        for profile in profiles {
-            for name in &profile.home {
-                let from = vec![real.join(name)].into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
-                let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
-                if !from.is_empty() {
-                    seed::plant(&profile.name, &seed, &from, &self.places, false)?;
-                }
-            }
-        }
         let mut copies = self.copies_below(&real, all);
-        for (_, usual, dir) in self.places.xdg() {
-            // Settings that the user keeps elsewhere are found at the usual place in the room.
-            if let Some(dir) = dir.filter(|dir| **dir != real.join(usual)) {
-                copies.extend(
-                    self.copies_below(dir, all)
-                        .into_iter()
-                        .map(|(relative, copy)| (Path::new(usual).join(relative), copy)),
-                );
+        for profile in profiles {
+            for name in profile.home.iter().filter(|name| real.join(name).exists()) {
+                let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
+                seed::plant(&profile.name, &seed, &[real.join(name)], &self.places, false)?;
+                copies.push((PathBuf::from(name), at.join(name)));
             }
         }
-        let open = [".config", ".local/share", ".local/state"].map(PathBuf::from).to_vec();
-        farm::grow(&real, &at, &Private { copies, open, copy_hidden_files: true })?;
-        for (_, usual, dir) in self.places.xdg() {
-            if let Some(dir) = dir.filter(|dir| **dir != real.join(usual)) {
-                let private = Private { copies: self.copies_below(dir, all), ..Private::default() };
-                farm::grow(dir, &at.join(usual), &private)?;
-            }
+        let elsewhere = || {
+            let dirs = self.places.xdg().into_iter();
+            dirs.filter_map(|(_, usual, dir)| Some((usual, dir.filter(|dir| **dir != real.join(usual))?)))
+        };
+        // Settings that the user keeps elsewhere are found at the usual place in the room.
+        for (usual, dir) in elsewhere() {
+            let below = self.copies_below(dir, all).into_iter();
+            copies.extend(below.map(|(relative, copy)| (Path::new(usual).join(relative), copy)));
+        }
+        let state = [".config", ".local/share", ".local/state"].map(PathBuf::from).to_vec();
+        let shared = self.shared_in_home(&real, profiles)?;
+        farm::grow(&real, &at, &Private { copies, shared, state, hidden_is_state: true })?;
+        for (usual, dir) in elsewhere() {
+            let private = Private { copies: self.copies_below(dir, all), ..Private::default() };
+            farm::grow(dir, &at.join(usual), &private)?;
+        }
+        for (_, usual, _) in self.places.xdg() {
             make_dir(&at.join(usual))?;
         }
         Ok(at)
     }
 
+    /// What stays shared also where the home is moved: caches, this program's own state, and the state of tools that are
+    /// not wanted, such as the agents' own.
+    fn shared_in_home(&self, home: &Path, wanted: &[Profile]) -> Result<Vec<PathBuf>> {
+        let dirs = self.state.dirs();
+        let own = [dirs.config().ok(), dirs.state().ok(), dirs.cache()].into_iter().flatten();
+        let mut shared: Vec<PathBuf> =
+            own.filter_map(|dir| dir.strip_prefix(home).ok()).map(Path::to_owned).collect();
+        shared.push(PathBuf::from(".cache"));
+        for (profile, _) in self.state.tools().list()? {
+            let is_wanted = wanted.iter().any(|wanted| wanted.name == profile.name);
+            if !is_wanted || !profile.home_level {
+                shared.extend(
+                    profile.keeps.iter().filter_map(|path| path.strip_prefix("~/")).map(PathBuf::from),
+                );
+            }
+        }
+        Ok(shared)
+    }
+
     fn bind(
         &self,
         plan: &mut Plan,
-        copies: &Copies,
         profiles: &[Profile],
         context: Option<&Context>,
+        copies: &Copies,
     ) -> Result<()> {
         let Some(context) = context else { return Ok(()) };
         let locker = self.state.locker()?;
         let mut bound = Vec::new();
         for (tool, bindings) in &context.tools {
             let Some(profile) = profiles.iter().find(|profile| profile.name == *tool) else { continue };
-            let prepared = plan.tool(tool);
+            let shared = plan.tool(tool).and_then(|prepared| prepared.shared.clone());
             let site = Site {
                 context: context.name.as_str(),
                 profile,
                 room: &self.places.room,
-                shared: prepared.and_then(|prepared| prepared.shared.as_deref()),
-                seeds: copies.get(tool).map(Vec::as_slice).unwrap_or_default(),
+                shared: shared.as_deref(),
+                copies: copies.get(tool).map(Vec::as_slice).unwrap_or_default(),
                 locker: &locker,
             };
             bound.push(site.bind(bindings)?);

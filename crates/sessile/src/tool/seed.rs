@@ -26,6 +26,9 @@ const MOST_FILES: usize = 20_000;
 pub struct Seeded {
     /// Where from; nothing if the user had none.
     pub from: Vec<PathBuf>,
+    /// Where it would be if the user had one.
+    #[serde(default)]
+    pub usual: PathBuf,
     /// Where to.
     pub to: PathBuf,
     /// The copy's content, as a number.
@@ -69,7 +72,8 @@ pub(crate) fn plant(
         make_dir(parent)?;
     }
     let original = digest_all(from);
-    let mut copier = Copier { tool, seed, bytes: 0, files: 0, durable };
+    let first = from.first().map_or(Path::new(""), PathBuf::as_path);
+    let mut copier = Copier { tool, seed, from: first, bytes: 0, files: 0, durable };
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Make::Dir) => make_dir(&to)?,
@@ -91,7 +95,15 @@ pub(crate) fn plant(
     if let (Some(append), true) = (&seed.append, matches!(seed.format, Some(Format::Json | Format::Yaml))) {
         append_to(&mut copier, &to, append, seed, places)?;
     }
-    Ok(Seeded { from: from.to_vec(), digest: digest(&to), original, to })
+    let usual = seed.from.first().and_then(|text| places.fill(text)).map(PathBuf::from).unwrap_or_default();
+    Ok(Seeded { from: from.to_vec(), usual, digest: digest(&to), original, to })
+}
+
+/// Copies a file or a directory as it is.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let seed = Seed::default();
+    let mut copier = Copier { tool: "", seed: &seed, from, bytes: 0, files: 0, durable: false };
+    if from.is_dir() { copier.directory(from, to, Path::new("")) } else { copier.file(from, to) }
 }
 
 /// Several files as one text, with what is relative to them made absolute.
@@ -158,6 +170,7 @@ fn append_to(
 struct Copier<'a> {
     tool: &'a str,
     seed: &'a Seed,
+    from: &'a Path,
     bytes: u64,
     files: usize,
     durable: bool,
@@ -238,8 +251,7 @@ impl Copier<'_> {
         self.bytes += bytes;
         self.files += 1;
         if self.bytes > LARGEST || self.files > MOST_FILES {
-            let path = self.seed.from.first().cloned().unwrap_or_default();
-            return Err(Error::ToolStateTooLarge { tool: self.tool.to_owned(), path });
+            return Err(Error::ToolStateTooLarge { tool: self.tool.to_owned(), path: self.from.to_owned() });
         }
         Ok(())
     }

@@ -69,3 +69,14 @@ impl Command {
         }
     }
 }
+
+/// Says what a context binds that there is not: it would stop every command that is run in it.
+fn warn_about_bindings(cx: &Cx, context: &sessile::context::Context) {
+    if context.tools.is_empty() {
+        return;
+    }
+    for message in sessile::tool::unknown_bindings(&cx.state.tools().list().unwrap_or_default(), context) {
+        let hint = "`sessile tool list` shows the tools, `sessile tool show TOOL` their keys";
+        cx.state.warn(message, Some(hint.to_owned()));
+    }
+}

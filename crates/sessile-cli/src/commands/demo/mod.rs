@@ -50,10 +50,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })?;
     let mut all = Vec::new();
     for (profile, race) in profiles {
-        cx.out.note(&format!("{}: {} agents, {} rounds each ...", profile.name, args.agents, race.rounds));
+        cx.out.note(&format!("{}: {} agents, {} round(s) each ...", profile.name, args.agents, race.rounds));
         // Each begins in a home of its own.
         let without = Contest::bare(race.clone()).run(&Place::new(world)?, args.agents);
-        let with = Contest::cured(race.clone(), &program).run(&Place::new(world)?, args.agents);
+        let place = Place::new(world)?;
+        place.take_profiles(cx.state.dirs().config().ok())?;
+        let with = Contest::cured(race.clone(), &program).run(&place, args.agents);
         all.push(Shown { tool: profile.name, state: race.state, without, with });
     }
     let row = |name: &str, state: &str, score: &Result<Score, String>| match score {

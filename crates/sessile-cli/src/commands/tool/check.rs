@@ -145,7 +145,10 @@ fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<Checked, Failure>
         prove(profile, race, &place, program, &mut checked);
     } else {
         checked.verdict = Verdict::Unproven;
-        checked.findings.push("no command is known that switches it without the network".to_owned());
+        checked.findings.push(
+            "no command is known here that changes its state and reads it back without the network"
+                .to_owned(),
+        );
     }
     Ok(checked)
 }

@@ -53,11 +53,26 @@ fn text(profile: &Profile, source: &str) -> String {
     for (name, value) in &profile.variables {
         line("sets", format!("{name}={value}"));
     }
+    for (name, value) in &profile.unless_set {
+        line("sets", format!("{name}={value} (unless you have set it)"));
+    }
     for seed in &profile.seed {
         line("copies", format!("{} to {{room}}/{}", seed.from.join(", "), seed.to));
+        if !seed.except.is_empty() {
+            line("", format!("without {}", seed.except.join(", ")));
+        }
+        if !seed.link.is_empty() {
+            line("", format!("with links to {}", seed.link.join(", ")));
+        }
+    }
+    if let Some(when) = &profile.shared_when {
+        line("shared", format!("if {} holds {:?}: such a login cannot be copied", when.file, when.holds));
     }
     for (key, binding) in &profile.bind {
         line("binds", format!("{key}: {}", binding.about));
+    }
+    if !profile.always_clears.is_empty() {
+        line("clears", profile.always_clears.join(", "));
     }
     if !profile.clears.is_empty() {
         line("clears", format!("{} (when bound)", profile.clears.join(", ")));
