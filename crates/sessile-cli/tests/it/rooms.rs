@@ -335,8 +335,14 @@ mod what_runs_on {
         std::fs::create_dir(&runtime).unwrap();
         let here =
             |flags: &[&str], command: &[&str]| run(&home, flags, command).env("XDG_RUNTIME_DIR", &runtime);
+        let mut terminal = home.shell();
+        terminal.run(&format!("export XDG_RUNTIME_DIR={}", runtime.display()));
         let inside = "echo $SESSILE_SESSION $KUBECONFIG > seen; echo $$ > pid; exec sleep 1000";
-        here(S1, &["tmux", "new-session", "-d", "-s", "work", inside]).ok();
+        let (text, status) =
+            terminal.run(&format!("sessile run --session s1 -- tmux new-session -d -s work '{inside}'"));
+        assert_eq!(status, 0, "{text}");
+        terminal.type_line("exit");
+        terminal.finish();
         eventually("the window", || home.path("pid").exists() && home.read("pid").ends_with('\n'));
         let (id, room) = (shown(&home, "s1")["id"].as_str().unwrap().to_owned(), room(&home, "s1"));
         assert_eq!(home.read("seen"), format!("{id} {}/kube/config\n", room.display()));
@@ -352,5 +358,21 @@ mod what_runs_on {
         assert!(!room.exists());
         assert_eq!(count(), 1);
         assert_eq!(live(&home).len(), 1);
+    }
+
+    /// Sockets need short paths, and not every system has a place for them.
+    #[test]
+    fn tmux_works_where_the_system_has_no_runtime_directory_and_the_home_is_deep() {
+        let home = home();
+        let deep = home.path("a-directory-with-quite-a-long-name/and-another-one-below-it/that-is-no-better");
+        std::fs::create_dir_all(&deep).unwrap();
+        let here = |command: &[&str]| run(&home, S1, command).env("HOME", &deep);
+        here(&["tmux", "new-session", "-d", "-s", "work", "sleep 1000"]).ok();
+        assert_eq!(here(&["tmux", "list-sessions", "-F", "#{session_name}"]).ok().stdout(), "work\n");
+        let sockets = here(&["printenv", "TMUX_TMPDIR"]).ok().stdout();
+        let sockets = Path::new(sockets.trim());
+        assert_eq!(sockets.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        home.call(&["session", "stop", "s1"]).env("HOME", &deep).ok();
+        assert!(!sockets.exists(), "{}", sockets.display());
     }
 }

@@ -288,6 +288,22 @@ mod on_a_terminal {
         assert_the_hook_follows("fish");
     }
 
+    #[test]
+    fn the_mark_follows_the_directory() {
+        let home = home_with(&["staging"]);
+        home.write("p/file", "");
+        home.call(&["context", "use", "staging", "--dir"]).cwd("p").ok();
+        let mut shell = hooked(&home, "bash");
+        shell.expect("$ ");
+        shell.type_line("cd p");
+        shell.expect("(staging) $ ");
+        shell.type_line("cd ..; printf '%s-%s\\n' out again");
+        let told = shell.expect("out-again\r\n") + &shell.expect("$ ");
+        assert!(!told.contains("(staging)"), "{told}");
+        shell.type_line("exit");
+        shell.finish();
+    }
+
     /// Whatever is wrong with a file, the person must be able to go on typing.
     #[test]
     fn a_broken_setting_does_not_break_the_prompt() {
