@@ -64,7 +64,13 @@ mod kubectl {
         let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
         home.write(".kube/config", kubeconfig(&["dev", "staging"]));
         run(&home, IN_S1, &["kubectl", "config", "delete-context", "staging"]).ok();
-        run(&home, IN_S1, CURRENT).run().exit(125);
+        let done = run(&home, IN_S1, CURRENT).run().exit(125);
+        let copy = room(&home, "s1").join("kube/config");
+        let told = done.stderr();
+        assert!(
+            told.contains(&format!("no \"staging\" in {}", copy.display())),
+            "it is in the original: {told}"
+        );
         run(&home, IN_S1, &["kubectl", "config", "get-contexts"]).run().exit(125);
     }
 }
