@@ -87,8 +87,13 @@ fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
     if let Some(unknown) =
         args.tool.iter().find(|tool| !profiles.iter().any(|profile| profile.name == **tool))
     {
-        let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        let message = format!("the race of {} is not known; there are {}", quoted(unknown), known.join(", "));
+        let quick = profiles.iter().filter(|profile| profile.race.as_ref().is_some_and(|race| race.demo));
+        let quick: Vec<&str> = quick.map(|profile| profile.name.as_str()).collect();
+        let message = format!(
+            "no race is known for {}; there are {} and slower ones",
+            quoted(unknown),
+            quick.join(", ")
+        );
         return Err(Error::Usage(message).into());
     }
     let is_wanted = |profile: &Profile, race: &Race| match args.tool.is_empty() {
