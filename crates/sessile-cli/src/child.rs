@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::{FdFlags, fcntl_setfd, retry_on_intr};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgrp, getpid, kill_process, waitid,
+    waitpid,
+};
+use rustix::termios::tcgetpgrp;
 use sessile::process::ProcessId;
 use sessile::session::room::Running;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -82,24 +86,23 @@ impl Child {
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let wanted = wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
-        let mut child = match self.command.spawn() {
+        let child = match self.command.spawn() {
             Ok(child) => child,
             Err(error) => return Err(self.not_started(error)),
         };
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = Pid::from_child(&child);
         let handle = signals.handle();
         let forwarder = std::thread::spawn(move || {
             for Origin { signal, process, .. } in signals.forever() {
                 let from_terminal = process.is_none() && [SIGINT, SIGQUIT].contains(&signal);
-                if let (Some(pid), Some(signal), false) = (pid, Signal::from_named_raw(signal), from_terminal)
-                {
+                if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
                     let _ = kill_process(pid, signal);
                 }
             }
         });
         let (ended, timer) = (mpsc::channel::<()>(), timeout);
         let timer = timer.map(|timeout| std::thread::spawn(move || end_after(timeout, pid, &ended.1)));
-        let status = child.wait();
+        let status = wait(pid);
         drop(ended.0);
         handle.close();
         let _ = forwarder.join();
@@ -107,7 +110,8 @@ impl Child {
             return Err(Failure::Told(TIMED_OUT));
         }
         let status = status?;
-        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+        let by_signal = || status.terminating_signal().map(|signal| 128 + signal);
+        let code = status.exit_status().or_else(by_signal).unwrap_or(1);
         match u8::try_from(code) {
             Ok(0) => Ok(()),
             Ok(code) => Err(Failure::Told(code)),
@@ -116,11 +120,40 @@ impl Child {
     }
 }
 
+/// Waits for the end of a child. If it stops, and a shell waits for this process on a terminal, then this process stops
+/// too: the shell would not notice otherwise, and nobody could type.
+fn wait(pid: Pid) -> std::io::Result<WaitStatus> {
+    /// Ctrl-Z stops both at once, and `fg` wakes this one a moment before the child.
+    const SETTLED: Duration = Duration::from_millis(20);
+    let look = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+    loop {
+        let seen = retry_on_intr(|| waitid(WaitId::Pid(pid), look))?;
+        if seen.is_some_and(|seen| seen.stopped()) {
+            std::thread::sleep(SETTLED);
+        }
+        let now = retry_on_intr(|| waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG))?;
+        match now {
+            Some((_, status)) if !status.stopped() => return Ok(status),
+            Some(_) if is_in_foreground() => {
+                let _ = kill_process(getpid(), Signal::STOP);
+                let _ = kill_process(pid, Signal::CONT);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the terminal is this process's and its companions'.
+fn is_in_foreground() -> bool {
+    let terminal = File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
+}
+
 /// Ends a process when its time is up, unless it has ended before. Returns whether it was.
-fn end_after(timeout: Duration, pid: Option<Pid>, ended: &mpsc::Receiver<()>) -> bool {
+fn end_after(timeout: Duration, pid: Pid, ended: &mpsc::Receiver<()>) -> bool {
     let waits = |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
     let send = |signal| {
-        let _ = pid.map(|pid| kill_process(pid, signal));
+        let _ = kill_process(pid, signal);
     };
     if !waits(timeout) {
         return false;

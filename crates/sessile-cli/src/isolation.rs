@@ -16,7 +16,7 @@ use sessile::{Error, State, StateArgs};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
-use crate::shell::assertion;
+use crate::shell::{ASSERTION, assertion};
 
 /// How long a session for one command alone lives on when nothing runs in it any more.
 const AFTERWARDS: Duration = Duration::from_secs(60);
@@ -121,10 +121,10 @@ impl Inside {
     /// All variables of the command, bash's file among them.
     pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
         let mut variables = self.environment.variables(ready.state());
-        let is_said = self.environment.changes.iter().any(|change| change.name == "BASH_ENV");
+        let is_said = self.environment.changes.iter().any(|change| change.name == ASSERTION);
         if !is_said {
             let file = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
-            variables.insert("BASH_ENV".into(), file.into());
+            variables.insert(ASSERTION.into(), file.into());
         }
         Ok(variables)
     }
@@ -218,10 +218,20 @@ impl Ready<'_> {
 
     /// Prepares the room and resolves the variables. The caller has entered it.
     pub(crate) fn prepare(&self, flags: &Flags) -> Result<Inside, Failure> {
+        self.prepare_replacing(flags, &[ASSERTION])
+    }
+
+    /// The same for a shell that is there already, and which bash's file does not belong to.
+    pub(crate) fn prepare_for_shell(&self, flags: &Flags) -> Result<Inside, Failure> {
+        self.prepare_replacing(flags, &[])
+    }
+
+    fn prepare_replacing(&self, flags: &Flags, replaces: &[&str]) -> Result<Inside, Failure> {
         let context = self.context()?;
         let wanted = self.wanted(flags)?;
         let plan = prepare(self.state(), &self.session, &wanted, context)?;
-        let asked = self.asked(flags)?;
+        let mut asked = self.asked(flags)?;
+        asked.replaces = replaces.iter().map(ToString::to_string).collect();
         let environment = Environment::resolve(self.state(), &self.session, &plan, &wanted, context, &asked)?;
         Ok(Inside { plan, environment })
     }

@@ -52,6 +52,11 @@ impl Tty {
         self.session.send_control('c').expect("typing");
     }
 
+    /// Stops what runs, as Ctrl-Z does.
+    pub fn suspend(&mut self) {
+        self.session.send_control('z').expect("typing");
+    }
+
     /// Waits for the end; returns the rest of what was printed and the exit status.
     #[track_caller]
     pub fn finish(mut self) -> (String, i32) {

@@ -63,7 +63,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     args.flags.check_expected(&cx.state)?;
     let ready = Which::default().session(cx, "env")?;
     let presence = ready.enter(&record(&[]))?;
-    let inside = ready.prepare(&args.flags)?;
+    let inside = ready.prepare_for_shell(&args.flags)?;
     drop(presence);
     cx.out.warnings(&ready.state().take_warnings());
     Ok(inside.environment.changes)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile::args::parse_duration;
 use sessile::lock::LockName;
-use sessile::text::shown;
+use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 
 use crate::child::Child;
@@ -17,6 +17,9 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{Flags, Inside, Ready, Start, Which, record, start};
 use crate::output::{Table, Tone};
+
+/// What fits into a table of the variables; the JSON has all of it.
+const WIDEST: usize = 120;
 
 /// Run a command with state of its own: its kube context, cloud profile, account and so on are the session's
 ///
@@ -183,7 +186,7 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
     cx.out.result(&json, || {
         let mut table = Table::new(&["VARIABLE", "VALUE", "FROM"]);
         for change in &changes {
-            let word = |key: &str| shown(change[key].as_str().unwrap_or("(taken away)"));
+            let word = |key: &str| shown(shortened(change[key].as_str().unwrap_or("(taken away)"), WIDEST));
             let tone = change["value"].is_null().then_some(Tone::Faint);
             table.row(&[word("name"), word("value"), word("origin")], tone);
         }

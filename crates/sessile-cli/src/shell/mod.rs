@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use sessile::tool::Change;
 
 pub(crate) use hook::hook;
-pub(crate) use startup::{assertion, startup};
+pub(crate) use startup::{ASSERTION, assertion, startup};
 
 /// A shell whose notation is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,18 +5,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use sessile::files::LockedDir;
-use sessile::tool::Change;
+use sessile::tool::{Change, Originals};
 use sessile::{Error, State};
 
 use super::Shell;
+
+/// The variable that names the file below.
+pub(crate) const ASSERTION: &str = "BASH_ENV";
 
 /// The file that bash reads when it runs a command, after all others: what the user's own files export must not lead
 /// out of the session, and agents run commands in login shells.
 ///
 /// It is named after its content, so that commands with other variables have another one.
 pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<PathBuf, Error> {
-    let own = state.world().variable("BASH_ENV").and_then(|path| path.to_str());
-    let own = own.filter(|own| !own.starts_with(&*room.to_string_lossy()));
+    let own = Originals::of(state.app(), state.world()).get(state.world(), ASSERTION);
+    let own = own.as_ref().and_then(|path| path.to_str());
     // What else is set may be secret, and does not belong into a file.
     let kept = || changes.iter().filter(|change| change.isolates && change.value.is_some());
     let mut hasher = DefaultHasher::new();
@@ -55,12 +58,16 @@ pub(crate) fn startup(
         LockedDir::lock(&state.locker()?, parent, 0o700)?.replace_for_now(file, text, 0o600)?;
         Ok(path)
     };
+    // The mark is shown once: a prompt that the hook has changed shows it already.
     let program_word = OsString::from(program);
     Ok(match Shell::of_program(program) {
         Some(Shell::Bash) => {
             let script = Shell::Bash.script(changes);
             let mark = Shell::Bash.quoted(&format!("({mark}) "));
-            let text = format!("[ -r ~/.bashrc ] && . ~/.bashrc\n{script}PS1={mark}\"$PS1\"\n");
+            let text = format!(
+                "[ -r ~/.bashrc ] && . ~/.bashrc\n{script}\
+                 case $PS1 in *_sessile_mark*) ;; *) PS1={mark}\"$PS1\" ;; esac\n"
+            );
             let path = write("bashrc", &text)?;
             (vec![program_word, "--rcfile".into(), path.into()], Vec::new())
         }
@@ -75,15 +82,17 @@ pub(crate) fn startup(
             write("zsh/.zshenv", &format!("{}ZDOTDIR={here}\n", read(".zshenv")))?;
             let script = Shell::Zsh.script(changes);
             let mark = Shell::Zsh.quoted(&format!("({}) ", mark.replace('%', "%%")));
-            write("zsh/.zshrc", &format!("{}{script}PROMPT={mark}\"$PROMPT\"\n", read(".zshrc")))?;
+            let prompt = format!("case $PROMPT in *_sessile_mark*) ;; *) PROMPT={mark}\"$PROMPT\" ;; esac\n");
+            write("zsh/.zshrc", &format!("{}{script}{prompt}", read(".zshrc")))?;
             (vec![program_word], vec![("ZDOTDIR".to_owned(), zdotdir.to_string_lossy().into_owned())])
         }
         Some(Shell::Fish) => {
             let script = Shell::Fish.script(changes);
             let mark = Shell::Fish.quoted(&format!("({mark}) "));
             let text = format!(
-                "{script}functions -c fish_prompt __sessile_prompt\n\
-                 function fish_prompt\n    printf '%s' {mark}\n    __sessile_prompt\nend\n"
+                "{script}if not functions -q __sessile_own_prompt\n    \
+                 functions -c fish_prompt __sessile_prompt\n    \
+                 function fish_prompt\n        printf '%s' {mark}\n        __sessile_prompt\n    end\nend\n"
             );
             let path = write("config.fish", &text)?;
             let source = format!("source {}", Shell::Fish.quoted(&path.to_string_lossy()));

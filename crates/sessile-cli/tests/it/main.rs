@@ -43,18 +43,27 @@ mod manifest;
 mod no_input;
 mod packages;
 mod parallel;
+mod pins;
+mod pins_files;
 mod precedence;
 mod race;
 mod reference;
 mod repository;
+mod rooms;
+mod run;
+mod run_context;
+mod run_crash;
+mod run_terminal;
 mod schema;
 mod session_life;
 mod session_start;
 mod session_state;
 mod session_stop;
 mod session_transfer;
+mod shells;
 mod status;
 mod terminals;
+mod tool;
 mod trust;
 mod undo;
 
@@ -94,6 +103,17 @@ fn history(home: &Home) -> serde_json::Value {
 /// A session as `session show` has it.
 fn shown(home: &Home, session: &str) -> serde_json::Value {
     home.call(&["session", "show", session, "--output", "json"]).ok().json()
+}
+
+/// A session's room.
+fn room(home: &Home, session: &str) -> std::path::PathBuf {
+    shown(home, session)["room"].as_str().unwrap().into()
+}
+
+/// One that has died and whose new parent has not looked yet does not live.
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
 /// Waits until something is so. The limit is for what never comes.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use testkit::Home;
 
-use crate::{eventually, home, live, shown, start};
+use crate::{eventually, home, live, lives, shown, start};
 
 /// Runs a shell script in a session, and waits until it has said that it runs.
 fn running(home: &Home, session: &str, script: &str) -> Child {
@@ -22,12 +22,6 @@ fn running(home: &Home, session: &str, script: &str) -> Child {
         .unwrap();
     eventually("the script", || ready.exists());
     child
-}
-
-/// One that has died and whose new parent has not looked yet does not live.
-fn lives(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::names::nearest;
 use crate::tool::profile::{Binding, Edit, Exists, Format, Profile};
-use crate::tool::seed::Seeded;
+use crate::tool::seed::{Seeded, digest};
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -167,7 +167,8 @@ impl Site<'_> {
                 Exists::Is(known) => known == value,
                 Exists::Path(path) => {
                     let path = self.room.join(filled(path, value, said));
-                    let found = path.exists();
+                    // A name, and not a way out of the room.
+                    let found = !value.contains('/') && path.exists();
                     // The name in it may be one that nobody would recognise.
                     looked.extend(path.parent().map(Path::to_owned));
                     found
@@ -287,6 +288,10 @@ impl Site<'_> {
         let copy = self.copies.iter().find(|copy| path.starts_with(&copy.to));
         let rest = copy.and_then(|copy| path.strip_prefix(&copy.to).ok());
         match (copy, rest) {
+            // What the session itself has changed is not as in the original.
+            (Some(copy), _) if copy.digest.is_some() && digest(&copy.to) != copy.digest => {
+                vec![path.to_owned()]
+            }
             (Some(copy), Some(rest)) if !copy.from.is_empty() => copy
                 .from
                 .iter()

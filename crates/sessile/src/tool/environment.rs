@@ -55,6 +55,8 @@ pub struct Asked {
     pub settings: Vec<(String, String, Origin)>,
     /// Variables that are kept although they would be taken away.
     pub keep: Vec<String>,
+    /// Variables that the caller replaces by itself.
+    pub replaces: Vec<String>,
     /// Whether to begin with as good as nothing.
     pub clear: bool,
 }
@@ -144,20 +146,8 @@ impl Environment {
             };
             changes.all.insert(name.clone(), change);
         }
-        // What an outer session has moved and this one does not is where the user has it.
-        for (name, before) in originals.replaced() {
-            if !changes.all.contains_key(name) {
-                let origin = "your own, outside the session around this one".to_owned();
-                let change = Change {
-                    name: name.to_owned(),
-                    value: before.map(str::to_owned),
-                    origin,
-                    isolates: false,
-                };
-                changes.all.insert(name.to_owned(), change);
-            }
-        }
-        changes.add_state(state, session, &originals)?;
+        changes.leave_outer(state, session, &originals, asked);
+        changes.add_state(state, session, &originals, asked)?;
         Ok(Environment {
             changes: changes.all.into_values().collect(),
             clear: asked.clear,
@@ -260,8 +250,35 @@ impl Changes {
         }
     }
 
+    /// What another session around this one has set leads there, or to what its context binds: then the user's own
+    /// values count again.
+    fn leave_outer(&mut self, state: &State, session: &Session, originals: &Originals, asked: &Asked) {
+        let Some(outer) = state.inside_session() else { return };
+        if outer == session.id.as_str() || session.name.as_deref() == Some(outer) {
+            return;
+        }
+        for (name, before) in originals.replaced() {
+            if !self.all.contains_key(name) && !asked.replaces.iter().any(|replaced| replaced == name) {
+                let origin = format!("as it is outside session {outer}");
+                let change = Change {
+                    name: name.to_owned(),
+                    value: before.map(str::to_owned),
+                    origin,
+                    isolates: false,
+                };
+                self.all.insert(name.to_owned(), change);
+            }
+        }
+    }
+
     /// The application's own: it must find its state wherever the home is.
-    fn add_state(&mut self, state: &State, session: &Session, originals: &Originals) -> Result<()> {
+    fn add_state(
+        &mut self,
+        state: &State,
+        session: &Session,
+        originals: &Originals,
+        asked: &Asked,
+    ) -> Result<()> {
         let app = state.app();
         let origin = format!("session {}", session.label());
         let mut own = vec![("SESSION", Some(session.id.to_string()))];
@@ -278,6 +295,7 @@ impl Changes {
         }
         let set =
             self.all.values().filter(|change| change.value.is_some()).map(|change| change.name.as_str());
+        let set = set.chain(asked.replaces.iter().map(String::as_str));
         own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
         // A session has its context; a variable that names another would only be refused.
         own.push(("CONTEXT", None));

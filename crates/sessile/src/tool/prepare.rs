@@ -236,7 +236,7 @@ impl Work<'_> {
         let durable = self.is_durable();
         for seed in &profile.seed {
             let own = seed.variable.as_deref().and_then(|name| originals.get(self.state.world(), name));
-            let from = seed::sources(seed, &self.places, own);
+            let from = seed::sources(seed, &self.places, own, self.state.world().cwd());
             let planted = seed::plant(&profile.name, seed, &from, &self.places, durable);
             seeded.push(match planted {
                 Err(error) if self.is_of_the_user(&error) => {

@@ -37,16 +37,24 @@ pub struct Seeded {
     pub original: Option<String>,
 }
 
-/// The sources of a seed that are there.
-pub(crate) fn sources(seed: &Seed, places: &Places, own: Option<std::ffi::OsString>) -> Vec<PathBuf> {
+/// The sources of a seed that are there. What the user's own variable says is relative to the working directory.
+pub(crate) fn sources(
+    seed: &Seed,
+    places: &Places,
+    own: Option<std::ffi::OsString>,
+    cwd: Option<&Path>,
+) -> Vec<PathBuf> {
+    let absolute = |path: PathBuf| cwd.map_or_else(|| path.clone(), |cwd| cwd.join(&path));
     let all: Vec<PathBuf> = match own {
         Some(value) if seed.merge => {
-            std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
+            std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).map(absolute).collect()
         }
-        Some(value) => vec![PathBuf::from(value)],
+        Some(value) => vec![absolute(PathBuf::from(value))],
         None => seed.from.iter().filter_map(|text| places.fill(text)).map(PathBuf::from).collect(),
     };
-    let mut there = all.into_iter().filter(|path| path.exists());
+    // Who wants a tool to read nothing says so by this.
+    let is_nothing = |path: &Path| path == Path::new("/dev/null");
+    let mut there = all.into_iter().filter(|path| !is_nothing(path) && path.exists());
     if seed.merge { there.collect() } else { there.next().into_iter().collect() }
 }
 

@@ -1,0 +1,339 @@
+//! `shell`, `env`, `hook` and `prompt`: a session in the shells that people and agents use.
+
+use std::ffi::OsString;
+
+use testkit::{Call, Home, Tty};
+
+use crate::run::HOSTILE;
+use crate::{home, home_with, live, room, start};
+
+/// A shell in the home, in which the program is found by its name.
+fn shell(home: &Home, program: &str, args: &[&str]) -> Call {
+    let mut path = OsString::from(home.program().parent().unwrap());
+    path.push(":/usr/local/bin:/usr/bin:/bin");
+    home.tool(program, args).env("PATH", path).env("TERM", "dumb")
+}
+
+/// The line that a shell evaluates what is printed with.
+fn evaluated(program: &str, call: &str) -> String {
+    if program == "fish" { format!("sessile {call} | source") } else { format!("eval \"$(sessile {call})\"") }
+}
+
+const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+
+mod env {
+    use super::*;
+
+    #[test]
+    fn hostile_values_survive_every_shell() {
+        let home = home();
+        let lines: String = HOSTILE
+            .iter()
+            .enumerate()
+            .map(|(at, value)| format!("V{at} = {}\n", serde_json::json!(value)))
+            .collect();
+        home.write(".config/sessile/contexts/c.toml", format!("[env]\n{lines}"));
+        start(&home, &["--name", "s1", "--context", "c"]);
+        let names: Vec<String> = (0..HOSTILE.len()).map(|at| format!("\"$V{at}\"")).collect();
+        let wanted: String = HOSTILE.iter().map(|value| format!("{value}\0")).collect();
+        for program in SHELLS {
+            let set = evaluated(program, &format!("env --session s1 --shell {program}"));
+            // What is exported is what a command sees.
+            let script = format!("{set}; printf '%s\\0' {}; env -0 | grep -zc '^V[0-9]*='", names.join(" "));
+            let told = shell(&home, program, &["-c", &script]).ok().stdout();
+            assert_eq!(told, format!("{wanted}{}\n", HOSTILE.len()), "{program}");
+        }
+        assert!(!home.path("gone").exists());
+        let json = home.call(&["env", "--session", "s1", "--shell", "json"]).ok().json();
+        for (at, value) in HOSTILE.iter().enumerate() {
+            assert_eq!(json["set"][format!("V{at}")], *value);
+        }
+    }
+
+    #[test]
+    fn unset_brings_back_what_was_there_before() {
+        let home = home();
+        start(&home, &["--name", "s1"]);
+        let room = room(&home, "s1");
+        for program in SHELLS {
+            let set = evaluated(program, &format!("env --session s1 --shell {program}"));
+            let unset = evaluated(program, &format!("env --unset --shell {program}"));
+            let script =
+                format!("env | sort > before; {set}; printenv KUBECONFIG; {unset}; env | sort > after");
+            let call = shell(&home, program, &["-c", &script]).env("KUBECONFIG", "/mine with 'quotes'");
+            let told = call.ok().stdout();
+            assert_eq!(told.trim(), room.join("kube/config").to_str().unwrap(), "{program}");
+            assert!(home.read("before").contains("KUBECONFIG=/mine with 'quotes'\n"));
+            assert_eq!(home.read("after"), home.read("before"), "{program}");
+        }
+    }
+
+    #[test]
+    fn without_a_session_there_is_nothing_to_print() {
+        let home = home();
+        let done = home.call(&["env", "-ojson"]).run().exit(2);
+        assert_eq!(done.code(), "SESSION_REQUIRED");
+        home.call(&["env", "--session", "nobody"]).run().exit(5);
+        assert!(live(&home).is_empty());
+        assert_eq!(home.call(&["env", "--unset"]).ok().stdout(), "");
+    }
+}
+
+/// Agents run their commands in login shells, whose files export what they like.
+mod start_up_files {
+    use super::*;
+
+    fn is_inside(home: &Home, told: &str) -> bool {
+        told.trim() == room(home, "s1").join("kube/config").to_str().unwrap()
+    }
+
+    #[test]
+    fn a_bash_login_shell_does_not_lead_out_of_the_session() {
+        let home = home();
+        for file in [".bash_profile", ".bashrc"] {
+            home.write(file, "export KUBECONFIG=/out; export OTHER=kept; unset SESSILE_SESSION\n");
+        }
+        for flags in ["-lc", "-c"] {
+            let command = ["run", "--session", "s1", "--", "bash", flags, "printenv KUBECONFIG"];
+            let told = home.call(&command).ok().stdout();
+            assert!(is_inside(&home, &told), "{flags}: {told}");
+        }
+        let command = ["run", "--session", "s1", "--", "bash", "-lc", "printenv OTHER SESSILE_SESSION"];
+        let told = home.call(&command).ok().stdout();
+        assert!(told.starts_with("kept\n0"), "{told}");
+    }
+
+    #[test]
+    fn the_users_own_file_for_bash_is_still_read() {
+        let home = home();
+        let own = home.write("own env", "export OWN=1 KUBECONFIG=/out\n");
+        let command = ["run", "--session", "s1", "--", "bash", "-lc", "echo $OWN; printenv KUBECONFIG"];
+        let told = home.call(&command).env("BASH_ENV", own).ok().stdout();
+        let kubeconfig = told.strip_prefix("1\n").unwrap_or_else(|| panic!("{told}"));
+        assert!(is_inside(&home, kubeconfig), "{told}");
+    }
+
+    #[test]
+    fn the_hook_sets_right_what_zsh_and_fish_export() {
+        let home = home();
+        home.write(".zshenv", "export KUBECONFIG=/out\neval \"$(sessile hook zsh)\"\n");
+        home.write(".config/fish/config.fish", "set -gx KUBECONFIG /out\nsessile hook fish | source\n");
+        home.write(".bash_profile", "export KUBECONFIG=/out\neval \"$(sessile hook bash)\"\n");
+        start(&home, &["--name", "s1"]);
+        for program in SHELLS {
+            let line = format!("sessile run --session s1 -- {program} -lc 'printenv KUBECONFIG'");
+            let told = shell(&home, "sh", &["-c", &line]).ok().stdout();
+            assert!(is_inside(&home, &told), "{program}: {told}");
+            let told = shell(&home, program, &["-lc", "printenv KUBECONFIG"]).ok().stdout();
+            assert_eq!(told, "/out\n", "{program} outside");
+        }
+    }
+
+    #[test]
+    fn doctor_finds_the_lines_and_is_content_once_the_hook_follows() {
+        let home = home();
+        home.write(".zshrc", "# export KUBECONFIG=/x\nexport KUBECONFIG=/out\n");
+        home.write(".config/fish/config.fish", "set -gx AWS_CONFIG_FILE /out\n");
+        let told = home.call(&["doctor"]).run();
+        let told = told.stdout() + &told.stderr();
+        assert!(told.contains(".zshrc:2 sets KUBECONFIG"), "{told}");
+        assert!(told.contains("config.fish:1 sets AWS_CONFIG_FILE"), "{told}");
+        assert!(told.contains("eval \"$(sessile hook zsh)\""), "{told}");
+        home.write(".zshrc", "export KUBECONFIG=/out\neval \"$(sessile hook zsh)\"\n");
+        home.write(".config/fish/config.fish", "set -gx AWS_CONFIG_FILE /out\nsessile hook fish | source\n");
+        let told = home.call(&["doctor"]).ok();
+        let told = told.stdout() + &told.stderr();
+        assert!(!told.contains(" sets "), "{told}");
+        home.write(".zshrc", "eval \"$(sessile hook zsh)\"\nexport KUBECONFIG=/out\n");
+        let told = home.call(&["doctor"]).run();
+        assert!((told.stdout() + &told.stderr()).contains(".zshrc:2"), "after the hook it leads out again");
+    }
+}
+
+/// On terminals, as people see it.
+mod on_a_terminal {
+    use super::*;
+
+    fn marked(home: &Home, program: &str) -> Tty {
+        let dir = home.program().parent().unwrap().display();
+        let path = format!("{dir}:/usr/local/bin:/usr/bin:/bin");
+        let program = testkit::require_tool(program).display().to_string();
+        let flags = ["shell", "--session", "s1", "--context", "c", "--shell", &program];
+        home.call(&flags).env("PATH", path).env("TERM", "xterm").tty()
+    }
+
+    fn assert_it_is_the_sessions(home: &Home, program: &str) {
+        home.write(".bashrc", "PS1='own-prompt> '; export KUBECONFIG=/out\n");
+        home.write(".zshrc", "PROMPT='own-prompt> '; export KUBECONFIG=/out\n");
+        home.write(
+            ".config/fish/config.fish",
+            "set -gx KUBECONFIG /out\nfunction fish_prompt\n  printf 'own-prompt> '\nend\nset -g fish_greeting\n",
+        );
+        let mut shell = marked(home, program);
+        shell.expect("(s1:c) own-prompt>");
+        shell.type_line("echo at-$KUBECONFIG-end; exit 7");
+        shell.expect(&format!("at-{}-end", room(home, "s1").join("kube/config").display()));
+        let (rest, status) = shell.finish();
+        assert_eq!(status, 7, "{rest}");
+        assert_eq!(live(home).len(), 1);
+    }
+
+    #[test]
+    fn bash_shows_the_session_before_the_users_own_prompt() {
+        assert_it_is_the_sessions(&home_with(&["c"]), "bash");
+    }
+
+    #[test]
+    fn zsh_shows_the_session_before_the_users_own_prompt() {
+        assert_it_is_the_sessions(&home_with(&["c"]), "zsh");
+    }
+
+    #[test]
+    fn fish_shows_the_session_before_the_users_own_prompt() {
+        assert_it_is_the_sessions(&home_with(&["c"]), "fish");
+    }
+
+    /// Who has loaded the hook sees one mark, not two.
+    #[test]
+    fn the_mark_is_shown_once_where_the_hook_shows_it() {
+        for program in SHELLS {
+            let home = home_with(&["c"]);
+            load_hooks(&home);
+            let mut shell = marked(&home, program);
+            let before = shell.expect("(s1:c) $ ");
+            assert!(!before.contains("(s1:c)"), "{program}: {before}");
+            shell.type_line("exit");
+            shell.finish();
+        }
+    }
+
+    #[test]
+    fn any_other_shell_shows_it_too() {
+        let home = home_with(&["c"]);
+        let mut shell = marked(&home, "dash");
+        shell.expect("(s1:c) ");
+        shell.type_line("exit 4");
+        assert_eq!(shell.finish().1, 4);
+        let flags = ["shell", "--session", "s1", "--shell", "/nonexistent/sh"];
+        home.call(&flags).run().exit(127);
+    }
+
+    #[test]
+    fn a_shell_without_a_session_has_one_for_itself() {
+        let home = home();
+        let flags = ["shell", "--shell", "/bin/bash"];
+        let mut shell = home.call(&flags).env("TERM", "dumb").tty();
+        shell.expect("(sessile)");
+        shell.type_line("exit 3");
+        assert_eq!(shell.finish().1, 3);
+        assert!(live(&home).is_empty());
+    }
+
+    fn load_hooks(home: &Home) {
+        home.write(".bashrc", "export KUBECONFIG=/own\nPS1='$ '\neval \"$(sessile hook bash)\"\n");
+        home.write(".zshrc", "export KUBECONFIG=/own\nPROMPT='$ '\neval \"$(sessile hook zsh)\"\n");
+        home.write(
+            ".config/fish/config.fish",
+            "set -gx KUBECONFIG /own\nset -g fish_greeting\nfunction fish_prompt\n  printf '$ '\nend\n\
+             sessile hook fish | source\n",
+        );
+    }
+
+    fn hooked(home: &Home, program: &str) -> Tty {
+        load_hooks(home);
+        let args = match program {
+            "bash" => &["--noediting", "-i"][..],
+            "zsh" => &["-i", "+Z"],
+            _ => &["-i"],
+        };
+        shell(home, program, args).env("TERM", "xterm").tty()
+    }
+
+    fn assert_the_hook_follows(program: &str) {
+        let home = home_with(&["staging"]);
+        let mut shell = hooked(&home, program);
+        shell.expect("$ ");
+        // What is typed is not what is waited for.
+        let look = "printf '%s%s%s;\\n' se en \"$KUBECONFIG\"";
+        shell.type_line(look);
+        shell.expect("seen/own;");
+        shell.type_line("sessile session start --name t1 --context staging");
+        shell.expect("(t1:staging) ");
+        shell.type_line(look);
+        shell.expect(&format!("seen{}/kube/config;", room(&home, "t1").display()));
+        // The status of the last command is what it was.
+        shell.type_line("false");
+        let status = if program == "fish" { "$status" } else { "$?" };
+        shell.type_line(&format!("printf '%s-%s;\\n' status {status}"));
+        shell.expect("status-1;");
+        shell.type_line("sessile session stop t1");
+        shell.expect("this shell has its own variables again");
+        shell.type_line(look);
+        shell.expect("seen/own;");
+        shell.type_line("exit");
+    }
+
+    #[test]
+    fn the_hook_follows_the_sessions_of_a_terminal_in_bash() {
+        assert_the_hook_follows("bash");
+    }
+
+    #[test]
+    fn the_hook_follows_the_sessions_of_a_terminal_in_zsh() {
+        assert_the_hook_follows("zsh");
+    }
+
+    #[test]
+    fn the_hook_follows_the_sessions_of_a_terminal_in_fish() {
+        assert_the_hook_follows("fish");
+    }
+
+    #[test]
+    fn the_mark_follows_the_directory() {
+        let home = home_with(&["staging"]);
+        home.write("p/file", "");
+        home.call(&["context", "use", "staging", "--dir"]).cwd("p").ok();
+        let mut shell = hooked(&home, "bash");
+        shell.expect("$ ");
+        shell.type_line("cd p");
+        shell.expect("(staging) $ ");
+        shell.type_line("cd ..; printf '%s-%s\\n' out again");
+        let told = shell.expect("out-again\r\n") + &shell.expect("$ ");
+        assert!(!told.contains("(staging)"), "{told}");
+        shell.type_line("exit");
+        shell.finish();
+    }
+
+    /// Whatever is wrong with a file, the person must be able to go on typing.
+    #[test]
+    fn a_broken_setting_does_not_break_the_prompt() {
+        let home = home();
+        let mut shell = hooked(&home, "bash");
+        shell.expect("$ ");
+        home.write(".config/sessile/config.toml", "this is = = not toml\n");
+        shell.type_line("printf '%s-%s\\n' still here");
+        shell.expect("still-here");
+        shell.type_line("printf '%s-%s\\n' and again");
+        shell.expect("and-again");
+        shell.type_line("exit");
+    }
+}
+
+mod prompt {
+    use super::*;
+
+    #[test]
+    fn it_is_the_session_and_the_context_and_nothing_where_there_is_neither() {
+        let home = home_with(&["staging"]);
+        assert_eq!(home.call(&["prompt"]).ok().stdout(), "");
+        assert_eq!(home.call(&["prompt", "--context", "staging"]).ok().stdout(), "staging\n");
+        start(&home, &["--name", "s1", "--context", "staging"]);
+        assert_eq!(home.call(&["prompt", "--session", "s1"]).ok().stdout(), "s1:staging\n");
+        let id = start(&home, &[]);
+        assert_eq!(home.call(&["prompt", "--session", &id]).ok().stdout(), format!("{}\n", &id[28..]));
+        let inside = ["run", "--session", "s1", "--", "sessile", "prompt", "-ojson"];
+        let path = home.program().parent().unwrap().to_owned();
+        let json = home.call(&inside).env("PATH", path).ok().json();
+        assert_eq!((&json["session"], &json["context"]), (&"s1".into(), &"staging".into()));
+    }
+}
