@@ -38,6 +38,7 @@ pub struct Status {
     /// The project of the working directory.
     pub project: Option<ProjectStatus>,
     /// The file that stands for all settings, contexts and state, if one was given.
+    #[serde(serialize_with = "crate::text::maybe_path_in_json")]
     pub config: Option<PathBuf>,
     /// Every file that is read or kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +74,7 @@ impl SessionStatus {
 #[derive(Clone, Debug, Serialize)]
 pub struct ProjectStatus {
     /// Its directory.
+    #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
     /// Whether all its files are trusted.
     pub trusted: bool,
@@ -82,6 +84,7 @@ pub struct ProjectStatus {
 #[derive(Clone, Debug, Serialize)]
 pub struct StateFile {
     /// Where.
+    #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
     /// What for.
     pub purpose: &'static str,

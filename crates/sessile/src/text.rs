@@ -4,6 +4,25 @@
 
 use std::fmt::{Display, Write};
 
+/// A path in JSON: what is not text in it is replaced, for JSON can hold nothing else.
+pub(crate) fn path_in_json<S: serde::Serializer>(
+    path: &std::path::Path,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// The same where there may be none.
+pub(crate) fn maybe_path_in_json<S: serde::Serializer>(
+    path: &Option<std::path::PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => path_in_json(path, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 /// Whether a character could move the cursor, change colours, or reorder what is seen.
 fn is_hostile(c: char) -> bool {
     c.is_control()

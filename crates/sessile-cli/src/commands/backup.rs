@@ -67,7 +67,7 @@ fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
     }
     cx.state.store_for_writing()?.back_up_to(&path)?;
     let size = path.metadata().map(|found| found.len()).unwrap_or(0);
-    cx.changed(json!({ "path": path, "size": size }), || {
+    cx.changed(json!({ "path": path.to_string_lossy(), "size": size }), || {
         format!("copied the state database to {} ({size} bytes)\n", shown(path.display()))
     })
 }

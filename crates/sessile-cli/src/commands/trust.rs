@@ -77,14 +77,14 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     ask::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
     trust::grant(&cx.state, &root, &contents)?;
-    cx.changed(json!({ "project": project.root(), "trusted": files }), || {
+    cx.changed(json!({ "project": project.root().to_string_lossy(), "trusted": files }), || {
         format!("trusted {root} ({} file(s))\n", files.len())
     })
 }
 
 fn revoke(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     let count = trust::revoke(&cx.state, &project.root().to_string_lossy(), files)?;
-    cx.changed(json!({ "project": project.root(), "revoked": count }), || {
+    cx.changed(json!({ "project": project.root().to_string_lossy(), "revoked": count }), || {
         format!("{} is no longer trusted ({count} file(s))\n", shown(project.root().display()))
     })
 }

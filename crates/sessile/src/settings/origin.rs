@@ -65,7 +65,7 @@ pub struct Origin {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The file.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::text::maybe_path_in_json")]
     pub path: Option<PathBuf>,
     /// The line in it, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]

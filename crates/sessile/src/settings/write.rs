@@ -36,6 +36,7 @@ pub struct Changed {
     /// What it is there now.
     pub new: Option<Value>,
     /// The file.
+    #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
 }
 

@@ -12,6 +12,7 @@ mod environment;
 mod farm;
 mod gitconfig;
 mod held;
+mod leave;
 mod places;
 mod plan;
 mod prepare;
@@ -19,13 +20,16 @@ mod profile;
 mod read;
 mod seed;
 mod tree;
+mod work;
 
 pub use bind::Bound;
 pub use catalog::{Source, Tools, unknown_bindings};
 pub use environment::{Asked, Change, Environment};
 pub use held::{Copy, Held, held};
 pub use places::Originals;
-pub use plan::{Copies, Plan, Prepared};
+pub use plan::{Copies, Plan, Prepared, WorkSeed};
 pub use prepare::{Level, Wanted, prepare, wanted_profiles};
 pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
 pub use seed::Seeded;
+
+pub(crate) use leave::leave;

@@ -26,9 +26,25 @@ pub struct Prepared {
     /// Variables that would lead out of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clears: Vec<String>,
+    /// What is copied within a working directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub work: Vec<WorkSeed>,
     /// Why it is shared, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
+}
+
+/// State that a tool keeps in the working directory, and where a session keeps its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkSeed {
+    /// The directory, below the working directory.
+    pub from: PathBuf,
+    /// The session's, below it too.
+    pub to: PathBuf,
+    /// Entries that are left out.
+    pub except: Vec<String>,
+    /// Entries that are linked.
+    pub link: Vec<String>,
 }
 
 /// What was copied into a room, by tool.
@@ -42,6 +58,12 @@ pub struct Plan {
     pub complete: bool,
     /// The home in it, if it has one.
     pub home: Option<PathBuf>,
+    /// The user's home that it stands for.
+    #[serde(default)]
+    pub real_home: Option<PathBuf>,
+    /// The directory of settings in it, if it has one, and the user's that it stands for.
+    #[serde(default)]
+    pub config: Option<(PathBuf, PathBuf)>,
     /// The tools.
     pub tools: Vec<Prepared>,
     /// What the context said about some of them.

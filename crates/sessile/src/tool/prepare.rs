@@ -13,9 +13,10 @@ use crate::text::quoted;
 use crate::tool::bind::{Bound, Site};
 use crate::tool::farm::{self, Private};
 use crate::tool::places::{Originals, Places, require_own_dir, require_own_room};
-use crate::tool::plan::{Copies, Plan, Prepared};
+use crate::tool::plan::{Copies, Plan, Prepared, WorkSeed};
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{self, Seeded, make_dir};
+use crate::tool::work;
 
 /// Where tools that only the general directory of settings moves find theirs.
 const XDG_CONFIG: &str = "xdg/config";
@@ -123,17 +124,26 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
                 .iter()
                 .all(|(tool, said)| plan.bound.iter().any(|bound| bound.tool == *tool && bound.holds(said)))
     };
+    let plant_work = |plan: Plan, below: bool| -> Result<Plan> {
+        if let Some(cwd) = state.world().cwd() {
+            work::plant(&plan, wanted, cwd, room, &state.locker()?, below)?;
+        }
+        Ok(plan)
+    };
     if is_done(&plan) {
-        return Ok(plan);
+        return plant_work(plan, false);
     }
     let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
     let plan = Plan::load(room)?;
     if is_done(&plan) {
-        return Ok(plan);
+        drop(dir);
+        return plant_work(plan, false);
     }
     let work = Work { state, session, places: places(state, session), dir: &dir };
     work.places.home.as_deref().map_or(Ok(()), require_text)?;
-    work.prepare(plan, wanted, context)
+    let plan = work.prepare(plan, wanted, context)?;
+    drop(dir);
+    plant_work(plan, true)
 }
 
 /// Variables that lead somewhere are written as text, and a path that is none would be left out in silence.
@@ -190,9 +200,10 @@ impl Work<'_> {
         }
         Plan::save_copies(&copies, self.dir, durable)?;
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
-        self.grow_config(&plan, &copies)?;
+        self.grow_config(&mut plan, &copies)?;
         if wanted.level == Level::Home && plan.home.is_none() {
             plan.home = Some(self.grow_home(&copies, &profiles)?);
+            plan.real_home.clone_from(&self.places.home);
         }
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir, durable)?;
@@ -218,6 +229,7 @@ impl Work<'_> {
             variables: Vec::new(),
             unless_set: Vec::new(),
             clears: profile.always_clears.clone(),
+            work: profile.work.iter().filter_map(|seed| self.work_seed(seed)).collect(),
             shared: self.reason_to_share(profile)?,
         };
         let mut seeded = Vec::new();
@@ -253,6 +265,15 @@ impl Work<'_> {
             }
         }
         Ok((prepared, seeded))
+    }
+
+    fn work_seed(&self, seed: &Seed) -> Option<WorkSeed> {
+        Some(WorkSeed {
+            from: PathBuf::from(seed.from.first()?),
+            to: PathBuf::from(self.places.fill(&seed.to)?),
+            except: seed.except.clone(),
+            link: seed.link.clone(),
+        })
     }
 
     /// What may outlive the machine's next start must outlive a crash.
@@ -342,14 +363,16 @@ impl Work<'_> {
     }
 
     /// If a tool needs the general directory of settings moved, all others must find theirs in it.
-    fn grow_config(&self, plan: &Plan, copies: &Copies) -> Result<()> {
+    fn grow_config(&self, plan: &mut Plan, copies: &Copies) -> Result<()> {
         let at = self.places.room.join(XDG_CONFIG);
         let is_moved =
             plan.tools.iter().flat_map(|tool| &tool.variables).any(|(_, value)| Path::new(value) == at);
         match self.places.config() {
             Some(real) if is_moved => {
                 let private = Private { copies: self.copies_below(real, copies), ..Private::default() };
-                farm::grow(real, &at, &private)
+                farm::grow(real, &at, &private)?;
+                plan.config = Some((at, real.to_owned()));
+                Ok(())
             }
             _ => Ok(()),
         }

@@ -72,6 +72,8 @@ pub struct Profile {
     /// What is copied into the room.
     #[serde(rename = "seeds")]
     pub seed: Vec<Seed>,
+    /// What is copied within a working directory.
+    pub work: Vec<Seed>,
     /// What a context can say about it.
     pub bind: Vec<(String, Binding)>,
     /// How to show that parallel processes fight over its state.

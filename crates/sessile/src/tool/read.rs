@@ -36,6 +36,7 @@ impl Profile {
             "unless-set",
             "unless-exists",
             "seed",
+            "work",
             "bind",
             "race",
         ])?;
@@ -77,6 +78,7 @@ impl Profile {
             unless_set: root.pairs("unless-set")?,
             unless_exists: root.optional_text("unless-exists")?,
             seed: root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?,
+            work: root.tables("work")?.iter().map(Table::seed).collect::<Result<_>>()?,
             bind,
             race: root.optional("race")?.map(|table| table.race()).transpose()?,
         })

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         change_text(&cx.state, "config edit", &path, old.as_deref(), text)?;
         Ok(true)
     })?;
-    cx.changed(json!({ "path": path, "layer": layer, "changed": changed }), || {
+    cx.changed(json!({ "path": path.to_string_lossy(), "layer": layer, "changed": changed }), || {
         let what = if changed { "changed" } else { "left as it was" };
         format!("{what}: {}\n", shown(path.display()))
     })

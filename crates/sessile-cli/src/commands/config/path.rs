@@ -25,7 +25,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(scope) = args.scope.scope() {
         let (layer, path) = file(&cx.state, Some(scope))?;
-        let json = json!({ "layer": layer, "path": path, "exists": path.exists() });
+        let json = json!({ "layer": layer, "path": path.to_string_lossy(), "exists": path.exists() });
         return cx.out.result(&json, || format!("{}\n", shown(path.display())));
     }
     let mut files = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let exists = path.exists();
         let word = if exists { "yes" } else { "no" };
         table.row(&[layer.as_str(), word, &path.to_string_lossy()], (!exists).then_some(Tone::Faint));
-        items.push(json!({ "layer": layer, "path": path, "exists": exists }));
+        items.push(json!({ "layer": layer, "path": path.to_string_lossy(), "exists": exists }));
     }
     cx.out.list(&items, || table.render(&cx.out))
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let layer = target.layer();
     let changed = change(&cx.state, "config set", &target, &key, Some(&value))?;
     cx.changed(
-        json!({ "key": changed.key, "old": changed.old, "new": changed.new, "layer": layer, "path": changed.path }),
+        json!({ "key": changed.key, "old": changed.old, "new": changed.new, "layer": layer, "path": changed.path.to_string_lossy() }),
         || {
             let was = changed.old.as_ref().map_or_else(|| "it was not set".to_owned(), |old| format!("it was {old}"));
             let value = value.masked_for(&key);

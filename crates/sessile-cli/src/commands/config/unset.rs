@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(Error::SettingNotSet { key: key.to_string(), path: Some(changed.path) }.into());
     };
     cx.changed(
-        json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path }),
+        json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path.to_string_lossy() }),
         || shown(format!("removed {key} from {} (it was {old})", target.place())) + "\n",
     )
 }

@@ -35,7 +35,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let context =
         cx.state.contexts().create("context create", &name, &changes, args.project, cx.state.args().yes)?;
     super::warn_about_bindings(cx, &context);
-    cx.changed(json!({ "name": name, "path": context.path(), "guard": context.guard }), || {
-        format!("created context {} in {}\n", quoted(name.as_str()), shown(context.path().display()))
-    })
+    cx.changed(
+        json!({ "name": name, "path": context.path().to_string_lossy(), "guard": context.guard }),
+        || format!("created context {} in {}\n", quoted(name.as_str()), shown(context.path().display())),
+    )
 }

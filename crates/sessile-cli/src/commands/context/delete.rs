@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     ask::confirm(&cx.state, &what)?;
     let removed = contexts.delete(&name)?;
     cx.changed(
-        json!({ "name": name, "path": removed.path, "was_selected_by": removed.pointed_to_by }),
+        json!({ "name": name, "path": removed.path.to_string_lossy(), "was_selected_by": removed.pointed_to_by }),
         || {
             let mut text =
                 format!("deleted context {} ({})\n", quoted(name.as_str()), shown(removed.path.display()));

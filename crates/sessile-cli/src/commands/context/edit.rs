@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.state.contexts().change(&name, &changes)?
     };
     super::warn_about_bindings(cx, &context);
-    cx.changed(json!({ "name": name, "path": context.path(), "guard": context.guard }), || {
-        format!("changed context {} in {}\n", quoted(name.as_str()), shown(context.path().display()))
-    })
+    cx.changed(
+        json!({ "name": name, "path": context.path().to_string_lossy(), "guard": context.guard }),
+        || format!("changed context {} in {}\n", quoted(name.as_str()), shown(context.path().display())),
+    )
 }

@@ -66,7 +66,7 @@ fn describe(name: &ContextName, context: &Result<Context, Error>) -> Value {
             "guard": context.guard,
             "home": context.home,
             "trusted": context.trusted,
-            "path": context.path(),
+            "path": context.path().to_string_lossy(),
             "error": null,
         }),
         Err(error) => json!({ "name": name, "error": error.to_string() }),

@@ -27,7 +27,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (old, new): (ContextName, ContextName) = (args.name.parse()?, args.new.parse()?);
     let context = cx.state.contexts().rename(&old, &new)?;
-    cx.changed(json!({ "old": old, "new": new, "path": context.path() }), || {
+    cx.changed(json!({ "old": old, "new": new, "path": context.path().to_string_lossy() }), || {
         format!(
             "renamed context {} to {} ({})\n",
             quoted(old.as_str()),

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace(&name, &format!("{exported:#}\n"), 0o600)?;
-    cx.changed(json!({ "id": session.id, "path": path }), || {
+    cx.changed(json!({ "id": session.id, "path": path.to_string_lossy() }), || {
         format!("exported session {} to {}\n", quoted(session.label()), shown(path.display()))
     })
 }

@@ -88,7 +88,7 @@ fn describe(cx: &Cx, session: &Session) -> Value {
         "ended_at": session.ended.as_ref().map(|(at_ms, _)| at(*at_ms)),
         "end_reason": session.ended.as_ref().map(|(_, reason)| reason),
         "running": look.running,
-        "room": (look.state != Life::Ended).then(|| session.room().dir()),
+        "room": (look.state != Life::Ended).then(|| session.room().dir().to_string_lossy()),
     })
 }
 

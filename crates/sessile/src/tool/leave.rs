@@ -1,0 +1,68 @@
+//! Leaving a room for good: what is the session's own outside of it goes, and what is not its own stays.
+//!
+//! Copies are the session's. What a command has made anew in the moved home is work, and what a tool that nobody knows
+//! has made anew among the settings is that tool's: neither may vanish with the room.
+
+use std::path::{Path, PathBuf};
+
+use crate::tool::plan::Plan;
+use crate::tool::seed::copy;
+use crate::tool::work;
+
+/// Does what has to be done before a room is removed. What fails is left to the next try, which a room that is still
+/// there gets.
+pub(crate) fn leave(room: &Path) {
+    let id = room.file_name().unwrap_or_default();
+    for path in work::recorded(room) {
+        // Only what bears the session's name is the session's.
+        if path.file_name() == Some(id) {
+            let _ = std::fs::remove_dir_all(&path);
+            let _ = path.parent().map(std::fs::remove_dir);
+        }
+    }
+    let Ok(plan) = Plan::load(room) else { return };
+    if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home) {
+        for path in new_in(moved).into_iter().filter(|path| !is_hidden(path)) {
+            bring_out(&path, real, &id.to_string_lossy());
+        }
+    }
+    if let Some((moved, real)) = &plan.config {
+        let copies = Plan::copies(room).unwrap_or_default();
+        let is_tools = |path: &PathBuf| copies.values().flatten().any(|copy| copy.to.starts_with(path));
+        for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {
+            let target = path.file_name().map(|name| real.join(name));
+            if target.is_some_and(|target| target.symlink_metadata().is_err()) {
+                bring_out(&path, real, "");
+            }
+        }
+    }
+}
+
+/// What stands in a directory of links and is none.
+fn new_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Moves something into a directory of the user's; under another name if the name is taken.
+#[expect(clippy::disallowed_methods, reason = "work is moved as it is, whatever it is")]
+fn bring_out(path: &Path, into: &Path, session: &str) {
+    let Some(name) = path.file_name() else { return };
+    let mut target = into.join(name);
+    if target.symlink_metadata().is_ok() {
+        let mut other = name.to_owned();
+        other.push(format!(".{session}"));
+        target = into.join(other);
+    }
+    if target.symlink_metadata().is_err() && std::fs::rename(path, &target).is_err() {
+        // Rooms may be on another disk.
+        let _ = copy(path, &target);
+    }
+}
