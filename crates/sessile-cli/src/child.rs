@@ -30,7 +30,7 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// The command's time was up.
-const TIMED_OUT: u8 = 124;
+pub(crate) const TIMED_OUT: u8 = 124;
 /// How long a command has to end by itself when its time is up.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -73,6 +73,22 @@ impl Child {
         Err(self.not_started(error))
     }
 
+    /// A script that does not say what it is for is the shell's: so it is for whoever becomes a command, and so it must be
+    /// for who starts one.
+    fn spawn_as_script(&self, error: std::io::Error) -> std::io::Result<std::process::Child> {
+        const NO_FORMAT: i32 = 8;
+        if error.raw_os_error() != Some(NO_FORMAT) {
+            return Err(error);
+        }
+        let program = self.command.get_program();
+        let variable = self.command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, value)| value);
+        let mut found = variable.into_iter().flat_map(std::env::split_paths).map(|dir| dir.join(program));
+        let is_path = program.as_encoded_bytes().contains(&b'/');
+        let script = found.find(|path| !is_path && path.is_file()).unwrap_or_else(|| program.into());
+        let variables = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        Command::new("/bin/sh").arg(script).args(self.command.get_args()).env_clear().envs(variables).spawn()
+    }
+
     fn not_started(self, error: std::io::Error) -> Failure {
         let exit = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
         Failure::NotStarted { exit, program: self.program, error }
@@ -86,7 +102,8 @@ impl Child {
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let wanted = wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
-        let child = match self.command.spawn() {
+        let spawned = self.command.spawn().or_else(|error| self.spawn_as_script(error));
+        let child = match spawned {
             Ok(child) => child,
             Err(error) => return Err(self.not_started(error)),
         };

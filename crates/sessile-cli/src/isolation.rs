@@ -16,7 +16,7 @@ use sessile::{Error, State, StateArgs};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
-use crate::shell::{ASSERTION, assertion};
+use crate::shell::{VARIABLES, assertion};
 
 /// How long a session for one command alone lives on when nothing runs in it any more.
 const AFTERWARDS: Duration = Duration::from_secs(60);
@@ -118,13 +118,15 @@ impl Flags {
 }
 
 impl Inside {
-    /// All variables of the command, bash's file among them.
+    /// All variables of the command, those that lead shells to their files among them.
     pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
         let mut variables = self.environment.variables(ready.state());
-        let is_said = self.environment.changes.iter().any(|change| change.name == ASSERTION);
-        if !is_said {
-            let file = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
-            variables.insert(ASSERTION.into(), file.into());
+        let files = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
+        for (name, file) in VARIABLES.iter().zip(files) {
+            // What was said for this command is meant.
+            if !self.environment.changes.iter().any(|change| change.name == *name) {
+                variables.insert(OsString::from(name), file.into());
+            }
         }
         Ok(variables)
     }
@@ -218,7 +220,7 @@ impl Ready<'_> {
 
     /// Prepares the room and resolves the variables. The caller has entered it.
     pub(crate) fn prepare(&self, flags: &Flags) -> Result<Inside, Failure> {
-        self.prepare_replacing(flags, &[ASSERTION])
+        self.prepare_replacing(flags, VARIABLES)
     }
 
     /// The same for a shell that is there already, and which bash's file does not belong to.

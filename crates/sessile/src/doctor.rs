@@ -295,7 +295,11 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
     let mut names = std::collections::BTreeMap::new();
     // What is wrong with a profile is told under tools.
     for (profile, _) in state.tools().list().unwrap_or_default() {
-        names.extend(profile.variables.into_iter().map(|(name, _)| (name, profile.name.clone())));
+        let bound = profile.bind.into_iter().flat_map(|(_, binding)| binding.variables);
+        let set = profile.variables.into_iter().chain(bound).map(|(name, _)| name);
+        // What overrides a pin leads away from it as well.
+        let clears = profile.clears.into_iter().filter(|name| !name.ends_with('*'));
+        names.extend(set.chain(clears).map(|name| (name, profile.name.clone())));
     }
     let app = state.app().name();
     let mut findings = Vec::new();
@@ -324,7 +328,7 @@ fn start_up_files(state: &State) -> Result<Vec<Finding>> {
             };
             findings.push(Finding::warning(
                 format!(
-                    "{}:{} sets {name}, which leads {tool} out of a session in such a shell",
+                    "{}:{} sets {name}, which leads {tool} out of a session, or away from what its context binds",
                     shown(path.display()),
                     at + 1
                 ),

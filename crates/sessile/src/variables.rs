@@ -42,7 +42,10 @@ pub const SHARED: &[Known] = &[
     known("XDG_DATA_HOME", "Instead of ~/.local/share, for the tools that keep state there."),
     known("SHELL", "The shell that `shell` opens."),
     known("PS1", "The prompt of a shell that is neither bash, zsh nor fish."),
-    known("ZDOTDIR", "Where zsh's start-up files are, instead of HOME."),
+    known(
+        "ZDOTDIR",
+        "Where zsh's start-up files are, instead of HOME. Set for commands in a session: zsh reads yours from there, and they cannot lead out of it.",
+    ),
     known(
         "BASH_ENV",
         "Set for commands in a session: bash sets the session's variables again after its start-up files. Yours is read first.",

@@ -78,7 +78,7 @@ fn variables(app: &App) -> Vec<Value> {
         (HOOKED.to_owned(), "Set by the shell's hook for itself: the session whose variables it has set.");
     let run = (
         RUN_VARIABLE.to_owned(),
-        "Set by `run --kill-stragglers` for its command: what tells its processes from others.",
+        "Set by `run` with --timeout or --kill-stragglers: what tells its processes from others.",
     );
     let all = own.chain([completion, token, hooked, run]).chain(shared);
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()

@@ -9,7 +9,7 @@ use sessile::lock::LockName;
 use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 
-use crate::child::Child;
+use crate::child::{self, Child};
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{holder, locks};
@@ -98,7 +98,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     child = presence.descriptor().into_iter().fold(child, Child::inherit);
     // Others may be at work in the same session: what this command leaves is told by a mark of its own.
     let mark = format!("{}-{}", ready.session.id, std::process::id());
-    if args.kill_stragglers {
+    if args.kill_stragglers || args.timeout.is_some() {
         child = child.env(RUN_VARIABLE, mark.clone());
     }
     let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
@@ -119,7 +119,8 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
             ended
         }
     };
-    if args.kill_stragglers {
+    // A command whose time is up ends with everything that it has started.
+    if args.kill_stragglers || matches!(ended, Err(Failure::Told(child::TIMED_OUT))) {
         let killed = sessile::session::end_marked(&ready.session, &format!("{RUN_VARIABLE}={mark}"))?;
         cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
     }

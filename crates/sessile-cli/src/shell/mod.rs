@@ -1,13 +1,15 @@
 //! What shells are told: variables in their own notation, start-up files, and what runs before each prompt.
 
+mod assertion;
 mod hook;
 mod startup;
 
 use clap::ValueEnum;
 use sessile::tool::Change;
 
+pub(crate) use assertion::{VARIABLES, assertion};
 pub(crate) use hook::hook;
-pub(crate) use startup::{ASSERTION, assertion, startup};
+pub(crate) use startup::startup;
 
 /// A shell whose notation is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -37,6 +37,7 @@ mod help;
 mod history;
 mod hostile;
 mod isolated_config;
+mod leaks;
 mod locks;
 mod man;
 mod manifest;

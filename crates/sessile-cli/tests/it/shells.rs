@@ -296,10 +296,10 @@ mod on_a_terminal {
         let mut shell = hooked(&home, "bash");
         shell.expect("$ ");
         shell.type_line("cd p");
-        shell.expect("(staging) $ ");
+        shell.expect("[staging] $ ");
         shell.type_line("cd ..; printf '%s-%s\\n' out again");
         let told = shell.expect("out-again\r\n") + &shell.expect("$ ");
-        assert!(!told.contains("(staging)"), "{told}");
+        assert!(!told.contains("[staging]"), "{told}");
         shell.type_line("exit");
         shell.finish();
     }

@@ -1,0 +1,118 @@
+//! Files in a session's room that keep shells in it, whatever the user's own start-up files export: agents run commands
+//! in login shells, and one `export` in such a file would lead every one of them out of the session.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use sessile::files::LockedDir;
+use sessile::tool::{Change, Originals};
+use sessile::{Error, State};
+
+use super::Shell;
+
+/// What leads shells to the files.
+pub(crate) const VARIABLES: &[&str] = &["BASH_ENV", "ZDOTDIR"];
+
+/// zsh's start-up files, in the order in which it reads them.
+const ZSH_FILES: &[&str] = &[".zshenv", ".zprofile", ".zshrc", ".zlogin"];
+
+/// The files for commands with these changes, made if they are not there; as values of [`VARIABLES`].
+///
+/// Their directory is named after what is in it, so that commands with other variables have another one.
+pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<[PathBuf; 2], Error> {
+    let files = Files::of(state, room, changes, None);
+    let (bash, zsh) = (files.dir.join("bash"), files.dir.join("zsh"));
+    if !bash.exists() {
+        files.write_zsh(state)?;
+        files.write(state, "bash", &files.bash())?;
+    }
+    Ok([bash, zsh])
+}
+
+/// The files of one set of variables.
+pub(super) struct Files<'a> {
+    pub(super) dir: PathBuf,
+    own: [Option<String>; 2],
+    changes: Vec<&'a Change>,
+    mark: Option<&'a str>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn of(state: &State, room: &Path, changes: &'a [Change], mark: Option<&'a str>) -> Self {
+        let originals = Originals::of(state.app(), state.world());
+        let own = |name: &str| originals.get(state.world(), name).and_then(|value| value.into_string().ok());
+        let own = [own("BASH_ENV"), own("ZDOTDIR")];
+        // What else is set may be secret, and does not belong into a file.
+        let changes: Vec<&Change> = changes.iter().filter(|change| change.isolates).collect();
+        let mut hasher = DefaultHasher::new();
+        (&own, mark).hash(&mut hasher);
+        changes.iter().for_each(|change| (&change.name, &change.value).hash(&mut hasher));
+        Files { dir: room.join("shell").join(format!("{:016x}", hasher.finish())), own, changes, mark }
+    }
+
+    pub(super) fn write(&self, state: &State, name: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.dir.join(name);
+        let parent = path.parent().unwrap_or(&self.dir);
+        let file = Path::new(path.file_name().unwrap_or_default());
+        LockedDir::lock(&state.locker()?, parent, 0o700)?.replace_for_now(file, text, 0o600)?;
+        Ok(path)
+    }
+
+    /// The script that sets the variables right again.
+    pub(super) fn script(&self, shell: Shell) -> String {
+        let set = self.changes.iter().filter(|change| change.value.is_some());
+        shell.script(&set.map(|change| (*change).clone()).collect::<Vec<_>>())
+    }
+
+    /// bash reads this one when it runs a command, after all others.
+    fn bash(&self) -> String {
+        let own = self.own[0].as_ref();
+        let mut text =
+            own.map_or_else(String::new, |own| format!("[ -r {0} ] && . {0}\n", Shell::Bash.quoted(own)));
+        // Only a login shell has read files that may lead out; what a script sets for another shell is its own will.
+        text.push_str("shopt -q login_shell || return 0\n");
+        text + &self.script(Shell::Bash)
+    }
+
+    /// zsh reads these in the place of the user's own, and each of them reads that one, with the directory as the user
+    /// has it. What was set before is set afterwards, by whomever.
+    pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf, Error> {
+        let here = self.dir.join("zsh");
+        for name in ZSH_FILES {
+            self.write(state, &format!("zsh/{name}"), &self.zsh(name, &here))?;
+        }
+        Ok(here)
+    }
+
+    fn zsh(&self, name: &str, here: &Path) -> String {
+        let quoted = |text: &str| Shell::Zsh.quoted(text);
+        let names: Vec<&str> = self.changes.iter().map(|change| change.name.as_str()).collect();
+        let (names, own) = (names.join(" "), quoted(self.own[1].as_deref().unwrap_or_default()));
+        let here = quoted(&here.to_string_lossy());
+        let prompt = self.mark.filter(|_| name == ".zshrc").map_or_else(String::new, |mark| {
+            let mark = quoted(&format!("({}) ", mark.replace('%', "%%")));
+            // The mark is shown once: a prompt that the hook has changed shows it already.
+            format!("case $PROMPT in *_sessile_mark*) ;; *) PROMPT={mark}\"$PROMPT\" ;; esac\n")
+        });
+        format!(
+            "typeset -gA _sessile_saved\n\
+             _sessile_saved=()\n\
+             for _sessile_name in {names}; do\n  \
+               [[ -v $_sessile_name ]] && _sessile_saved[$_sessile_name]=${{(P)_sessile_name}}\n\
+             done\n\
+             : ${{_sessile_own={own}}}\n\
+             if [[ -n $_sessile_own ]]; then ZDOTDIR=$_sessile_own; else unset ZDOTDIR; fi\n\
+             [[ -r ${{ZDOTDIR:-$HOME}}/{name} ]] && source ${{ZDOTDIR:-$HOME}}/{name}\n\
+             _sessile_own=${{ZDOTDIR:-}}\n\
+             for _sessile_name in {names}; do\n  \
+               if (( ${{+_sessile_saved[$_sessile_name]}} )); then\n    \
+                 export $_sessile_name=\"${{_sessile_saved[$_sessile_name]}}\"\n  \
+               else\n    \
+                 unset $_sessile_name\n  \
+               fi\n\
+             done\n\
+             export ZDOTDIR={here}\n\
+             {prompt}"
+        )
+    }
+}
