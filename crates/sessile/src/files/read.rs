@@ -77,7 +77,8 @@ pub fn resolve_links(path: &Path) -> Result<PathBuf> {
 
 /// A small file of the kernel's, if it can be read.
 pub(crate) fn read_kernel_file(path: &str) -> Option<String> {
-    let mut text = String::new();
+    // Room for all of it: the kernel makes such a file anew for every read.
+    let mut text = String::with_capacity(1024);
     File::open(path).ok()?.take(LIMIT).read_to_string(&mut text).ok()?;
     Some(text)
 }

@@ -128,12 +128,12 @@ impl Environment {
             let origin = format!("would override what context {name} binds for {}", bound.tool);
             changes.clear(world, &bound.clears, &asked.keep, &origin);
         }
-        for name in own.iter().filter(|name| changes.isolating.contains_key(*name)) {
+        for name in own.iter().filter(|name| changes.led_by(name).is_some()) {
             let by = changes.all.get(name).map(|change| change.origin.clone()).unwrap_or_default();
             state.warn(format!("{name} is set by {by}; what else sets it is ignored"), None);
         }
         for (name, value) in &asked.flags {
-            if let Some(by) = changes.isolating.get(name) {
+            if let Some(by) = changes.led_by(name) {
                 return Err(Error::Usage(format!(
                     "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
                 )));
@@ -178,14 +178,17 @@ impl Environment {
 #[derive(Default)]
 struct Changes {
     all: BTreeMap<String, Change>,
-    /// Those that isolate or pin, and what sets them.
-    isolating: BTreeMap<String, String>,
 }
 
 impl Changes {
+    /// What sets a variable that isolates or pins.
+    fn led_by(&self, name: &str) -> Option<&str> {
+        let change = self.all.get(name).filter(|change| change.isolates && change.value.is_some());
+        change.map(|change| change.origin.as_str())
+    }
+
     /// Sets a variable that isolates or pins.
     fn set(&mut self, name: &str, value: String, origin: String) {
-        self.isolating.insert(name.to_owned(), origin.clone());
         let change = Change { name: name.to_owned(), value: Some(value), origin, isolates: true };
         self.all.insert(name.to_owned(), change);
     }
