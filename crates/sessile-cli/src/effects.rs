@@ -130,7 +130,7 @@ pub const TABLE: &[Entry] = &[
     write(
         "context create",
         "a new file among the user's contexts; with --project among the project's",
-        writing![ContextExists, InSession],
+        writing![ContextExists, InSession, GuardApproval],
     ),
     read(
         "context current",
@@ -150,7 +150,7 @@ pub const TABLE: &[Entry] = &[
     write(
         "context edit",
         CONTEXT_FILE,
-        writing![ContextNotFound, TerminalRequired, EditorFailed, ConcurrentChange, InSession],
+        writing![ContextNotFound, TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
     ),
     write(
         "context export",
@@ -160,7 +160,7 @@ pub const TABLE: &[Entry] = &[
     write(
         "context import",
         "files among the user's contexts; with --project among the project's",
-        writing![ContextExists, TerminalRequired, InSession],
+        writing![ContextExists, TerminalRequired, InSession, GuardApproval],
     ),
     read("context list", &[]),
     write("context rename", CONTEXT_FILE, writing![ContextPinned, ContextNotFound, ContextExists, InSession]),

@@ -303,3 +303,38 @@ fn the_pin_stands_nowhere_in_plain_text() {
         assert!(!text.contains("correct-horse"), "{}", path.display());
     }
 }
+
+/// Whoever could take the guard away would need nobody's approval.
+mod weakening_the_guard {
+    use super::*;
+
+    const EDIT: &[&str] = &["context", "edit", "prod", "--guard", "none"];
+
+    #[test]
+    fn needs_a_person_or_an_approval() {
+        let home = guarded();
+        home.write("bundle.toml", "[contexts.prod]\n");
+        for args in
+            [EDIT, &["context", "create", "prod", "--yes"], &["context", "import", "bundle.toml", "--yes"]]
+        {
+            let done = home.call(args).arg("-ojson").run().exit(7);
+            assert_eq!(done.code(), "GUARD_APPROVAL", "{args:?}");
+        }
+        assert!(!is_open(&home));
+        home.call(&["context", "edit", "prod", "--description", "the real one"]).ok();
+        approved(&home, "30m");
+        home.call(EDIT).ok();
+    }
+
+    #[test]
+    fn at_a_terminal_needs_an_approval_once_a_pin_is_set() {
+        let home = guarded();
+        let (text, status) = home.tty(EDIT).finish();
+        assert_eq!(status, 0, "{text}");
+        home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
+        set_pin(&home, "4711");
+        let (text, status) = home.tty(EDIT).finish();
+        assert_eq!(status, 7, "{text}");
+        assert!(!is_open(&home));
+    }
+}

@@ -49,6 +49,7 @@ impl Contexts<'_> {
                 });
             }
             self.refuse_to_unguard(&existing, "replacing")?;
+            self.refuse_to_weaken(&existing, guard_after(Guard::None, changes))?;
         }
         let path = self.file_for(name, in_project)?;
         let prefix = self.prefix(name);
@@ -84,6 +85,7 @@ impl Contexts<'_> {
         settle(self.state)?;
         let existing = self.get(name)?;
         self.refuse_to_unguard(&existing, "changing")?;
+        self.refuse_to_weaken(&existing, guard_after(existing.guard, changes))?;
         let path = existing.path().to_owned();
         let prefix = self.prefix(name);
         self.rewrite("context edit", name, &path, |old| {
@@ -98,7 +100,8 @@ impl Contexts<'_> {
         self.refuse_to_unguard(existing, "changing")?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
-        self.parse(&existing.name, &path, new)?;
+        let after = self.parse(&existing.name, &path, new)?;
+        self.refuse_to_weaken(existing, after.guard)?;
         if old != new {
             write::change_text(self.state, "context edit", &path, Some(old), new)?;
         }
@@ -236,6 +239,21 @@ impl Contexts<'_> {
         Context::read(self.state.app(), name.clone(), home, trusted, std::rc::Rc::new(document), within)
     }
 
+    /// Whoever could take the guard away need not ask anyone: that takes what opening the context takes, or, where no PIN
+    /// is set, a person at a terminal.
+    pub(super) fn refuse_to_weaken(&self, existing: &Context, after: Guard) -> Result<()> {
+        let name = existing.name.as_str();
+        if existing.guard != Guard::Approval || after >= existing.guard {
+            return Ok(());
+        }
+        let has_pin = self.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
+        let is_person = self.state.world().terminal().is_some() && !has_pin;
+        if is_person || !super::approval::in_force(self.state, Some(name))?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::GuardApproval(name.to_owned()))
+    }
+
     /// Inside a session a guarded context stays as it is, or the guard would be no rail at all.
     pub(super) fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
         let is_inside = self.state.inside_session().is_some() || self.state.session()?.is_some();
@@ -254,6 +272,14 @@ impl Contexts<'_> {
         };
         self.state.refuse_in_session(what, "do it outside the session")
     }
+}
+
+/// The guard that a context has after changes.
+fn guard_after(before: Guard, changes: &[Change]) -> Guard {
+    let said = changes.iter().rev().find(|change| change.key == SettingKey::new(["guard"]));
+    said.map_or(before, |change| {
+        change.value.as_ref().and_then(|value| Guard::parse(value.as_str()?)).unwrap_or_default()
+    })
 }
 
 fn is_pointer(effect: &Effect) -> bool {

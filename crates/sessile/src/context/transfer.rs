@@ -71,7 +71,10 @@ impl Contexts<'_> {
                         replaceable: true,
                     });
                 }
-                Some(existing) => self.refuse_to_unguard(&existing, "replacing")?,
+                Some(existing) => {
+                    self.refuse_to_unguard(&existing, "replacing")?;
+                    self.refuse_to_weaken(&existing, context.guard)?;
+                }
                 None => {}
             }
         }
