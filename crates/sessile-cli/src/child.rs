@@ -29,8 +29,6 @@ const NOT_EXECUTABLE: u8 = 126;
 /// The command could not be found.
 const NOT_FOUND: u8 = 127;
 
-/// The command's time was up.
-pub(crate) const TIMED_OUT: u8 = 124;
 /// How long a command has to end by itself when its time is up.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -124,7 +122,7 @@ impl Child {
         handle.close();
         let _ = forwarder.join();
         if timer.is_some_and(|timer| timer.join().unwrap_or(false)) {
-            return Err(Failure::Told(TIMED_OUT));
+            return Err(Failure::TimedOut(timeout.unwrap_or_default()));
         }
         let status = status?;
         let by_signal = || status.terminating_signal().map(|signal| 128 + signal);

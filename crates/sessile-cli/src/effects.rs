@@ -194,7 +194,7 @@ pub const TABLE: &[Entry] = &[
     write(
         "run",
         "the session and its room; a session of its own is gone afterwards",
-        preparing![SessionExists, LockLost, StopFailed],
+        preparing![SessionExists, LockLost, StopFailed, TimedOut],
     ),
     destructive(
         "session clear",

@@ -17,6 +17,8 @@ pub enum Failure {
     Told(u8),
     /// A command that runs another could not do its own part; the status tells the two apart.
     Own(Error),
+    /// The command that was run took longer than it was given.
+    TimedOut(std::time::Duration),
     /// The command that was to be run could not be started.
     NotStarted {
         /// The status.
@@ -27,6 +29,9 @@ pub enum Failure {
         error: io::Error,
     },
 }
+
+/// The status when a command's time was up.
+const TIMED_OUT: u8 = 124;
 
 /// The status of a command that runs another, when the failure is its own.
 const OWN_FAILURE: u8 = 125;
@@ -70,6 +75,7 @@ impl Failure {
             Failure::Output(_) => exit::FAILED,
             Failure::Told(exit) => *exit,
             Failure::Own(_) => OWN_FAILURE,
+            Failure::TimedOut(_) => TIMED_OUT,
             Failure::NotStarted { exit, .. } => *exit,
         }
     }
@@ -86,6 +92,13 @@ impl Failure {
                 Some(Report::new(code, format!("cannot write the output: {error}")))
             }
             Failure::Told(_) => None,
+            Failure::TimedOut(time) => {
+                let time = sessile::duration::short(*time);
+                Some(Report::new(
+                    Code::TimedOut,
+                    format!("the command was ended after {time}, as --timeout says"),
+                ))
+            }
             Failure::NotStarted { program, error, .. } => {
                 let code =
                     if error.kind() == io::ErrorKind::NotFound { Code::FileNotFound } else { Code::Io };

@@ -143,6 +143,8 @@ codes! {
     ContextUnexpected = "CONTEXT_UNEXPECTED", exit::PRECONDITION;
     /// The vault has no such credential.
     CredentialNotFound = "CREDENTIAL_NOT_FOUND", exit::CREDENTIALS;
+    /// The command took longer than it was given, and was ended.
+    TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.
     RoomUnsafe = "ROOM_UNSAFE", exit::NOT_ALLOWED;
 }

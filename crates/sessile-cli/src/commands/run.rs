@@ -9,7 +9,7 @@ use sessile::lock::LockName;
 use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 
-use crate::child::{self, Child};
+use crate::child::Child;
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{holder, locks};
@@ -120,7 +120,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
         }
     };
     // A command whose time is up ends with everything that it has started.
-    if args.kill_stragglers || matches!(ended, Err(Failure::Told(child::TIMED_OUT))) {
+    if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {
         let killed = sessile::session::end_marked(&ready.session, &format!("{RUN_VARIABLE}={mark}"))?;
         cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
     }

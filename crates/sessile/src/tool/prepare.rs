@@ -166,7 +166,7 @@ pub fn wanted_profiles(state: &State, wanted: &Wanted, context: Option<&Context>
         if wanted.except.contains(tool) {
             let name = context.map(|context| context.name.to_string()).unwrap_or_default();
             return Err(Error::Usage(format!(
-                "context {} binds {tool}, so it cannot be left out by tools.except",
+                "context {} binds {tool}, so it cannot be left out by tools.except; take it out of there",
                 quoted(name)
             )));
         }
@@ -301,17 +301,11 @@ impl Work<'_> {
     ) -> Result<Seeded> {
         let plain = Seed { format: None, append: None, ..seed.clone() };
         let first = &from[..from.len().min(1)];
-        let planted = seed::plant(&profile.name, &plain, first, &self.places, false).or_else(|_| {
-            seed::plant(
-                &profile.name,
-                &Seed { format: None, append: None, ..seed.clone() },
-                &[],
-                &self.places,
-                false,
-            )
-        });
-        self.state.warn(format!("{}: {error}", profile.name), Some("the session has it as it is".to_owned()));
-        planted
+        let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
+        let what =
+            if planted.is_ok() { "the session has a copy as it is" } else { "the session begins without it" };
+        self.state.warn(format!("{}: {error}", profile.name), Some(what.to_owned()));
+        planted.or_else(|_| seed::plant(&profile.name, &plain, &[], &self.places, false))
     }
 
     fn reason_to_share(&self, profile: &Profile) -> Result<Option<String>> {
