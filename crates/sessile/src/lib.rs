@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod advice;
 pub mod app;
 pub mod args;
 pub mod code;

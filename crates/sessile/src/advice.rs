@@ -1,0 +1,185 @@
+//! What to do next after an error: in words, and as a command where one is right.
+
+use std::io;
+use std::path::Path;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::text::{quoted, shell_quoted, shown};
+
+impl Error {
+    /// A command that can be pasted to mend it, where there is one that is right.
+    pub fn fix_command(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Error::UntrustedProject { project, .. } => {
+                format!("{name} trust {}", shell_quoted(&project.to_string_lossy()))
+            }
+            Error::GuardApproval(context) => {
+                format!("{name} context approve {} --for 30m", shell_quoted(context))
+            }
+            Error::NoContext | Error::NoPreviousContext => format!("{name} context list"),
+            Error::SessionUnnamed(session) => format!("{name} session stop {}", shell_quoted(session)),
+            Error::SessionExpired { name: session, context, .. } => {
+                let session =
+                    session.as_ref().map_or_else(String::new, |session| format!(" --name {session}"));
+                let context =
+                    context.as_ref().map_or_else(String::new, |context| format!(" --context {context}"));
+                format!("{name} session start{session}{context}")
+            }
+            _ => return None,
+        })
+    }
+
+    /// The next step, in words.
+    pub fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        let prefix = app.prefix();
+        Some(match self {
+            Error::UnknownSetting { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::UnknownSetting { near: None, .. } => format!("`{name} config list` shows every setting"),
+            Error::ScopeRequired { flags, .. } => format!("add {flags}"),
+            Error::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
+            Error::TerminalRequired { instead, .. } => instead.clone(),
+            Error::SecretRefused { instead, .. } => (*instead).to_owned(),
+            Error::FileTooLarge { .. } => "is this the right file?".to_owned(),
+            Error::EditorFailed { kept: Some(kept), .. } => {
+                format!("what you typed is kept in {}", shown(kept.display()))
+            }
+            Error::EditorFailed { .. } => "set VISUAL or EDITOR to an editor that works".to_owned(),
+            Error::StoreCorrupt { .. } => format!(
+                "`{name} doctor --repair` moves it aside and saves what can be read; contexts and settings are files of \
+                 their own"
+            ),
+            Error::NotACopy { .. } => {
+                format!("give a file that `{name} backup` made; nothing was changed")
+            }
+            Error::StoreTooNew { .. } => {
+                format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
+            }
+            Error::NetworkFileSystem { .. } => {
+                format!("set {prefix}_STATE_DIR to a directory on a local disk")
+            }
+            Error::NoHome(_) => format!("set HOME, or {prefix}_CONFIG_DIR and {prefix}_STATE_DIR"),
+            Error::UntrustedProject { project, .. } => {
+                format!("read it, then trust it: {name} trust {}", shell_quoted(&project.to_string_lossy()))
+            }
+            Error::ContextNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::ContextNotFound { named_by: Some(origin), .. } => format!("it was named by {origin}"),
+            Error::ContextNotFound { .. } => format!("`{name} context list` shows the contexts there are"),
+            Error::NoContext => {
+                format!("name one with --context, or select one with `{name} context use NAME`")
+            }
+            Error::SessionNotFound(_) => format!("`{name} session list` shows those there are"),
+            Error::SessionExpired { .. } => {
+                let start = self.fix_command(app).unwrap_or_default();
+                format!("start a new one: {start}; `{name} run` and `{name} shell` do so with --new")
+            }
+            Error::SessionRequired(_) => {
+                format!("name one with --session or {prefix}_SESSION; `{name} session list` shows them")
+            }
+            Error::SessionUnnamed(session) => {
+                format!("name it: {name} session stop {}", shell_quoted(session))
+            }
+            Error::AmbiguousSession(_) => "give more of the id, or the name".to_owned(),
+            Error::SessionExists(_) => {
+                format!("choose another name, or work in it: --session, {prefix}_SESSION")
+            }
+            Error::ContextFixed { .. } => {
+                "a session never changes its context: start another session".to_owned()
+            }
+            Error::StopFailed { .. } => "end it by hand, then stop the session again".to_owned(),
+            Error::RevisionConflict { .. } => "read it again and decide anew".to_owned(),
+            Error::EntryNotFound(_) => format!("`{name} session state list` shows what there is"),
+            Error::NamedLockHeld { .. } => {
+                format!("wait longer with --lock-timeout, or look: {name} lock list")
+            }
+            Error::LockNotFound(_) => format!("`{name} lock list` shows those that are held"),
+            Error::LockLost(_) => "stop what the lock protected, then acquire it again".to_owned(),
+            Error::OtherHolder { .. } => format!("it has changed hands: look again with `{name} lock list`"),
+            Error::UndoRefused { id, .. } => format!("`{name} history show {id}` tells what it changed"),
+            Error::OperationNotFound(_) => format!("`{name} history` shows those there are"),
+            Error::NoPreviousContext => format!("select one by its name: `{name} context use NAME`"),
+            Error::SettingNotSet { key, path: None } => {
+                format!("set it with `{name} config set {key} VALUE`")
+            }
+            Error::SettingNotSet { key, path: Some(_) } => {
+                format!("`{name} config show {key} --source` tells where it is set")
+            }
+            Error::ProjectNotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
+            Error::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
+            Error::ContextExists { replaceable: true, .. } => {
+                "choose another name, or add --yes to replace it".to_owned()
+            }
+            Error::ContextExists { name: context, .. } => {
+                format!(
+                    "choose another name, or delete it first: {name} context delete {}",
+                    shell_quoted(context)
+                )
+            }
+            Error::FileNotFound(_) => "check the path".to_owned(),
+            Error::ContextPinned { .. } => {
+                format!("a session keeps its context: stop it first, `{name} session stop NAME`")
+            }
+            Error::FileExists(_) => {
+                "nothing is written over it: give another path, or move it away".to_owned()
+            }
+            Error::LockHeld { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
+            Error::ConcurrentChange { kept: Some(kept), .. } => {
+                format!("your version is kept in {}", shown(kept.display()))
+            }
+            Error::ConcurrentChange { .. } => "try again".to_owned(),
+            Error::GuardExplicit { name: context, .. } => {
+                format!("say it: --context {0}, or {prefix}_CONTEXT={0}", shell_quoted(context))
+            }
+            Error::GuardApproval(context) => format!(
+                "a person gives it on a terminal, outside any session: \
+                 {name} context approve {} --for 30m",
+                shell_quoted(context)
+            ),
+            Error::InSession { instead, .. } => (*instead).to_owned(),
+            Error::ToolNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::ToolNotFound { .. } => format!("`{name} tool list` shows those that are known"),
+            Error::ToolFile { .. } => "mend the file; nothing was started".to_owned(),
+            Error::ToolStateTooLarge { tool, .. } => {
+                format!("leave the tool shared: --set tools.except={tool}")
+            }
+            Error::BindingInvalid { context, .. } | Error::BindingNotFound { context, .. } => {
+                format!("change it: {name} context edit {}", shell_quoted(context))
+            }
+            Error::ContextUnexpected { found: Some(found), .. } if found.contains("(session ") => {
+                "a session keeps its context: work in another session".to_owned()
+            }
+            Error::ContextUnexpected { expected, .. } => {
+                format!("name it: --context {}", shell_quoted(expected))
+            }
+            Error::CredentialNotFound { .. } => {
+                "give the variable a value of its own, or take it out of the context".to_owned()
+            }
+            Error::RoomUnsafe { .. } => "look who made it, and remove it".to_owned(),
+            Error::Io { action, source, path } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "free some space; the file still has its old content".to_owned()
+                }
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    format!("the file system is read-only; set {prefix}_STATE_DIR to a directory that is not")
+                }
+                io::ErrorKind::PermissionDenied if *action == "make directory" => {
+                    let dir = shown(parent(path).display());
+                    format!(
+                        "check the owner and mode of {dir}, or set {prefix}_STATE_DIR to another directory"
+                    )
+                }
+                io::ErrorKind::PermissionDenied => {
+                    format!("check the owner and mode of {}", shown(parent(path).display()))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
