@@ -145,6 +145,10 @@ impl Room {
 
     /// Enters it: takes the shared lock and leaves a record of the process that runs.
     pub fn enter(&self, world: &World, running: &Running) -> Result<Presence> {
+        // Nothing is written through a link in its place.
+        if self.dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            return Err(Error::RoomUnsafe { path: self.dir.clone(), reason: "it is not a directory" });
+        }
         self.touch(world)?;
         let path = self.lock_path();
         let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
