@@ -152,7 +152,7 @@ mod others {
             home.tool("docker", &["context", "create", name, "--docker", &host]).ok();
         }
         let before = home.tree_of_people();
-        let show = ["docker", "context", "show"];
+        let show = ["docker", "context", "inspect", "--format", "{{.Name}}"];
         assert_eq!(run(&home, IN_S1, &show).env("DOCKER_HOST", "unix:///x").ok().stdout(), "staging\n");
         run(&home, IN_S1, &["docker", "context", "use", "prod"]).ok();
         assert_eq!(run(&home, IN_S1, &show).ok().stdout(), "staging\n");
