@@ -231,7 +231,7 @@ pub const TABLE: &[Entry] = &[
     destructive(
         "session stop",
         "the session, its room and what runs in it",
-        writing![SessionRequired, StopFailed, Declined],
+        writing![SessionRequired, StopFailed, Declined, FileExists],
     ),
     write(
         "shell",

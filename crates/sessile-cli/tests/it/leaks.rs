@@ -141,6 +141,25 @@ mod what_stays {
     }
 
     #[test]
+    fn work_that_cannot_be_brought_out_keeps_the_room() {
+        let home = home();
+        home.write("taken/f", "real");
+        let flags = ["--isolate", "home", "--session", "s1"];
+        sh(&home, &flags, "rm ~/taken && mkdir ~/taken && echo mine > ~/taken/f").ok();
+        let room = crate::room(&home, "s1");
+        let other = format!("taken.{}", room.file_name().unwrap().to_str().unwrap());
+        home.write(format!("{other}/f"), "real too");
+        let done = home.call(&["session", "stop", "s1", "-ojson"]).run();
+        assert_eq!(done.code(), "FILE_EXISTS", "{}", done.told());
+        assert_eq!(home.read(room.join("home/taken/f")), "mine\n");
+        assert_eq!(home.read(format!("{other}/f")), "real too");
+        std::fs::remove_dir_all(home.path(&other)).unwrap();
+        home.call(&["session", "gc"]).ok();
+        assert_eq!(home.read(format!("{other}/f")), "mine\n");
+        assert!(!room.exists());
+    }
+
+    #[test]
     fn new_settings_of_an_unknown_tool_are_the_users_and_those_of_a_known_one_are_not() {
         let home = home();
         home.write(".config/old/f", "x");

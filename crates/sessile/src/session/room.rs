@@ -250,7 +250,7 @@ impl Room {
 
     /// Removes it. The caller has it alone, or is the only one in it.
     pub fn remove(&self) -> Result<()> {
-        crate::tool::leave(&self.dir);
+        crate::tool::leave(&self.dir)?;
         if let Ok(sockets) = self.dir.join(SOCKETS).read_link() {
             // They are found by the link alone, and are of no use without the room.
             let _ = std::fs::remove_dir_all(sockets);

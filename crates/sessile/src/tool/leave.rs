@@ -5,13 +5,14 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Result};
 use crate::tool::plan::Plan;
-use crate::tool::seed::copy;
+use crate::tool::seed::{copy, remove};
 use crate::tool::work;
 
-/// Does what has to be done before a room is removed. What fails is left to the next try, which a room that is still
-/// there gets.
-pub(crate) fn leave(room: &Path) {
+/// Does what has to be done before a room is removed. If something that is not the session's cannot be brought out, that is
+/// an error, and the room must stay.
+pub(crate) fn leave(room: &Path) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     for path in work::recorded(room) {
         // Only what bears the session's name is the session's.
@@ -20,10 +21,10 @@ pub(crate) fn leave(room: &Path) {
             let _ = path.parent().map(std::fs::remove_dir);
         }
     }
-    let Ok(plan) = Plan::load(room) else { return };
+    let Ok(plan) = Plan::load(room) else { return Ok(()) };
     if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home) {
         for path in new_in(moved).into_iter().filter(|path| !is_hidden(path)) {
-            bring_out(&path, real, &id.to_string_lossy());
+            bring_out(&path, real, &id.to_string_lossy())?;
         }
     }
     if let Some((moved, real)) = &plan.config {
@@ -32,10 +33,11 @@ pub(crate) fn leave(room: &Path) {
         for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {
             let target = path.file_name().map(|name| real.join(name));
             if target.is_some_and(|target| target.symlink_metadata().is_err()) {
-                bring_out(&path, real, "");
+                bring_out(&path, real, "")?;
             }
         }
     }
+    Ok(())
 }
 
 /// What stands in a directory of links and is none.
@@ -53,16 +55,23 @@ fn is_hidden(path: &Path) -> bool {
 
 /// Moves something into a directory of the user's; under another name if the name is taken.
 #[expect(clippy::disallowed_methods, reason = "work is moved as it is, whatever it is")]
-fn bring_out(path: &Path, into: &Path, session: &str) {
-    let Some(name) = path.file_name() else { return };
+fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
+    let Some(name) = path.file_name() else { return Ok(()) };
     let mut target = into.join(name);
     if target.symlink_metadata().is_ok() {
         let mut other = name.to_owned();
         other.push(format!(".{session}"));
         target = into.join(other);
     }
-    if target.symlink_metadata().is_err() && std::fs::rename(path, &target).is_err() {
-        // Rooms may be on another disk.
-        let _ = copy(path, &target);
+    if target.symlink_metadata().is_ok() {
+        return Err(Error::FileExists(target));
     }
+    if std::fs::rename(path, &target).is_ok() {
+        return Ok(());
+    }
+    // Rooms may be on another disk.
+    copy(path, &target).inspect_err(|_| {
+        // The next try begins anew.
+        let _ = remove(&target);
+    })
 }
