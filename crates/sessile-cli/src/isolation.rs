@@ -10,11 +10,12 @@ use sessile::context::Context;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
 use sessile::session::{Session, SessionName};
-use sessile::settings::{SettingKey, Value};
+use sessile::settings::Value;
 use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
 use sessile::{Error, State, StateArgs};
 
 use crate::cli::Cx;
+use crate::commands::session::lifetime;
 use crate::error::{Failure, Outcome};
 use crate::shell::{VARIABLES, assertion};
 
@@ -167,16 +168,9 @@ pub(crate) fn start(
     alone: bool,
 ) -> Result<Ready<'static>, Failure> {
     let state = &cx.state;
-    let time = |key: &str, usual: u64| -> Result<Duration, Error> {
-        Ok(state.duration(key)?.unwrap_or(Duration::from_secs(usual)))
-    };
     // What a command leaves running keeps its session; when that has ended too, nobody comes back to it.
-    let usual = if name.is_some() { time("session.idle", 7200)? } else { AFTERWARDS };
-    let idle = with.idle.unwrap_or(usual);
-    let max = with.max.map_or_else(|| time("session.max", 28800), Ok)?;
-    if idle.is_zero() || max.is_zero() {
-        return Err(Error::Usage("a session that may live for no time cannot be started".into()).into());
-    }
+    let usual = name.is_none().then_some(AFTERWARDS);
+    let (idle, max) = lifetime(state, with.idle.or(usual), with.max)?;
     let mut is_started = true;
     let session = match state.start_session_to_run(command, name.cloned(), with.agent.clone(), idle, max) {
         // Another was quicker: then it is that one, unless a new one was asked for.
@@ -280,7 +274,7 @@ impl Ready<'_> {
             if first != "env" {
                 continue;
             }
-            let found = settings.resolve(&SettingKey::new(["env", name]))?;
+            let found = settings.resolve(&key)?;
             if let Some((value, origin)) =
                 found.as_ref().and_then(|found| Some((found.value.as_str()?, &found.origin)))
             {
@@ -304,13 +298,15 @@ impl Ready<'_> {
         let is_in_vain = self.is_started
             && matches!(outcome, Err(Failure::Library(_) | Failure::Own(_) | Failure::NotStarted { .. }));
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
-        if (self.is_ephemeral || is_in_vain) && !matches!(self.state().end_run(&self.session), Ok(true)) {
-            cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
+        if !self.is_ephemeral && !is_in_vain {
+            return;
+        }
+        match self.state().end_run(&self.session) {
+            Ok(true) => {}
+            Ok(false) => {
+                cx.out.detail(&format!("session {} goes on: something still runs in it", self.session.id));
+            }
+            Err(error) => cx.out.note(&format!("session {} is not removed: {error}", self.session.id)),
         }
     }
-}
-
-/// The words of a command for its record: the program alone.
-pub(crate) fn record(words: &[OsString]) -> Running {
-    crate::child::own_record(words)
 }

@@ -4,10 +4,11 @@ use serde_json::json;
 use sessile::Error;
 use sessile::tool::{Change, Originals};
 
+use crate::child::own_record;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Which, record};
+use crate::isolation::{Flags, Which};
 use crate::shell::Shell;
 
 /// Print the variables of a session, for a shell to set
@@ -62,7 +63,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     }
     args.flags.check_expected(&cx.state)?;
     let ready = Which::default().session(cx, "env")?;
-    let presence = ready.enter(&record(&[]))?;
+    let presence = ready.enter(&own_record(&[]))?;
     let inside = ready.prepare_for_shell(&args.flags)?;
     drop(presence);
     cx.out.warnings(&ready.state().take_warnings());

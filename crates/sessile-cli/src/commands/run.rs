@@ -9,13 +9,13 @@ use sessile::lock::LockName;
 use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 
-use crate::child::Child;
+use crate::child::{Child, own_record};
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{holder, locks};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Inside, Ready, Start, Which, record, start};
+use crate::isolation::{Flags, Inside, Ready, Start, Which, start};
 use crate::output::{Table, Tone};
 
 /// What fits into a table of the variables; the JSON has all of it.
@@ -91,7 +91,7 @@ fn really_run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) -> Outcome {
-    let presence = ready.enter(&record(&args.command))?;
+    let presence = ready.enter(&own_record(&args.command))?;
     let inside = ready.prepare(&args.flags)?;
     cx.out.warnings(&ready.state().take_warnings());
     let mut child = Child::new(&args.command).with_variables(inside.variables(ready)?);
@@ -140,7 +140,7 @@ fn dry_run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
-    let presence = ready.enter(&record(&args.command))?;
+    let presence = ready.enter(&own_record(&args.command))?;
     let Inside { plan, environment } = ready.prepare(&args.flags)?;
     drop(presence);
     let room = ready.session.room().dir().display().to_string();

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
-use crate::child::Child;
+use crate::child::{Child, own_record};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Ready, Which, record};
+use crate::isolation::{Flags, Ready, Which};
 use crate::shell::startup;
 
 /// Open a shell in a session
@@ -55,7 +55,7 @@ fn open_in(args: &Args, cx: &Cx, ready: &Ready<'_>) -> Outcome {
     let world = cx.state.world();
     let usual = world.variable("SHELL").map(|shell| shell.to_string_lossy().into_owned());
     let program = args.shell.clone().or(usual).unwrap_or_else(|| "/bin/sh".to_owned());
-    let presence = ready.enter(&record(&[OsString::from(&program)]))?;
+    let presence = ready.enter(&own_record(&[OsString::from(&program)]))?;
     let inside = ready.prepare(&args.flags)?;
     cx.out.warnings(&ready.state().take_warnings());
     let label = if ready.is_ephemeral { "sessile" } else { ready.session.label() };

@@ -5,6 +5,7 @@ mod hook;
 mod startup;
 
 use clap::ValueEnum;
+use sessile::context::is_variable_name;
 use sessile::tool::Change;
 
 pub(crate) use assertion::{VARIABLES, assertion};
@@ -54,11 +55,7 @@ impl Shell {
     /// The script that makes these changes.
     pub(crate) fn script(self, changes: &[Change]) -> String {
         // A shell cannot name any other variable.
-        let is_name = |name: &str| {
-            !name.starts_with(|c: char| c.is_ascii_digit())
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        let changes = changes.iter().filter(|change| is_name(&change.name));
+        let changes = changes.iter().filter(|change| is_variable_name(&change.name));
         changes.map(|change| self.assign(&change.name, change.value.as_deref())).collect()
     }
 }

@@ -48,7 +48,7 @@ impl Contexts<'_> {
                     replaceable: true,
                 });
             }
-            self.refuse_to_unguard(&existing, "replacing")?;
+            self.refuse_in_a_session(&existing, "replacing")?;
             self.refuse_to_weaken(&existing, guard_after(Guard::None, changes))?;
         }
         let path = self.file_for(name, in_project)?;
@@ -84,7 +84,7 @@ impl Contexts<'_> {
     pub fn change(&self, name: &ContextName, changes: &[Change]) -> Result<Context> {
         settle(self.state)?;
         let existing = self.get(name)?;
-        self.refuse_to_unguard(&existing, "changing")?;
+        self.refuse_in_a_session(&existing, "changing")?;
         self.refuse_to_weaken(&existing, guard_after(existing.guard, changes))?;
         let path = existing.path().to_owned();
         let prefix = self.prefix(name);
@@ -97,7 +97,7 @@ impl Contexts<'_> {
     /// Puts a whole new text into a context's file, unless it is no longer the one that was edited.
     pub fn put_text(&self, existing: &Context, old: &str, new: &str) -> Result<Context> {
         settle(self.state)?;
-        self.refuse_to_unguard(existing, "changing")?;
+        self.refuse_in_a_session(existing, "changing")?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
         let after = self.parse(&existing.name, &path, new)?;
@@ -112,7 +112,7 @@ impl Contexts<'_> {
     pub fn rename(&self, from: &ContextName, to: &ContextName) -> Result<Context> {
         settle(self.state)?;
         let existing = self.get(from)?;
-        self.refuse_to_unguard(&existing, "renaming")?;
+        self.refuse_in_a_session(&existing, "renaming")?;
         if let Some(taken) = self.find(to)? {
             return Err(Error::ContextExists {
                 name: to.to_string(),
@@ -159,7 +159,7 @@ impl Contexts<'_> {
     pub fn delete(&self, name: &ContextName) -> Result<Removed> {
         settle(self.state)?;
         let existing = self.get(name)?;
-        self.refuse_to_unguard(&existing, "deleting")?;
+        self.refuse_in_a_session(&existing, "deleting")?;
         let path = existing.path().to_owned();
         let pointed_to_by = self.pointing_to(name)?;
         let text = existing.document().text().to_owned();
@@ -254,8 +254,9 @@ impl Contexts<'_> {
         Err(Error::GuardApproval(name.to_owned()))
     }
 
-    /// Inside a session a guarded context stays as it is, or the guard would be no rail at all.
-    pub(super) fn refuse_to_unguard(&self, existing: &Context, what: &str) -> Result<()> {
+    /// Inside a session a context that is guarded, or that live sessions are pinned to, stays as it is: neither the guard nor
+    /// the pin would be a rail otherwise.
+    pub(super) fn refuse_in_a_session(&self, existing: &Context, what: &str) -> Result<()> {
         let is_inside = self.state.inside_session().is_some() || self.state.session()?.is_some();
         if !is_inside {
             return Ok(());

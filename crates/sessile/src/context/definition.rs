@@ -267,7 +267,7 @@ impl Reader<'_> {
 }
 
 /// Whether a variable can have this name.
-pub(crate) fn is_variable_name(name: &str) -> bool {
+pub fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

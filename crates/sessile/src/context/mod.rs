@@ -16,11 +16,10 @@ pub mod transfer;
 
 pub use catalog::{Contexts, Home};
 pub use change::{Change, Removed};
-pub use definition::{Bindings, Context, Variable};
+pub use definition::{Bindings, Context, Variable, is_variable_name};
 pub use guard::{Guard, GuardState};
 pub use pin::{set_pin, verify_pin};
 pub use selection::{Selected, SwitchScope, Switched, switch};
 
 pub(crate) use catalog::toml_files;
-pub(crate) use definition::is_variable_name;
 pub(crate) use selection::select;

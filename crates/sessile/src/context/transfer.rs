@@ -72,7 +72,7 @@ impl Contexts<'_> {
                     });
                 }
                 Some(existing) => {
-                    self.refuse_to_unguard(&existing, "replacing")?;
+                    self.refuse_in_a_session(&existing, "replacing")?;
                     self.refuse_to_weaken(&existing, context.guard)?;
                 }
                 None => {}

@@ -11,11 +11,9 @@ use crate::context::Bindings;
 use crate::error::{Error, Result};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::names::nearest;
-use crate::tool::profile::{Binding, Edit, Exists, Format, Profile};
-use crate::tool::seed::{Seeded, digest};
+use crate::tool::profile::{Binding, Edit, Exists, Profile};
+use crate::tool::seed::{LARGEST_UNDERSTOOD, Seeded, digest};
 use crate::tool::tree::{Notation, Scalar, TreePath};
-
-const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// A binding that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +173,7 @@ impl Site<'_> {
                 }
                 Exists::Line { file, line } => {
                     let (path, line) = (self.room.join(file), filled(line, value, said));
-                    let text = read_up_to(&path, LARGEST)?.unwrap_or_default();
+                    let text = read_up_to(&path, LARGEST_UNDERSTOOD)?.unwrap_or_default();
                     looked.push(path);
                     text.lines().any(|found| found.trim() == line)
                 }
@@ -205,12 +203,10 @@ impl Site<'_> {
             let (parent, name) = (path.parent().unwrap_or(self.room), path.file_name().unwrap_or_default());
             let dir = LockedDir::lock(self.locker, parent, 0o700)?;
             let name = PathBuf::from(name);
-            let text = read_up_to(&path, LARGEST)?.unwrap_or_default();
+            let text = read_up_to(&path, LARGEST_UNDERSTOOD)?.unwrap_or_default();
             let of_file = || edits.iter().filter(|(_, edit, _)| edit.file == *file);
-            let notation = match of_file().next().map(|(_, edit, _)| edit.format) {
-                Some(Format::Json) => Notation::Json,
-                _ => Notation::Yaml,
-            };
+            let notation =
+                of_file().find_map(|(_, edit, _)| edit.format.notation()).unwrap_or(Notation::Yaml);
             let mut tree = notation.parse(&path, &text).map_err(|error| match error {
                 Error::ToolFile { line, message, .. } => {
                     let path = self.original(&path).into_iter().next().unwrap_or_default();

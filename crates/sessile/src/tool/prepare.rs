@@ -139,9 +139,9 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
         drop(dir);
         return plant_work(plan, false);
     }
-    let work = Work { state, session, places: places(state, session), dir: &dir };
-    work.places.home.as_deref().map_or(Ok(()), require_text)?;
-    let plan = work.prepare(plan, wanted, context)?;
+    let preparation = Preparation { state, session, places: places(state, session), dir: &dir };
+    preparation.places.home.as_deref().map_or(Ok(()), require_text)?;
+    let plan = preparation.prepare(plan, wanted, context)?;
     drop(dir);
     plant_work(plan, true)
 }
@@ -179,14 +179,15 @@ pub fn wanted_profiles(state: &State, wanted: &Wanted, context: Option<&Context>
         .collect())
 }
 
-struct Work<'a> {
+/// One room's preparation.
+struct Preparation<'a> {
     state: &'a State,
     session: &'a Session,
     places: Places,
     dir: &'a LockedDir,
 }
 
-impl Work<'_> {
+impl Preparation<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
         let profiles = wanted_profiles(self.state, wanted, context)?;
         let durable = self.is_durable();
@@ -311,7 +312,7 @@ impl Work<'_> {
     fn reason_to_share(&self, profile: &Profile) -> Result<Option<String>> {
         let Some(when) = &profile.shared_when else { return Ok(None) };
         let Some(file) = self.places.fill(&when.file).map(PathBuf::from) else { return Ok(None) };
-        let text = crate::files::read_up_to(&file, 64 * 1024 * 1024)?.unwrap_or_default();
+        let text = crate::files::read_up_to(&file, seed::LARGEST_UNDERSTOOD)?.unwrap_or_default();
         Ok(text.contains(&when.holds).then(|| {
             format!(
                 "its login in {} rotates, and a copy would be logged out",

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::tool::tree::Notation;
+
 /// How far redirecting variables alone isolate a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,6 +129,17 @@ pub enum Format {
     Json,
     /// Sections with keys, and includes that are relative to the file.
     Gitconfig,
+}
+
+impl Format {
+    /// How a tree is written in it, if it is one of trees.
+    pub(crate) fn notation(self) -> Option<Notation> {
+        match self {
+            Format::Yaml => Some(Notation::Yaml),
+            Format::Json => Some(Notation::Json),
+            Format::Gitconfig => None,
+        }
+    }
 }
 
 /// Something that is made when there is nothing to copy.

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::files::read_up_to;
 use crate::tool::gitconfig;
 use crate::tool::places::Places;
-use crate::tool::profile::{Format, Make, Seed};
+use crate::tool::profile::{Append, Format, Make, Seed};
 use crate::tool::tree::{Notation, Tree, TreePath};
 
 /// The largest file that is understood rather than copied.
-const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
+pub(crate) const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
 /// What one tool's state may take in a room; more is a cache that the profile does not know.
 const LARGEST: u64 = 256 * 1024 * 1024;
 const MOST_FILES: usize = 20_000;
@@ -73,7 +73,7 @@ pub(crate) fn plant(
     }
     let original = digest_all(from);
     let first = from.first().map_or(Path::new(""), PathBuf::as_path);
-    let mut copier = Copier { tool, seed, from: first, bytes: 0, files: 0, durable, inside: Vec::new() };
+    let mut copier = Copier::new(tool, seed, first, durable);
     match (from, seed.format) {
         ([], _) => match seed.make {
             Some(Make::Dir) => make_dir(&to)?,
@@ -92,8 +92,8 @@ pub(crate) fn plant(
             }
         }
     }
-    if let (Some(append), true) = (&seed.append, matches!(seed.format, Some(Format::Json | Format::Yaml))) {
-        append_to(&mut copier, &to, append, seed, places)?;
+    if let (Some(append), Some(notation)) = (&seed.append, seed.format.and_then(Format::notation)) {
+        append_to(&mut copier, &to, append, notation, places)?;
     }
     let usual = seed.from.first().and_then(|text| places.fill(text)).map(PathBuf::from).unwrap_or_default();
     Ok(Seeded { from: from.to_vec(), usual, digest: digest(&to), original, to })
@@ -102,8 +102,7 @@ pub(crate) fn plant(
 /// Copies a file or a directory as it is.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     let seed = Seed::default();
-    let mut copier =
-        Copier { tool: "", seed: &seed, from, bytes: 0, files: 0, durable: false, inside: Vec::new() };
+    let mut copier = Copier::new("", &seed, from, false);
     if from.is_dir() { copier.directory(from, to, Path::new("")) } else { copier.file(from, to) }
 }
 
@@ -112,24 +111,19 @@ pub(crate) fn copy_parts(from: &Path, to: &Path, except: &[String], link: &[Stri
     // A link to what is not there would stand in the way of a tool that makes it.
     let link = link.iter().filter(|name| from.join(name).exists()).cloned().collect();
     let seed = Seed { except: except.to_vec(), link, ..Seed::default() };
-    let mut copier =
-        Copier { tool: "", seed: &seed, from, bytes: 0, files: 0, durable: false, inside: Vec::new() };
+    let mut copier = Copier::new("", &seed, from, false);
     copier.directory(from, to, Path::new(""))
 }
 
 /// Several files as one text, with what is relative to them made absolute.
 fn understood(files: &[PathBuf], format: Format, seed: &Seed) -> Result<String> {
-    let notation = match format {
-        Format::Yaml => Notation::Yaml,
-        Format::Json => Notation::Json,
-        Format::Gitconfig => {
-            let mut all = String::new();
-            for file in files {
-                let text = read_up_to(file, LARGEST_UNDERSTOOD)?.unwrap_or_default();
-                all.push_str(&gitconfig::relocated(&text, directory(file)));
-            }
-            return Ok(all);
+    let Some(notation) = format.notation() else {
+        let mut all = String::new();
+        for file in files {
+            let text = read_up_to(file, LARGEST_UNDERSTOOD)?.unwrap_or_default();
+            all.push_str(&gitconfig::relocated(&text, directory(file)));
         }
+        return Ok(all);
     };
     let mut whole: Option<Tree> = None;
     for file in files {
@@ -163,11 +157,10 @@ fn directory(file: &Path) -> &Path {
 fn append_to(
     copier: &mut Copier<'_>,
     to: &Path,
-    append: &crate::tool::profile::Append,
-    seed: &Seed,
+    append: &Append,
+    notation: Notation,
     places: &Places,
 ) -> Result<()> {
-    let notation = if seed.format == Some(Format::Yaml) { Notation::Yaml } else { Notation::Json };
     let Some(value) = places.fill(&append.value).filter(|value| Path::new(value).exists()) else {
         return Ok(());
     };
@@ -189,7 +182,11 @@ struct Copier<'a> {
     inside: Vec<(u64, u64)>,
 }
 
-impl Copier<'_> {
+impl<'a> Copier<'a> {
+    fn new(tool: &'a str, seed: &'a Seed, from: &'a Path, durable: bool) -> Self {
+        Copier { tool, seed, from, bytes: 0, files: 0, durable, inside: Vec::new() }
+    }
+
     fn directory(&mut self, from: &Path, to: &Path, relative: &Path) -> Result<()> {
         make_dir(to)?;
         let entries = std::fs::read_dir(from).map_err(|error| Error::io("read", from, error))?;

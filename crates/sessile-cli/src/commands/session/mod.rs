@@ -11,9 +11,12 @@ pub mod start;
 pub mod state;
 pub mod stop;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use sessile::session::Session;
 use sessile::session::life::Life;
+use sessile::{Error, State};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -92,6 +95,22 @@ fn describe(cx: &Cx, session: &Session) -> Value {
     })
 }
 
+/// How long a session that is started may lie idle and live: as given, else as the settings say.
+pub(crate) fn lifetime(
+    state: &State,
+    idle: Option<Duration>,
+    max: Option<Duration>,
+) -> Result<(Duration, Duration), Error> {
+    let time = |given: Option<Duration>, key: &str, usual: u64| -> Result<Duration, Error> {
+        Ok(given.or(state.duration(key)?).unwrap_or(Duration::from_secs(usual)))
+    };
+    let (idle, max) = (time(idle, "session.idle", 7200)?, time(max, "session.max", 28800)?);
+    if idle.is_zero() || max.is_zero() {
+        return Err(Error::Usage("a session that may live for no time cannot be started".into()));
+    }
+    Ok((idle, max))
+}
+
 fn at(millis: i64) -> String {
     sessile::context::approval::time(millis)
 }
@@ -102,7 +121,7 @@ fn meant(cx: &Cx, given: Option<&str>, what: &str) -> Result<Session, crate::err
         Some(text) => Ok(cx.state.look_up_session(text)?.1),
         None => {
             let current = cx.state.session()?;
-            let current = current.ok_or_else(|| sessile::Error::SessionRequired(what.to_owned()))?;
+            let current = current.ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
             Ok((*current.session).clone())
         }
     }

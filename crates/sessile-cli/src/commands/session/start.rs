@@ -6,7 +6,7 @@ use std::time::Duration;
 use sessile::Error;
 use sessile::args::parse_duration;
 
-use super::describe;
+use super::{describe, lifetime};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
@@ -58,13 +58,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         })?;
         labels.insert(key.to_owned(), value.to_owned());
     }
-    let time = |given: Option<Duration>, key: &str, usual: u64| -> Result<Duration, Error> {
-        Ok(given.or(cx.state.duration(key)?).unwrap_or(Duration::from_secs(usual)))
-    };
-    let (idle, max) = (time(args.idle, "session.idle", 7200)?, time(args.max, "session.max", 28800)?);
-    if idle.is_zero() || max.is_zero() {
-        return Err(Error::Usage("a session that may live for no time cannot be started".into()).into());
-    }
+    let (idle, max) = lifetime(&cx.state, args.idle, args.max)?;
     let replaced = args.replace.as_deref().map(|text| cx.state.sessions()?.get(text)).transpose()?;
     if let Some(replaced) = &replaced {
         cx.state.check_start(name.as_ref(), replaced)?;
