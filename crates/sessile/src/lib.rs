@@ -28,6 +28,7 @@ pub mod terminal;
 pub mod text;
 pub mod tool;
 pub mod variables;
+pub mod vault;
 pub mod world;
 
 pub use app::App;

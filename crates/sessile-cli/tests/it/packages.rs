@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use crate::repository;
 
 /// How many packages `Cargo.lock` may name, those for other systems included. Raise it knowingly.
-const MOST: usize = 122;
+const MOST: usize = 162;
 
 /// Packages that may be there twice, because the second one is not built here.
 const TWICE: &[&str] = &[
-    "bitflags", // 1 is for other systems
-    "syn",      // 2 is for other systems
+    "bitflags",    // 1 is for other systems
+    "getrandom",   // ring still has the older one
+    "syn",         // 2 is for other systems
+    "windows-sys", // for another system
 ];
 
 fn packages() -> BTreeMap<String, usize> {
