@@ -26,13 +26,6 @@ const SETTINGS: &[Definition] = &[
     Definition::new("tools.also", Kind::List, "Isolate these tools too, which are shared unless asked for.")
         .needing_trust(),
     Definition::new("env.*", Kind::Text, "A variable for commands that are run.").needing_trust(),
-    Definition::new(
-        "vault.backend",
-        Kind::Choice(&["auto", "keychain", "file", "helper", "env"]),
-        "Where credentials are kept.",
-    )
-    .with_default("auto")
-    .needing_trust(),
     Definition::new("server", Kind::Text, "The URL of the session service to work against.").needing_trust(),
     Definition::new("agents.*.url", Kind::Text, "The URL of a named agent.").needing_trust(),
     Definition::new("agents.*.credential", Kind::Text, "The credential that a named agent gets.")

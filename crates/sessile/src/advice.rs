@@ -27,6 +27,21 @@ impl Error {
                     context.as_ref().map_or_else(String::new, |context| format!(" --context {context}"));
                 format!("{name} session start{session}{context}")
             }
+            Error::CredentialsExpired { login: Some(login), .. }
+            | Error::RenewalFailed { login, refused: true, .. } => {
+                format!("{name} auth login {}", shell_quoted(login))
+            }
+            Error::CredentialsExpired { kind: "oauth2", name: credential, .. } => {
+                format!("{name} auth refresh {}", shell_quoted(credential))
+            }
+            Error::CredentialsExpired { kind: "command" | "env", .. } => return None,
+            Error::CredentialsExpired { name: credential, .. } if !credential.contains(' ') => {
+                format!("{name} auth set {}", shell_quoted(credential))
+            }
+            Error::VaultLocked { .. } => format!("{name} auth unlock"),
+            Error::KeyFileExposed { path, .. } => {
+                format!("chmod 600 {}", shell_quoted(&path.to_string_lossy()))
+            }
             _ => return None,
         })
     }
@@ -153,9 +168,53 @@ impl Error {
             Error::ContextUnexpected { expected, .. } => {
                 format!("name it: --context {}", shell_quoted(expected))
             }
-            Error::CredentialNotFound { .. } => {
-                "give the variable a value of its own, or take it out of the context".to_owned()
+            Error::CredentialNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::CredentialNotFound { name: credential, .. } => {
+                format!("put it in: {name} auth set {}; or look: {name} auth list", shell_quoted(credential))
             }
+            Error::CredentialsExpired { variable, .. } => match self.fix_command(app) {
+                Some(renew) => format!("renew it: {renew}; or set {variable} for this call"),
+                None => format!("renew it where it is from, or set {variable} for this call"),
+            },
+            Error::RenewalFailed { refused: true, .. } => {
+                format!("log in again: {}; the old token is still there", self.fix_command(app).unwrap_or_default())
+            }
+            Error::RenewalFailed { .. } => "try again; the old token is still there".to_owned(),
+            Error::CredentialUnusable { name: credential, .. } => {
+                format!("look at it: {name} auth show {}", shell_quoted(credential))
+            }
+            Error::CredentialRejected { name: credential, .. } => {
+                format!("put a new one in: {name} auth set {}", shell_quoted(credential))
+            }
+            Error::SiteRefused { name: credential, sites, site, reason } if reason.contains("may not") => {
+                let sites = if sites.is_empty() { "nowhere yet".to_owned() } else { sites.join(", ") };
+                format!("it may be sent to: {sites}; allow more with `{name} auth set {credential} --site {site} --keep-secret`")
+            }
+            Error::VaultDamaged { .. } => {
+                "nothing was changed; put a copy of the file from a backup in its place, or move it away and set the credentials anew".to_owned()
+            }
+            Error::VaultTooNew { .. } => {
+                format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
+            }
+            Error::VaultWrongKey { .. } => "nothing was changed; give the right one".to_owned(),
+            Error::VaultKeyMissing { .. } => {
+                "no key is made in its place: put the right one back, or move the vault away and set the credentials anew".to_owned()
+            }
+            Error::VaultLocked { .. } => format!(
+                "a person opens it on a terminal: {name} auth unlock; a program gives a file: {prefix}_VAULT_PASSPHRASE_FILE"
+            ),
+            Error::VaultReadOnly { variable } => {
+                format!("set {variable} before the call, or choose another place: --set vault.backend=file")
+            }
+            Error::VaultHelper { .. } => "run it by hand to see what it says; the setting is vault.helper".to_owned(),
+            Error::KeyFileExposed { path, .. } => {
+                format!("make it private: chmod 600 {}", shell_quoted(&path.to_string_lossy()))
+            }
+            Error::KeyFileInvalid { .. } => "is vault.key-file the right file?".to_owned(),
+            Error::KeychainUnreachable { .. } => {
+                "use a file instead: --set vault.backend=file; what is in the keychain stays there".to_owned()
+            }
+            Error::KeychainLocked => "unlock it on the desktop, then try again".to_owned(),
             Error::RoomUnsafe { .. } => "look who made it, and remove it".to_owned(),
             Error::Io { action, source, path } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -65,6 +65,10 @@ pub struct StateArgs {
     #[arg(long, global = true, value_name = "ID")]
     pub session: Option<String>,
 
+    /// Act with this credential
+    #[arg(long, global = true, value_name = "NAME")]
+    pub credential: Option<String>,
+
     /// Use this file (.toml or .json) instead of all settings, contexts and state
     #[arg(long, global = true, value_name = "FILE", conflicts_with = "no_config")]
     pub config: Option<PathBuf>,

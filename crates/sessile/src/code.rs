@@ -143,6 +143,44 @@ codes! {
     ContextUnexpected = "CONTEXT_UNEXPECTED", exit::PRECONDITION;
     /// The vault has no such credential.
     CredentialNotFound = "CREDENTIAL_NOT_FOUND", exit::CREDENTIALS;
+    /// The credential's time is up, and it could not be renewed.
+    CredentialsExpired = "CREDENTIALS_EXPIRED", exit::CREDENTIALS;
+    /// The credential is there and cannot be used as it is.
+    CredentialUnusable = "CREDENTIAL_UNUSABLE", exit::CREDENTIALS;
+    /// The server does not accept the credential.
+    CredentialRejected = "CREDENTIAL_REJECTED", exit::CREDENTIALS;
+    /// The authorization server did not renew the credential; a new login is needed.
+    RenewalRefused = "RENEWAL_REFUSED", exit::CREDENTIALS;
+    /// The credential may not be sent to this site.
+    SiteRefused = "SITE_REFUSED", exit::NOT_ALLOWED;
+    /// A server cannot be reached.
+    Unreachable = "UNREACHABLE", exit::UNREACHABLE;
+    /// A server wants fewer requests.
+    RateLimited = "RATE_LIMITED", exit::RATE_LIMITED;
+    /// The vault is not as it was written; nothing was changed.
+    VaultDamaged = "VAULT_DAMAGED", exit::FAILED;
+    /// The vault was written by a newer version.
+    VaultTooNew = "VAULT_TOO_NEW", exit::PRECONDITION;
+    /// This key or passphrase does not open the vault.
+    VaultWrongKey = "VAULT_WRONG_KEY", exit::CREDENTIALS;
+    /// The vault is there and its key is not.
+    VaultKeyMissing = "VAULT_KEY_MISSING", exit::CREDENTIALS;
+    /// The vault needs its passphrase, and nobody can be asked.
+    VaultLocked = "VAULT_LOCKED", exit::CREDENTIALS;
+    /// Credentials are read from variables and cannot be set.
+    VaultReadOnly = "VAULT_READ_ONLY", exit::NOT_ALLOWED;
+    /// The program that keeps credentials failed.
+    VaultHelper = "VAULT_HELPER", exit::FAILED;
+    /// Others can read a file with a secret.
+    KeyFileExposed = "KEY_FILE_EXPOSED", exit::NOT_ALLOWED;
+    /// A key file holds something else.
+    KeyFileInvalid = "KEY_FILE_INVALID", exit::FAILED;
+    /// The desktop's keychain cannot be reached.
+    KeychainUnreachable = "KEYCHAIN_UNREACHABLE", exit::UNREACHABLE;
+    /// The desktop's keychain is locked.
+    KeychainLocked = "KEYCHAIN_LOCKED", exit::CREDENTIALS;
+    /// The desktop's keychain refused.
+    KeychainRefused = "KEYCHAIN_REFUSED", exit::FAILED;
     /// The command took longer than it was given, and was ended.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.
@@ -152,6 +190,13 @@ codes! {
 impl Code {
     /// Whether the same call may succeed later without anything being changed by its caller.
     pub const fn retryable(self) -> bool {
-        matches!(self, Code::LockHeld | Code::ConcurrentChange | Code::RevisionConflict)
+        matches!(
+            self,
+            Code::LockHeld
+                | Code::ConcurrentChange
+                | Code::RevisionConflict
+                | Code::Unreachable
+                | Code::RateLimited
+        )
     }
 }

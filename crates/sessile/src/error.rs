@@ -499,6 +499,172 @@ pub enum Error {
         name: String,
         /// What wants it.
         wanted_by: String,
+        /// The credential there is that is nearest to it.
+        near: Option<String>,
+    },
+    /// A credential whose time is up.
+    #[error(
+        "credential {} for {wanted_by} {}{}",
+        quoted(name),
+        expired_at.as_ref().map_or_else(|| "has no token yet".to_owned(), |at| format!("expired at {at}")),
+        reason.as_ref().map_or_else(String::new, |reason| format!("; it could not be renewed: {}", shown(reason)))
+    )]
+    CredentialsExpired {
+        /// The credential.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+        /// What wants it.
+        wanted_by: String,
+        /// When it ended.
+        expired_at: Option<String>,
+        /// The login that would renew it.
+        login: Option<String>,
+        /// Why it was not renewed.
+        reason: Option<String>,
+        /// The variable that would stand for it.
+        variable: String,
+    },
+    /// A credential that cannot be used as it is.
+    #[error("credential {} cannot be used: {}", quoted(name), shown(reason))]
+    CredentialUnusable {
+        /// The credential.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A credential that was not renewed.
+    #[error("credential {} could not be renewed: {}", quoted(name), shown(reason))]
+    RenewalFailed {
+        /// The credential.
+        name: String,
+        /// The credential whose login it uses, itself if it has its own.
+        login: String,
+        /// Why.
+        reason: String,
+        /// Whether the server was reached and said no.
+        refused: bool,
+    },
+    /// A server that said no to a credential.
+    #[error("{site} does not accept credential {} (status {status})", quoted(name))]
+    CredentialRejected {
+        /// The credential.
+        name: String,
+        /// The server.
+        site: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// A credential for other sites.
+    #[error("credential {} is not sent to {}: {reason}", quoted(name), shown(site))]
+    SiteRefused {
+        /// The credential.
+        name: String,
+        /// Where it was to go.
+        site: String,
+        /// Where it may go.
+        sites: Vec<String>,
+        /// Why not there.
+        reason: &'static str,
+    },
+    /// A server that cannot be reached.
+    #[error("{} cannot be reached: {}", shown(what), shown(reason))]
+    Unreachable {
+        /// The server.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// A server that wants to be left alone for a while.
+    #[error("{} has had enough requests for now", shown(what))]
+    RateLimited {
+        /// The server.
+        what: String,
+        /// How long.
+        wait: Option<Duration>,
+    },
+    /// A vault that is not as it was written.
+    #[error("the vault {} is damaged: {reason}", shown(path.display()))]
+    VaultDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What was noticed.
+        reason: String,
+    },
+    /// A vault of a newer version.
+    #[error("the vault {} has version {found}; this program knows {known}", shown(path.display()))]
+    VaultTooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The newest that is known.
+        known: u64,
+    },
+    /// Not the vault's key.
+    #[error("{what} does not open the vault {}", shown(path.display()))]
+    VaultWrongKey {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        what: String,
+    },
+    /// No key for a vault that is there.
+    #[error("the vault {} is there, and its key is not ({})", shown(path.display()), shown(key.display()))]
+    VaultKeyMissing {
+        /// The file.
+        path: PathBuf,
+        /// Where the key was looked for.
+        key: PathBuf,
+    },
+    /// A vault that needs its passphrase.
+    #[error("the vault {} needs its passphrase", shown(path.display()))]
+    VaultLocked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A vault that cannot be written.
+    #[error("credentials are read from variables, which nobody can set for you")]
+    VaultReadOnly {
+        /// The variable that would hold it.
+        variable: String,
+    },
+    /// A helper that did not help.
+    #[error("the vault's helper {}: {}", shown(helper), shown(reason))]
+    VaultHelper {
+        /// The program.
+        helper: String,
+        /// What happened.
+        reason: String,
+    },
+    /// A file with a secret that others can read.
+    #[error("{} has mode {mode:04o}: others can read the secret in it", shown(path.display()))]
+    KeyFileExposed {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// A key file with something else in it.
+    #[error("{} does not hold a key: 64 hexadecimal digits", shown(path.display()))]
+    KeyFileInvalid {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No keychain to talk to.
+    #[error("the keychain cannot be reached: {}", shown(reason))]
+    KeychainUnreachable {
+        /// Why.
+        reason: String,
+    },
+    /// A keychain that its user must open.
+    #[error("the keychain is locked")]
+    KeychainLocked,
+    /// A keychain that refused.
+    #[error("the keychain refused: {}", shown(reason))]
+    KeychainRefused {
+        /// What it said.
+        reason: String,
     },
     /// A room that may be another's.
     #[error("{} cannot be used as a room: {reason}", shown(path.display()))]
@@ -591,6 +757,25 @@ impl Error {
             Error::BindingNotFound { .. } => Code::BindingNotFound,
             Error::ContextUnexpected { .. } => Code::ContextUnexpected,
             Error::CredentialNotFound { .. } => Code::CredentialNotFound,
+            Error::CredentialsExpired { .. } => Code::CredentialsExpired,
+            Error::CredentialUnusable { .. } => Code::CredentialUnusable,
+            Error::CredentialRejected { .. } => Code::CredentialRejected,
+            Error::RenewalFailed { refused: true, .. } => Code::RenewalRefused,
+            Error::RenewalFailed { .. } | Error::Unreachable { .. } => Code::Unreachable,
+            Error::RateLimited { .. } => Code::RateLimited,
+            Error::SiteRefused { .. } => Code::SiteRefused,
+            Error::VaultDamaged { .. } => Code::VaultDamaged,
+            Error::VaultTooNew { .. } => Code::VaultTooNew,
+            Error::VaultWrongKey { .. } => Code::VaultWrongKey,
+            Error::VaultKeyMissing { .. } => Code::VaultKeyMissing,
+            Error::VaultLocked { .. } => Code::VaultLocked,
+            Error::VaultReadOnly { .. } => Code::VaultReadOnly,
+            Error::VaultHelper { .. } => Code::VaultHelper,
+            Error::KeyFileExposed { .. } => Code::KeyFileExposed,
+            Error::KeyFileInvalid { .. } => Code::KeyFileInvalid,
+            Error::KeychainUnreachable { .. } => Code::KeychainUnreachable,
+            Error::KeychainLocked => Code::KeychainLocked,
+            Error::KeychainRefused { .. } => Code::KeychainRefused,
             Error::RoomUnsafe { .. } => Code::RoomUnsafe,
         }
     }
@@ -600,6 +785,7 @@ impl Error {
         match self {
             Error::LockHeld { .. } | Error::NamedLockHeld { .. } => Some(Duration::from_millis(500)),
             Error::ConcurrentChange { .. } | Error::RevisionConflict { .. } => Some(Duration::ZERO),
+            Error::RateLimited { wait, .. } => *wait,
             _ => None,
         }
     }
@@ -609,6 +795,18 @@ impl Error {
         match self {
             Error::FileSyntax { place, .. } | Error::FileValue { place, .. } => Some(place),
             _ => None,
+        }
+    }
+
+    /// What programs are told beside the message, by name.
+    pub fn details(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Error::CredentialsExpired { expired_at, variable, name, .. } => {
+                let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
+                details.extend(expired_at.clone().map(|at| ("expired_at", at)));
+                details
+            }
+            _ => Vec::new(),
         }
     }
 }

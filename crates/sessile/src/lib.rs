@@ -12,6 +12,7 @@ pub mod duration;
 pub mod error;
 pub mod exit;
 pub mod files;
+mod hex;
 pub mod history;
 pub mod lock;
 pub mod names;

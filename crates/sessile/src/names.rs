@@ -3,31 +3,62 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// The name of a context: part of a file name, a flag's value and a variable's value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct ContextName(String);
+macro_rules! names {
+    ($($(#[doc = $doc:literal])+ $name:ident, $what:literal;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Error;
+
+            fn from_str(name: &str) -> Result<Self, Error> {
+                check(name, $what).map(|()| $name(name.to_owned()))
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Error;
+
+            fn try_from(name: String) -> Result<Self, Error> {
+                check(&name, $what).map(|()| $name(name))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )+};
+}
+
+names! {
+    /// The name of a context: part of a file name, a flag's value and a variable's value.
+    ContextName, "context";
+    /// The name of a credential: also part of a variable's name.
+    CredentialName, "credential";
+}
 
 const LONGEST: usize = 64;
-
-impl ContextName {
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for ContextName {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        check(name, "context").map(|()| ContextName(name.to_owned()))
-    }
-}
 
 /// Fails unless the text can be a name: part of a path, a flag's value and a variable's value alike.
 pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
@@ -52,12 +83,6 @@ fn looks_like_id(text: &str) -> bool {
     match text.split_once('-') {
         Some((first, rest)) => first.len() == 8 && hex(first) && rest.split('-').all(hex),
         None => text.len() == 32 && hex(text),
-    }
-}
-
-impl fmt::Display for ContextName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Report {
     pub retry_after: Option<Duration>,
     /// The line of a file that the message is about.
     pub place: Option<Place>,
+    /// What programs are told beside it, by name.
+    pub details: Vec<(&'static str, String)>,
 }
 
 impl Error {
@@ -37,6 +39,7 @@ impl Error {
             fix_command: self.fix_command(app),
             retry_after: self.retry_after(),
             place: self.place().cloned(),
+            details: self.details(),
         }
     }
 }
@@ -45,13 +48,13 @@ impl Report {
     /// A failure of which nothing more is known.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
-        Report { code, message, hint: None, fix_command: None, retry_after: None, place: None }
+        Report { code, message, hint: None, fix_command: None, retry_after: None, place: None, details: Vec::new() }
     }
 
     /// The object that programs read on standard error.
     pub fn to_json(&self) -> Value {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        json!({ "error": {
+        let mut json = json!({ "error": {
             "code": self.code.as_str(),
             "message": self.message,
             "exit_code": self.code.exit(),
@@ -59,7 +62,11 @@ impl Report {
             "retry_after_ms": self.retry_after.map(millis),
             "hint": self.hint,
             "fix_command": self.fix_command,
-        }})
+        }});
+        for (name, value) in &self.details {
+            json["error"][name] = json!(value);
+        }
+        json
     }
 
     /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.

@@ -61,7 +61,11 @@ pub(crate) fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(Se
     if let Some(name) = &args.context {
         name.parse::<crate::names::ContextName>()?;
     }
+    if let Some(name) = &args.credential {
+        name.parse::<crate::names::CredentialName>()?;
+    }
     flag("context", args.context.clone());
+    flag("credential", args.credential.clone());
     flag("output", args.output.map(|format| format!("{format:?}").to_lowercase()));
     flag("color", args.color.map(|color| format!("{color:?}").to_lowercase()));
     flag("lock-timeout", args.lock_timeout.map(|timeout| format!("{}ms", timeout.as_millis())));

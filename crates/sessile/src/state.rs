@@ -116,6 +116,7 @@ pub struct State {
     starting: Option<Starting>,
     missing: OnceCell<Missing>,
     wrote: std::cell::Cell<bool>,
+    vault_key: RefCell<Option<crate::vault::sealed::Key>>,
 }
 
 impl State {
@@ -165,6 +166,7 @@ impl State {
             starting: None,
             missing: OnceCell::new(),
             wrote: std::cell::Cell::new(false),
+            vault_key: RefCell::new(None),
         })
     }
 
@@ -303,9 +305,25 @@ impl State {
         Ok(())
     }
 
-    /// The account that pointers belong to. Until a credential is selected it is the OS user.
+    /// The OS user, whom sessions and the history belong to.
     pub fn account(&self) -> String {
         format!("uid:{}", self.world.uid())
+    }
+
+    /// Whom pointers belong to: whoever acts with a credential that a flag or a variable names has pointers apart. What
+    /// files say does not count here: a pointer decides which of them are read.
+    pub(crate) fn pointer_account(&self) -> String {
+        let key = SettingKey::new(["credential"]);
+        let Source::Said(said) = &self.said else { return self.account() };
+        match said.iter().find(|(said, ..)| *said == key) {
+            Some((_, name, _)) => format!("{}/{name}", self.account()),
+            None => self.account(),
+        }
+    }
+
+    /// The vault's key, once this call knows it.
+    pub(crate) fn vault_key(&self) -> &RefCell<Option<crate::vault::sealed::Key>> {
+        &self.vault_key
     }
 
     /// How locks are taken, with the time-out that the settings say.
@@ -583,14 +601,6 @@ impl State {
     /// The warnings so far; they are handed out once.
     pub fn take_warnings(&self) -> Vec<Warning> {
         self.warnings.take()
-    }
-
-    /// The bearer token in the `--config` file, if there is one.
-    pub fn has_token(&self) -> Result<bool> {
-        match self.source {
-            ConfigSource::File(_) => Ok(self.settings()?.get("token")?.is_some()),
-            _ => Ok(false),
-        }
     }
 
     /// A path made absolute, for messages and for the store.

@@ -13,6 +13,7 @@ use crate::session::current::Current;
 use crate::settings::{Origin, trust};
 use crate::state::{ConfigSource, State};
 use crate::text::shown;
+use crate::vault::{Backend, Selected, VaultStatus};
 
 /// The answer of `status`.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +32,10 @@ pub struct Status {
     pub guard: Option<GuardState>,
     /// When the selected credential expires.
     pub token_expires: Option<String>,
+    /// The selected credential, and what selected it.
+    pub credential: Option<CredentialStatus>,
+    /// Where credentials are kept.
+    pub vault: Option<VaultStatus>,
     /// The session this call works in, by its id.
     pub session: Option<String>,
     /// More about it.
@@ -43,6 +48,49 @@ pub struct Status {
     /// Every file that is read or kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_files: Option<Vec<StateFile>>,
+}
+
+/// The selected credential, as `status` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CredentialStatus {
+    /// Its name; none if it is given for this call.
+    pub name: Option<String>,
+    /// What selected it.
+    pub origin: Origin,
+    /// Its kind; none if it is not there.
+    pub kind: Option<&'static str>,
+    /// Who one is with it.
+    pub account: Option<String>,
+    /// When it ends.
+    pub expires_at: Option<String>,
+    /// Whether it can be used, or be renewed first.
+    pub valid: bool,
+}
+
+impl CredentialStatus {
+    /// The selected credential. Nothing is renewed; what cannot be looked at is told as a warning.
+    pub fn of(state: &State) -> Result<Option<Self>> {
+        let Some(selected) = state.selected_credential()? else { return Ok(None) };
+        let about = match selected.about(state) {
+            Ok(about) => about,
+            Err(error) => {
+                state.warn(error.to_string(), error.hint(state.app()));
+                None
+            }
+        };
+        let name = match &selected.what {
+            Selected::Named(name) => Some(name.to_string()),
+            _ => None,
+        };
+        Ok(Some(CredentialStatus {
+            name,
+            origin: selected.origin,
+            kind: about.as_ref().map(|about| about.kind.as_str()),
+            account: about.as_ref().and_then(|about| about.account.clone()),
+            expires_at: about.as_ref().and_then(|about| about.expires_at).map(|end| end.to_string()),
+            valid: about.as_ref().is_some_and(|about| about.is_valid(state.world().now())),
+        }))
+    }
 }
 
 /// A session, as `status` shows it.
@@ -109,14 +157,18 @@ impl Status {
             (Some(context), Some(selected)) => Some(context.guard_state(state, &selected.origin)?),
             _ => None,
         };
+        let credential = CredentialStatus::of(state)?;
+        let account = credential.as_ref().and_then(|credential| credential.account.clone());
         Ok(Status {
-            logged_in: state.has_token()?,
-            user: state.world().user_name(),
+            logged_in: credential.as_ref().is_some_and(|credential| credential.valid),
+            user: account.unwrap_or_else(|| state.world().user_name()),
             current_context: selected.map(|selected| selected.name.to_string()),
             context_origin: selected.map(|selected| selected.origin.clone()),
             context_exists: context.is_some(),
             guard,
-            token_expires: None,
+            token_expires: credential.as_ref().and_then(|credential| credential.expires_at.clone()),
+            credential,
+            vault: vault(state)?,
             session: state.session()?.map(|current| current.session.id.to_string()),
             session_details: state.session()?.map(|current| SessionStatus::of(state, current)),
             project: project(state)?,
@@ -158,8 +210,24 @@ impl Status {
             _ => "none".to_owned(),
         };
         lines.push(("session", session));
-        let login = if self.logged_in { "logged in" } else { "no credential selected" };
+        let login = match &self.credential {
+            None => "no credential selected",
+            Some(credential) if credential.valid => "logged in",
+            Some(credential) if credential.kind.is_none() => "credential missing",
+            Some(_) => "credential expired",
+        };
         lines.push(("user", format!("{} ({login})", shown(&self.user))));
+        if let Some(credential) = &self.credential {
+            let name = credential.name.as_deref().unwrap_or("for this call");
+            let end = credential.expires_at.as_ref().map_or_else(String::new, |end| format!(" (expires {end})"));
+            lines.push(("login", format!("{}{end}  from {}", shown(name), credential.origin)));
+        }
+        if let Some(vault) = &self.vault {
+            let place = vault.path.as_ref().map_or_else(String::new, |path| format!(" {}", shown(path.display())));
+            let key = vault.key.map_or_else(String::new, |key| format!(", key from {key}"));
+            let backend = vault.backend.map_or("not decided yet", Backend::as_str);
+            lines.push(("vault", format!("{backend}{place}{key}  from {}", vault.origin)));
+        }
         if let Some(project) = &self.project {
             let trust = if project.trusted { "trusted" } else { "not trusted" };
             lines.push(("project", format!("{} ({trust})", shown(project.path.display()))));
@@ -174,6 +242,19 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines().iter().try_for_each(|(label, value)| writeln!(f, "{label:<9} {value}"))
+    }
+}
+
+fn vault(state: &State) -> Result<Option<VaultStatus>> {
+    if *state.source() == ConfigSource::Nothing {
+        return Ok(None);
+    }
+    match state.vault()?.status() {
+        Ok(status) => Ok(Some(status)),
+        Err(error) => {
+            state.warn(error.to_string(), error.hint(state.app()));
+            Ok(None)
+        }
     }
 }
 
@@ -231,6 +312,9 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
         add(&state_dir.join("rooms"), "the sessions' rooms");
         add(&state_dir.join("tickets"), "the queues of locks and turns");
         add(&state_dir.join("intents"), "changes that are being made");
+    }
+    for (path, purpose) in state.vault().map(|vault| vault.files()).unwrap_or_default() {
+        add(&path, purpose);
     }
     if let Ok(Some(current)) = state.session() {
         let room = current.session.room().dir();

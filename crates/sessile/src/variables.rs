@@ -23,6 +23,12 @@ pub const OWN: &[Known] = &[
         "ORIGINALS",
         "Set for commands in a session: the values of variables that the session has changed, as JSON.",
     ),
+    known(
+        "CREDENTIAL_*",
+        "The secret of the credential whose name it ends with, in capitals: `SESSILE_CREDENTIAL_GH_BOT` stands for `gh-bot`.",
+    ),
+    known("TOKEN_FILE", "A file with a bearer token to act with; it is stored nowhere."),
+    known("VAULT_PASSPHRASE_FILE", "A file (mode 0600) with the passphrase of a sealed vault."),
     known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),
 ];
 
@@ -32,6 +38,7 @@ pub const SHARED: &[Known] = &[
     known("XDG_CONFIG_HOME", "Instead of ~/.config."),
     known("XDG_STATE_HOME", "Instead of ~/.local/state."),
     known("XDG_CACHE_HOME", "Instead of ~/.cache."),
+    known("DBUS_SESSION_BUS_ADDRESS", "Where the desktop's keychain is reached."),
     known("XDG_RUNTIME_DIR", "Where the system keeps sockets; there is no substitute for it."),
     known("CI", "Set and not `false` or `0`: nobody is there to be asked, and nothing is coloured."),
     known("NO_COLOR", "Set to anything: nothing is coloured unless `--color always` is said."),

@@ -6,6 +6,7 @@ use argon2::Argon2;
 
 use crate::context::approval;
 use crate::error::{Error, Result};
+use crate::hex::{hex, unhex};
 use crate::state::State;
 
 /// Wrong tries before the PIN is shut for a while.
@@ -78,15 +79,6 @@ fn derive(pin: &str, salt: &[u8]) -> [u8; 32] {
     let derived = Argon2::default().hash_password_into(pin.as_bytes(), salt, &mut key);
     debug_assert!(derived.is_ok());
     key
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ fn terminal_key(state: &State) -> Option<PointerKey> {
         kind: PointerKind::Context,
         scope: Scope::Terminal,
         place: terminal.key(),
-        account: state.account(),
+        account: state.pointer_account(),
     })
 }
 
@@ -203,7 +203,7 @@ struct Target {
 
 impl Target {
     fn resolve(state: &State, scope: SwitchScope) -> Result<Self> {
-        let account = state.account();
+        let account = state.pointer_account();
         let in_file = |scope, place: String, file: PathBuf| Target {
             key: PointerKey { kind: PointerKind::Context, scope, place, account: account.clone() },
             place: file.to_string_lossy().into_owned(),

@@ -5,8 +5,8 @@
 //! keeps the lock: while it changes hands, everybody's turn comes, and to wait is right.
 
 use std::fmt;
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -160,6 +160,17 @@ impl Locker {
             }
         }
     }
+}
+
+/// A file that is there to be locked, made if it is not there. What is in it does not count.
+pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| Error::io("write", path, error))
 }
 
 /// The process that holds the kernel's lock on an inode, where the system tells.

@@ -16,4 +16,5 @@ pub use lock::{Holder, Locker, Waiting};
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use read::{LIMIT, read, resolve_links};
 
+pub(crate) use lock::open_lock_file;
 pub(crate) use read::{read_kernel_file, read_up_to, require_file};

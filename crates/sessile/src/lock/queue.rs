@@ -4,13 +4,12 @@
 //! for the lock of the ticket just before its own, in the kernel and without polling. When that comes free, its
 //! owner is done or dead, and the ticket goes; the look is then at the one before that, until there is none.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::files::{Locker, create_dir};
+use crate::files::{Locker, create_dir, open_lock_file};
 use crate::lock::LockHolder;
 use crate::session::life::Moment;
 use crate::store::{LeaseEnd, Store, TicketRow};
@@ -189,14 +188,7 @@ impl Queue {
 
     fn make_file(&self, token: i64) -> Result<File> {
         let path = self.file(token);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| Error::io("write", &path, error))?;
-        Locker::new(Duration::ZERO).lock(file, &path)
+        Locker::new(Duration::ZERO).lock(open_lock_file(&path)?, &path)
     }
 
     fn file(&self, token: i64) -> PathBuf {

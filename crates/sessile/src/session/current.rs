@@ -110,7 +110,7 @@ fn terminal_key(state: &State) -> Option<PointerKey> {
         kind: PointerKind::Session,
         scope: Scope::Terminal,
         place: terminal.key(),
-        account: state.account(),
+        account: state.pointer_account(),
     })
 }
 

@@ -16,6 +16,33 @@ pub const BASE: &[Definition] = &[
         .with_default("auto"),
     Definition::new("lock-timeout", Kind::Duration, "How long to wait for a lock; 0 does not wait.")
         .with_default("5s"),
+    Definition::new("credential", Kind::Text, "The credential that calls act with.").needing_trust(),
+    Definition::new(
+        "vault.backend",
+        Kind::Choice(&["auto", "keychain", "file", "helper", "env"]),
+        "Where credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.",
+    )
+    .with_default("auto")
+    .needing_trust(),
+    Definition::new(
+        "vault.helper",
+        Kind::Text,
+        "The program that keeps credentials for the backend helper: a path, or WORD for NAME-vault-WORD in PATH.",
+    )
+    .needing_trust(),
+    Definition::new(
+        "vault.key-file",
+        Kind::Text,
+        "The file with the key of a sealed vault, instead of the one beside it.",
+    )
+    .needing_trust(),
+    Definition::new(
+        "vault.unlock",
+        Kind::Duration,
+        "How long a passphrase keeps a sealed vault open.",
+    )
+    .with_default("15m")
+    .needing_trust(),
     Definition::new(
         "token",
         Kind::Secret,

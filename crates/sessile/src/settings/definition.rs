@@ -4,6 +4,7 @@ use crate::duration;
 use crate::error::{Error, Result};
 use crate::settings::document::{Data, Node};
 use crate::settings::{SettingKey, Value};
+use crate::vault::Secret;
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Kind {
             Kind::List => Value::List(
                 text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             ),
-            Kind::Secret => Value::Secret(text.to_owned()),
+            Kind::Secret => Value::Secret(Secret::new(text)),
             _ => Value::Text(self.fits(text).then(|| text.to_owned())?),
         })
     }
@@ -77,7 +78,7 @@ impl Kind {
                     })
                     .collect::<Option<_>>()?,
             ),
-            (Kind::Secret, Data::Text(text)) => Value::Secret(text.clone()),
+            (Kind::Secret, Data::Text(text)) => Value::Secret(Secret::new(text.as_str())),
             (Kind::Bool | Kind::List, _) => return None,
             (_, Data::Text(text)) => Value::Text(self.fits(text).then(|| text.clone())?),
             // `lock-timeout = 0` reads naturally; any other number would have no unit.

@@ -66,7 +66,8 @@ fn toml_value(value: &Value) -> toml_edit::Value {
     match value {
         Value::Bool(value) => (*value).into(),
         Value::Integer(value) => (*value).into(),
-        Value::Text(text) | Value::Secret(text) => toml_text(text),
+        Value::Text(text) => toml_text(text),
+        Value::Secret(secret) => toml_text(secret.expose()),
         Value::List(items) => toml_edit::Value::Array(items.iter().map(String::as_str).collect()),
     }
 }
@@ -227,7 +228,8 @@ fn set_json(document: &Document, key: &SettingKey, value: &Value) -> Result<Stri
     *at = match value {
         Value::Bool(value) => (*value).into(),
         Value::Integer(value) => (*value).into(),
-        Value::Text(text) | Value::Secret(text) => text.as_str().into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::Secret(secret) => secret.expose().into(),
         Value::List(items) => items.clone().into(),
     };
     Ok(pretty(&root))

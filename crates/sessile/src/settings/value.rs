@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::vault::Secret;
+use crate::vault::secret::MASK;
+
 /// A value, checked against its setting's [`Kind`](super::Kind).
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
@@ -16,11 +19,8 @@ pub enum Value {
     /// A list of words.
     List(Vec<String>),
     /// A secret. It is used, never shown.
-    Secret(String),
+    Secret(Secret),
 }
-
-/// What stands in the place of a secret.
-const MASK: &str = "********";
 
 impl Value {
     /// The text, for kinds that are text.
@@ -37,7 +37,7 @@ impl Value {
     #[must_use]
     pub fn masked_if_secret(self, name: &str) -> Self {
         match self {
-            Value::Text(text) if crate::context::transfer::looks_secret(name) => Value::Secret(text),
+            Value::Text(text) if crate::context::transfer::looks_secret(name) => Value::Secret(Secret::new(text)),
             other => other,
         }
     }

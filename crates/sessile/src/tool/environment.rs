@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result};
+use crate::names::CredentialName;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::{ConfigSource, State};
@@ -61,11 +62,24 @@ pub struct Asked {
     pub clear: bool,
 }
 
+/// A variable that gets a credential's secret, and only when the command is about to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundVariable {
+    /// The variable.
+    pub name: String,
+    /// The credential.
+    pub credential: CredentialName,
+    /// Why.
+    pub origin: String,
+}
+
 /// A command's variables.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// What differs from the caller's, in the order of their names.
     pub changes: Vec<Change>,
+    /// What gets a credential's secret beside that.
+    pub bound: Vec<BoundVariable>,
     clear: bool,
     keep: Vec<String>,
 }
@@ -128,6 +142,18 @@ impl Environment {
             let origin = format!("would override what context {name} binds for {}", bound.tool);
             changes.clear(world, &bound.clears, &asked.keep, &origin);
         }
+        // A variable that leads into the session is the session's.
+        changes.bound.retain(|bound| {
+            let led = changes.all.get(&bound.name).filter(|change| change.isolates && change.value.is_some());
+            if let Some(led) = led {
+                state.warn(format!("{} is set by {}; its credential is ignored", bound.name, led.origin), None);
+            }
+            led.is_none()
+        });
+        for bound in &changes.bound {
+            // What would override the context is taken away; this is what the context itself says.
+            changes.all.remove(&bound.name);
+        }
         for name in own.iter().filter(|name| changes.led_by(name).is_some()) {
             let by = changes.all.get(name).map(|change| change.origin.clone()).unwrap_or_default();
             state.warn(format!("{name} is set by {by}; what else sets it is ignored"), None);
@@ -150,6 +176,7 @@ impl Environment {
         changes.add_state(state, session, &originals, asked)?;
         Ok(Environment {
             changes: changes.all.into_values().collect(),
+            bound: changes.bound,
             clear: asked.clear,
             keep: asked.keep.clone(),
         })
@@ -178,6 +205,7 @@ impl Environment {
 #[derive(Default)]
 struct Changes {
     all: BTreeMap<String, Change>,
+    bound: Vec<BoundVariable>,
 }
 
 impl Changes {
@@ -227,9 +255,10 @@ impl Changes {
                     self.all.insert(name.clone(), change);
                 }
                 Variable::Credential { credential } => {
-                    return Err(Error::CredentialNotFound {
-                        name: credential.clone(),
-                        wanted_by: format!("context {} (env.{name})", context.name),
+                    self.bound.push(BoundVariable {
+                        name: name.clone(),
+                        credential: credential.parse()?,
+                        origin: format!("context {} (env.{name})", context.name),
                     });
                 }
             }
@@ -298,6 +327,7 @@ impl Changes {
         }
         let set =
             self.all.values().filter(|change| change.value.is_some()).map(|change| change.name.as_str());
+        let set = set.chain(self.bound.iter().map(|bound| bound.name.as_str()));
         let set = set.chain(asked.replaces.iter().map(String::as_str));
         own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
         // A session has its context; a variable that names another would only be refused.

@@ -48,11 +48,6 @@ pub(crate) mod exposed {
 
     use super::Secret;
 
-    /// A field that holds a secret.
-    pub(crate) fn one<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
-        secret.expose().serialize(serializer)
-    }
-
     /// A field that may hold one.
     pub(crate) fn maybe<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
         secret.as_ref().map(Secret::expose).serialize(serializer)

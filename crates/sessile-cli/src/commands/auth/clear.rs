@@ -1,0 +1,40 @@
+//! `sessile auth clear`.
+
+use serde_json::json;
+use sessile::vault::uses_login;
+
+use super::Chosen;
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::unlocked::unlocked;
+
+/// Take credentials out of the vault
+///
+/// Copies that tools have made in sessions stay; `auth logout` removes them too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth clear gh-bot" "sessile auth clear --url http://localhost:8000 --yes"))]
+pub struct Args {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
+    let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    if !names.is_empty() {
+        ask::confirm(&cx.state, &format!("take {} credential(s) out of the vault: {}", names.len(), words.join(", ")))?;
+    }
+    let vault = cx.state.vault()?;
+    let left = vault.list()?;
+    for name in &names {
+        vault.remove(name)?;
+        sessile::history::record(&cx.state, "auth clear", name.as_str(), "a secret is never recorded")?;
+        let users = left.iter().filter(|one| uses_login(&one.about, name) && !names.contains(&one.about.name));
+        for user in users {
+            cx.out.note(&format!("credential {} used its login and cannot be renewed any more", user.about.name));
+        }
+    }
+    cx.changed(json!({ "cleared": names }), || format!("cleared {} credential(s)\n", names.len()))
+}

@@ -1,0 +1,62 @@
+//! `sessile auth list`.
+
+use serde_json::Value;
+use sessile::text::shown;
+
+use super::{described, end_of};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::{Table, Tone};
+use crate::unlocked::unlocked;
+
+/// List the credentials; their secrets are not shown
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth list" "sessile auth list --expired --output json"))]
+pub struct Args {
+    /// Only those whose time is up
+    #[arg(long)]
+    expired: bool,
+
+    /// Show at most this many
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+
+    /// Go on after this one, the last name of the page before
+    #[arg(long, value_name = "NAME")]
+    cursor: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let now = cx.state.world().now();
+    let all = unlocked(cx, &cx.state, || cx.state.vault()?.list())?;
+    let shown_ones: Vec<_> = all
+        .iter()
+        .map(|one| &one.about)
+        .filter(|about| args.cursor.as_deref().is_none_or(|cursor| about.name.as_str() > cursor))
+        .filter(|about| !args.expired || about.expires_at.is_some_and(|end| end <= now))
+        .take(args.limit)
+        .collect();
+    let json: Vec<Value> = shown_ones.iter().map(|about| described(&cx.state, about)).collect();
+    cx.out.list(&json, || {
+        if shown_ones.is_empty() {
+            return String::new();
+        }
+        let mut table = Table::new(&["NAME", "KIND", "ACCOUNT", "EXPIRES", "SITES"]);
+        for about in &shown_ones {
+            let sites: Vec<String> = about.sites.iter().map(ToString::to_string).collect();
+            let tone = (!about.is_valid(now)).then_some(Tone::Warning);
+            table.row(
+                &[
+                    about.name.to_string(),
+                    about.kind.as_str().to_owned(),
+                    shown(about.account.as_deref().unwrap_or("-")),
+                    end_of(&cx.state, about),
+                    if sites.is_empty() { "-".to_owned() } else { shown(sites.join(" ")) },
+                ],
+                tone,
+            );
+        }
+        table.render(&cx.out)
+    })
+}

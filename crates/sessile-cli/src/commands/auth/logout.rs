@@ -1,0 +1,73 @@
+//! `sessile auth logout`.
+
+use serde_json::json;
+use sessile::names::CredentialName;
+use sessile::session::life::Life;
+use sessile::text::shown;
+use sessile::vault::{Credential, uses_login};
+
+use super::Chosen;
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::unlocked::unlocked;
+
+/// Take credentials out of the vault, and every copy out of the sessions' rooms
+///
+/// Credentials that share the login go with it. In the rooms of sessions, wherever a tool has written a secret into a
+/// file, asterisks take its place. What runs already keeps what it was given until it ends; what the server has handed
+/// out stays valid there until it expires or is revoked there.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth logout corp" "sessile auth logout --all --yes"))]
+pub struct Args {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
+    let vault = cx.state.vault()?;
+    let gone: Vec<Credential> = vault
+        .list()?
+        .into_iter()
+        .filter(|one| names.contains(&one.about.name) || names.iter().any(|name| uses_login(&one.about, name)))
+        .collect();
+    let names: Vec<&CredentialName> = gone.iter().map(|one| &one.about.name).collect();
+    let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    if !names.is_empty() {
+        ask::confirm(&cx.state, &format!("log out {} credential(s): {}", names.len(), words.join(", ")))?;
+    }
+    for name in &names {
+        vault.remove(name)?;
+        sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded")?;
+    }
+    let blotted = vault.blot_out(&gone)?;
+    let running = running(cx)?;
+    let json = json!({
+        "logged_out": names,
+        "copies_removed": blotted.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "still_running": running,
+    });
+    cx.changed(json, || {
+        let mut text = format!("logged out {} credential(s): {}\n", names.len(), words.join(", "));
+        for path in &blotted {
+            text.push_str(&format!("removed the copy in {}\n", shown(path.display())));
+        }
+        if blotted.is_empty() {
+            text.push_str("no session's room had a copy\n");
+        }
+        for session in &running {
+            text.push_str(&format!("session {} runs on with what it was given: sessile session stop {0}\n", shown(session)));
+        }
+        text
+    })
+}
+
+/// The sessions in which something runs that may have been given a secret.
+fn running(cx: &Cx) -> Result<Vec<String>, Failure> {
+    let Some(sessions) = cx.state.sessions_to_look_at()? else { return Ok(Vec::new()) };
+    let live = sessions.list(None, true, usize::MAX)?;
+    let busy = live.iter().filter(|session| session.life(cx.state.world()) == Life::Live && session.room().is_busy());
+    Ok(busy.map(|session| session.label().to_owned()).collect())
+}

@@ -1,0 +1,143 @@
+//! `sessile auth`: credentials, kept in the vault.
+
+pub mod check;
+pub mod clear;
+pub mod list;
+pub mod login;
+pub mod logout;
+pub mod refresh;
+pub mod rekey;
+mod secret_from;
+pub mod set;
+pub mod show;
+pub mod status;
+pub mod unlock;
+
+use serde_json::{Value, json};
+use sessile::names::CredentialName;
+use sessile::vault::{About, Vault};
+use sessile::{Error, State};
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::lazy::Lazy;
+
+/// Keep credentials in the vault, and use them without showing them
+///
+/// A credential has a name, a kind and, if that is known, an end. Contexts give it to commands and agents by its name. A
+/// secret is typed, piped in, or read from a file, a variable or a descriptor; it is never an argument and never printed.
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples!(
+    "sessile auth set gh-bot"
+    "sessile auth set --url https://agent.example --bearer-token-stdin"
+    "sessile auth login corp --issuer https://login.example --client-id cli"
+    "sessile auth list"
+))]
+pub enum Command {
+    /// Put a credential into the vault
+    Set(Lazy<set::Args>),
+    /// Log in at an authorization server and keep what it gives
+    Login(Lazy<login::Args>),
+    /// Show who one is here, what says so, and until when
+    Status(Lazy<status::Args>),
+    /// List the credentials
+    List(Lazy<list::Args>),
+    /// Show a credential, its secrets masked
+    Show(Lazy<show::Args>),
+    /// Take credentials out of the vault
+    Clear(Lazy<clear::Args>),
+    /// Take credentials out of the vault, and every copy out of the sessions' rooms
+    Logout(Lazy<logout::Args>),
+    /// Renew credentials now
+    Refresh(Lazy<refresh::Args>),
+    /// Check that credentials can be used, or that a server accepts one
+    Check(Lazy<check::Args>),
+    /// Open a vault that has a passphrase, for a time
+    Unlock(Lazy<unlock::Args>),
+    /// Seal the vault under another key
+    Rekey(Lazy<rekey::Args>),
+}
+
+impl Command {
+    pub(crate) fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Set(Lazy(args)) => set::run(args, cx),
+            Command::Login(Lazy(args)) => login::run(args, cx),
+            Command::Status(Lazy(args)) => status::run(args, cx),
+            Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Show(Lazy(args)) => show::run(args, cx),
+            Command::Clear(Lazy(args)) => clear::run(args, cx),
+            Command::Logout(Lazy(args)) => logout::run(args, cx),
+            Command::Refresh(Lazy(args)) => refresh::run(args, cx),
+            Command::Check(Lazy(args)) => check::run(args, cx),
+            Command::Unlock(Lazy(args)) => unlock::run(args, cx),
+            Command::Rekey(Lazy(args)) => rekey::run(args, cx),
+        }
+    }
+}
+
+/// Which credentials a command is about.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Chosen {
+    /// The credentials, by name, or by the URL of the agent that gets one
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+
+    /// The credential of the agent at this URL
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+
+    /// All of them
+    #[arg(long, conflicts_with_all = ["names", "url"])]
+    all: bool,
+}
+
+impl Chosen {
+    /// Their names; each is there.
+    pub(crate) fn names(&self, state: &State, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
+        if self.all {
+            return Ok(vault.list()?.into_iter().map(|one| one.about.name).collect());
+        }
+        let mut names = Vec::new();
+        for text in self.names.iter().chain(&self.url) {
+            let name = one_named(state, vault, text)?;
+            vault.require(&name, "this command")?;
+            names.push(name);
+        }
+        if names.is_empty() {
+            return Err(Error::Usage("say which: NAME, --url URL or --all".into()));
+        }
+        Ok(names)
+    }
+}
+
+/// The name that a text is: itself, or that of the credential which the agent at that URL gets.
+pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<CredentialName, Error> {
+    if !text.contains("://") {
+        return text.parse();
+    }
+    let found = vault.for_agent(text, state.context()?)?;
+    found.map(|(name, _)| name).ok_or_else(|| Error::CredentialNotFound {
+        name: sessile::vault::agent_url(text).unwrap_or_default(),
+        wanted_by: "this command".into(),
+        near: None,
+    })
+}
+
+/// A credential as it is shown.
+pub(crate) fn described(state: &State, about: &About) -> Value {
+    let mut json = json!(about);
+    json["valid"] = json!(about.is_valid(state.world().now()));
+    json["secret"] = json!("********");
+    json
+}
+
+/// When it ends, in a few words.
+pub(crate) fn end_of(state: &State, about: &About) -> String {
+    let Some(end) = about.expires_at else { return "-".to_owned() };
+    let now = state.world().now();
+    let between = std::time::Duration::try_from(end.duration_since(now).abs()).unwrap_or_default();
+    let time = sessile::duration::short(between);
+    if end > now { format!("in {time}") } else { format!("{time} ago") }
+}

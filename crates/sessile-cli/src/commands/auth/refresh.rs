@@ -1,0 +1,65 @@
+//! `sessile auth refresh`.
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::vault::Kind;
+
+use super::{Chosen, described, end_of};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::renewer::Renewer;
+use crate::unlocked::unlocked;
+
+/// Renew credentials now
+///
+/// Tokens of an authorization server are asked for anew; a command's answer that is kept is asked for again. Whatever
+/// fails, the old one stays. Processes that find a token expired do this by themselves, one of them for all.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth refresh corp" "sessile auth refresh --all"))]
+pub struct Args {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
+    let vault = cx.state.vault()?;
+    let renewer = Renewer::new(cx.state.world());
+    let mut renewed = Vec::new();
+    let mut failed: Option<Error> = None;
+    for name in &names {
+        let found = vault.require(name, "this command")?;
+        let result = match &found.about.kind {
+            Kind::OAuth2(_) => vault.renew(name, &renewer),
+            Kind::Command { cache_seconds: Some(_), .. } => vault.forget_answer(name).and_then(|()| {
+                vault.usable(name, "auth refresh", &renewer)?;
+                vault.require(name, "this command")
+            }),
+            _ if args.chosen.all => continue,
+            _ => vault.renew(name, &renewer),
+        };
+        match result {
+            Ok(credential) => {
+                sessile::history::record(&cx.state, "auth refresh", name.as_str(), "a secret is never recorded")?;
+                renewed.push(credential.about);
+            }
+            // The others are tried all the same; the first that failed is told in the end.
+            Err(error) => {
+                if failed.is_some() || names.len() > 1 {
+                    cx.out.note(&format!("{error}"));
+                }
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    if let (true, Some(error)) = (renewed.is_empty(), failed.take()) {
+        return Err(error.into());
+    }
+    let json: Vec<Value> = renewed.iter().map(|about| described(&cx.state, about)).collect();
+    cx.changed(json!({ "renewed": json, "failed": names.len() - renewed.len() }), || {
+        let lines = renewed.iter().map(|about| format!("renewed {}, which ends {}\n", about.name, end_of(&cx.state, about)));
+        lines.collect()
+    })?;
+    if failed.is_some() { Err(crate::error::Failure::Told(sessile::exit::PARTIAL)) } else { Ok(()) }
+}

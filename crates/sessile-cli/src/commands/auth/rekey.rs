@@ -1,0 +1,58 @@
+//! `sessile auth rekey`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use sessile::Error;
+use sessile::vault::KeySource;
+
+use super::unlock::passphrase;
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::unlocked::unlocked;
+
+/// The shortest passphrase.
+const SHORTEST: usize = 8;
+
+/// Seal the vault under another key
+///
+/// A sealed file begins with a key in a file beside it, which keeps secrets out of backups and searches but not from
+/// whoever can read your files. A passphrase does: it is typed once for a while (`auth unlock`). With a desktop, its
+/// keychain can hold the key.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth rekey --to passphrase" "sessile auth rekey --to keychain"))]
+pub struct Args {
+    /// Where the new key is from: passphrase, keychain or file
+    #[arg(long, value_name = "SOURCE", value_parser = ["passphrase", "keychain", "file"])]
+    to: String,
+
+    /// The file with the new passphrase; - for standard input
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    // Whoever cannot open it is told before a new passphrase is typed.
+    unlocked(cx, &cx.state, || cx.state.vault()?.list())?;
+    let (source, secret) = match args.to.as_str() {
+        "passphrase" => (KeySource::new_passphrase()?, Some(new_passphrase(args, cx)?)),
+        "keychain" => (KeySource::Keychain, None),
+        _ => (KeySource::File, None),
+    };
+    cx.state.vault()?.rekey(&source, secret.as_ref())?;
+    sessile::history::record(&cx.state, "auth rekey", &args.to, "a key is never recorded")?;
+    let status = cx.state.vault()?.status()?;
+    cx.changed(json!({ "key": args.to, "vault": status }), || format!("the vault's key is now from: {}\n", args.to))
+}
+
+fn new_passphrase(args: &Args, cx: &Cx) -> Result<sessile::vault::Secret, Failure> {
+    let first = passphrase(cx, args.passphrase_file.as_ref(), "New passphrase: ")?;
+    if first.expose().chars().count() < SHORTEST {
+        return Err(Error::Usage(format!("a passphrase has at least {SHORTEST} characters")).into());
+    }
+    if args.passphrase_file.is_none() && passphrase(cx, None, "The same again: ")? != first {
+        return Err(Error::Usage("the two are not the same; nothing was changed".into()).into());
+    }
+    Ok(first)
+}

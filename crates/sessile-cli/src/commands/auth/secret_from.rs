@@ -1,0 +1,105 @@
+//! Where a secret is read from: never from an argument.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sessile::Error;
+use sessile::vault::Secret;
+
+use crate::cli::Cx;
+use crate::commands::input;
+use crate::{ask, error::Failure};
+
+/// The longest secret.
+const LIMIT: u64 = 64 * 1024;
+
+const INSTEAD: &str = "every process on this machine can read arguments, and the shell remembers them: leave the value out \
+                       to be asked, pipe it in with --secret-stdin, or give @FILE; take the one that stood here for known";
+
+/// The flags that say where it is.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Where the secret is")]
+#[group(multiple = false)]
+pub(crate) struct SecretFrom {
+    /// On standard input
+    #[arg(long, visible_alias = "bearer-token-stdin", alias = "api-key-stdin", alias = "password-stdin")]
+    secret_stdin: bool,
+
+    /// In this file
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+
+    /// In this variable
+    #[arg(long, value_name = "VARIABLE")]
+    secret_env: Option<String>,
+
+    /// At this file descriptor
+    #[arg(long, value_name = "NUMBER")]
+    secret_fd: Option<u32>,
+}
+
+impl SecretFrom {
+    /// Whether something says where it is.
+    pub(crate) fn is_said(&self) -> bool {
+        self.secret_stdin || self.secret_file.is_some() || self.secret_env.is_some() || self.secret_fd.is_some()
+    }
+
+    /// Reads it, or asks for it. `source` is what stands after the flag of its kind: `-`, `@FILE` or nothing.
+    pub(crate) fn read(&self, cx: &Cx, flag: &str, source: Option<&str>, prompt: &str) -> Result<Secret, Failure> {
+        let text = match source {
+            Some("-") => input::read(cx, Path::new("-"), LIMIT)?.1,
+            Some(file) if file.starts_with('@') && file.len() > 1 => input::read(cx, Path::new(&file[1..]), LIMIT)?.1,
+            Some(_) => return Err(refused(flag).into()),
+            None => self.said(cx, prompt)?,
+        };
+        let secret = Secret::new(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')));
+        drop(zeroized(text));
+        if secret.is_empty() {
+            return Err(Error::Usage("the secret is empty".into()).into());
+        }
+        if secret.expose().contains('\0') {
+            return Err(Error::Usage("the secret has a zero byte in it".into()).into());
+        }
+        Ok(secret)
+    }
+
+    fn said(&self, cx: &Cx, prompt: &str) -> Result<String, Failure> {
+        if self.secret_stdin {
+            return Ok(input::read(cx, Path::new("-"), LIMIT)?.1);
+        }
+        if let Some(file) = &self.secret_file {
+            return Ok(input::read(cx, file, LIMIT)?.1);
+        }
+        if let Some(variable) = &self.secret_env {
+            let value = cx.state.world().variable(variable).and_then(|value| value.to_str());
+            return value
+                .map(str::to_owned)
+                .ok_or_else(|| Error::Usage(format!("--secret-env: {variable} is not set")).into());
+        }
+        if let Some(number) = self.secret_fd {
+            let path = PathBuf::from(format!("/dev/fd/{number}"));
+            let failed = |source| Error::Io { action: "read", path: path.clone(), source };
+            let mut text = String::new();
+            let file = std::fs::File::open(&path).map_err(failed)?;
+            file.take(LIMIT).read_to_string(&mut text).map_err(failed)?;
+            return Ok(text);
+        }
+        if cx.state.args().no_input || !cx.state.world().can_ask() {
+            return Err(Error::TerminalRequired {
+                what: "typing a secret".into(),
+                instead: "pipe it in with --secret-stdin, or say where it is: --secret-file, --secret-env, --secret-fd".into(),
+            }
+            .into());
+        }
+        ask::secret(prompt).ok_or_else(|| Error::Declined("typing the secret".into()).into())
+    }
+}
+
+/// The error for a secret among the arguments.
+pub(crate) fn refused(flag: &str) -> Error {
+    Error::SecretRefused { place: flag.to_owned(), instead: INSTEAD }
+}
+
+fn zeroized(text: String) -> Secret {
+    Secret::new(text)
+}

@@ -1,0 +1,349 @@
+//! `sessile auth set`.
+
+use std::time::Duration;
+
+use sessile::args::parse_duration;
+use sessile::names::CredentialName;
+use sessile::vault::{About, Credential, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry, name_for_agent};
+use sessile::{Error, State};
+
+use super::secret_from::{SecretFrom, refused};
+use super::{described, one_named};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::unlocked::unlocked;
+
+/// Put a credential into the vault
+///
+/// Without a kind it is a bearer token. The secret is asked for, without showing it; where nobody can be asked, say where
+/// it is. A URL instead of a name binds the credential to the agent there. A token that tells its own end (a JSON Web
+/// Token) needs no --expires-at.
+///
+/// Sessile itself sends a credential only to the sites that are named here. A command that gets it in a variable can do
+/// with it what it likes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile auth set gh-bot --account ci-bot"
+    "printf %s \"$TOKEN\" | sessile auth set gh-bot --secret-stdin"
+    "sessile auth set --url https://agent.example --bearer-token-stdin < token"
+    "sessile auth set search --api-key @key --api-key-header X-API-Key --site https://search.example"
+    "sessile auth set registry --basic deploy --secret-file password"
+    "sessile auth set cloud --command 'pass show cloud/token' --cache 10m"
+    "sessile auth set ci --from-env CI_TOKEN"
+    "sessile auth set staging-api --login corp --scope staging"
+))]
+pub struct Args {
+    /// Its name, or the URL of the agent that gets it
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+
+    /// What is left of a secret that was typed here
+    #[arg(hide = true, value_name = "MORE")]
+    more: Vec<String>,
+
+    /// Bind it to the agent at this URL, where it may then be sent
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+
+    /// A bearer token (the default); - reads standard input, @FILE a file
+    #[arg(long, visible_alias = "bearer", alias = "token", value_name = "SOURCE", num_args = 0..=1, group = "kind")]
+    bearer_token: Option<Option<String>>,
+
+    /// A key for a header of its own; - reads standard input, @FILE a file
+    #[arg(long, alias = "key", value_name = "SOURCE", num_args = 0..=1, group = "kind")]
+    api_key: Option<Option<String>>,
+
+    /// The header of an API key
+    #[arg(long, value_name = "HEADER")]
+    api_key_header: Option<String>,
+
+    /// A password, with this user name
+    #[arg(long, value_name = "USER", group = "kind")]
+    basic: Option<String>,
+
+    /// What this command prints whenever it is needed: the secret, or JSON with token and expires_at
+    #[arg(long, value_name = "COMMAND", group = "kind")]
+    command: Option<String>,
+
+    /// Keep the command's answer for so long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires = "command")]
+    cache: Option<Duration>,
+
+    /// What this variable holds whenever it is needed
+    #[arg(long, value_name = "VARIABLE", group = "kind")]
+    from_env: Option<String>,
+
+    /// Tokens by the login of another credential
+    #[arg(long, value_name = "NAME", group = "kind")]
+    login: Option<String>,
+
+    /// For whom the login's tokens are
+    #[arg(long, value_name = "AUDIENCE", requires = "login")]
+    audience: Option<String>,
+
+    /// What the login's tokens are for
+    #[arg(long, value_name = "URL", requires = "login")]
+    resource: Option<String>,
+
+    /// Change what is said here and keep the secret that is there
+    #[arg(long, conflicts_with_all = ["kind", "secret_stdin", "secret_file", "secret_env", "secret_fd"])]
+    keep_secret: bool,
+
+    #[command(flatten)]
+    about: AboutArgs,
+
+    #[command(flatten)]
+    from: SecretFrom,
+
+    /// A secret in a place where none belongs
+    #[arg(long, hide = true, alias = "password", num_args = 0..=1)]
+    secret: Option<Option<String>>,
+}
+
+/// What may be known about a credential.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct AboutArgs {
+    /// Who one is with it
+    #[arg(long, value_name = "ACCOUNT")]
+    account: Option<String>,
+
+    /// What it is good for
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+
+    /// A site (scheme, host and port of this URL) that it may be sent to
+    #[arg(long = "site", value_name = "URL")]
+    sites: Vec<String>,
+
+    /// When it ends
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "expires_in")]
+    expires_at: Option<String>,
+
+    /// In how long it ends
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    expires_in: Option<Duration>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if !args.more.is_empty() {
+        return Err(refused("auth set").into());
+    }
+    if let Some(Some(_)) = &args.secret {
+        return Err(refused("--secret").into());
+    }
+    // Everything that can be wrong with the arguments comes before anybody types a secret.
+    let agent = args.agent()?;
+    let name = unlocked(cx, &cx.state, || args.credential_name(&cx.state, agent.as_deref()))?;
+    let mut about = args.about_of(cx, name.clone(), agent)?;
+    let kind = args.kind(cx)?;
+    let secret = if args.keep_secret || kind.as_ref().is_some_and(|(_, has_secret)| !has_secret) {
+        None
+    } else {
+        Some(args.read_secret(cx, &name)?)
+    };
+    if about.expires_at.is_none() {
+        about.expires_at = secret.as_ref().and_then(|secret| jwt_expiry(secret.expose()));
+    }
+    let mut is_new = true;
+    let kept = unlocked(cx, &cx.state, || {
+        cx.state.vault()?.change(&name, |before| {
+            is_new = before.is_none();
+            let (secret, mut about) = (secret.clone(), about.clone());
+            if args.keep_secret {
+                let before = before.ok_or_else(|| Error::CredentialNotFound {
+                    name: name.to_string(),
+                    wanted_by: "--keep-secret".into(),
+                    near: None,
+                })?;
+                return Ok(Some(before.with_about(about)));
+            }
+            // What was known of the one before and is not said anew goes on.
+            if let Some(before) = &before {
+                about.take_over(&before.about);
+            }
+            about.kind = kind.clone().map_or(Kind::Bearer, |(kind, _)| kind);
+            Ok(Some(Credential::new(about, secret)))
+        })
+    })?;
+    sessile::history::record(&cx.state, "auth set", name.as_str(), "a secret is never recorded")?;
+    let Some(kept) = kept else { return Ok(()) };
+    let mut json = described(&cx.state, &kept.about);
+    json["created"] = serde_json::json!(is_new);
+    json["vault"] = serde_json::json!(cx.state.vault()?.status()?);
+    cx.changed(json, || {
+        let verb = if is_new { "kept" } else { "changed" };
+        format!("{verb} credential {name} ({})\n", kept.about.kind.as_str())
+    })
+}
+
+impl Args {
+    /// The agent it is bound to.
+    fn agent(&self) -> Result<Option<String>, Error> {
+        let named = self.name.as_deref().filter(|name| name.contains("://"));
+        if named.is_some() && self.url.is_some() {
+            return Err(Error::Usage("say the URL once: as the name or with --url".into()));
+        }
+        self.url.as_deref().or(named).map(agent_url).transpose()
+    }
+
+    fn credential_name(&self, state: &State, agent: Option<&str>) -> Result<CredentialName, Error> {
+        match (self.name.as_deref().filter(|name| !name.contains("://")), agent) {
+            (Some(name), _) => name.parse(),
+            (None, Some(url)) => match one_named(state, &state.vault()?, url) {
+                Ok(name) => Ok(name),
+                Err(Error::CredentialNotFound { .. }) => name_for_agent(url),
+                Err(other) => Err(other),
+            },
+            (None, None) => Err(Error::Usage("say its NAME, or --url URL for the credential of an agent".into())),
+        }
+    }
+
+    fn about_of(&self, cx: &Cx, name: CredentialName, agent: Option<String>) -> Result<About, Failure> {
+        let mut about = self.about.about(&cx.state, name)?;
+        if let Some(agent) = agent {
+            about.sites.push(Site::of_url(&agent)?);
+            about.agents.push(agent);
+        }
+        Ok(about)
+    }
+
+    /// The kind that is said, and whether a secret belongs to it.
+    fn kind(&self, cx: &Cx) -> Result<Option<(Kind, bool)>, Failure> {
+        let said = match self {
+            Args { api_key: Some(_), .. } | Args { api_key_header: Some(_), .. } if self.is_api_key()? => {
+                let header = self.api_key_header.clone().unwrap_or_else(|| "X-API-Key".into());
+                let is_header = !header.is_empty()
+                    && header.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+                if !is_header {
+                    return Err(Error::InvalidValue {
+                        place: "--api-key-header".into(),
+                        value: header,
+                        expected: "the name of a header".into(),
+                    }
+                    .into());
+                }
+                (Kind::ApiKey { header }, true)
+            }
+            Args { basic: Some(username), .. } => (Kind::Basic { username: username.clone() }, true),
+            Args { command: Some(command), .. } => {
+                let command = words(command).filter(|words| !words.is_empty()).ok_or_else(|| Error::InvalidValue {
+                    place: "--command".into(),
+                    value: command.clone(),
+                    expected: "a command with its arguments, quoted as in a shell".into(),
+                })?;
+                (Kind::Command { command, cache_seconds: self.cache.map(|time| time.as_secs()) }, false)
+            }
+            Args { from_env: Some(variable), .. } => (Kind::Env { variable: variable.clone() }, false),
+            Args { login: Some(login), .. } => (self.shared_login(cx, login)?, false),
+            Args { bearer_token: Some(_), .. } => (Kind::Bearer, true),
+            _ => return Ok(None),
+        };
+        Ok(Some(said))
+    }
+
+    fn is_api_key(&self) -> Result<bool, Error> {
+        if self.bearer_token.is_some() || self.basic.is_some() || self.command.is_some() || self.from_env.is_some() {
+            return Err(Error::Usage("--api-key-header belongs to --api-key".into()));
+        }
+        Ok(true)
+    }
+
+    fn shared_login(&self, cx: &Cx, login: &str) -> Result<Kind, Failure> {
+        let name: CredentialName = login.parse()?;
+        let found = unlocked(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
+        let Kind::OAuth2(oauth) = found.about.kind else {
+            let reason = "it is no login: make one with auth login".to_owned();
+            return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
+        };
+        if oauth.login.is_some() {
+            let reason = "it uses the login of another itself: name that one".to_owned();
+            return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
+        }
+        Ok(Kind::OAuth2(OAuth2 {
+            login: Some(name),
+            audience: self.audience.clone(),
+            resource: self.resource.clone(),
+            ..oauth
+        }))
+    }
+
+    fn read_secret(&self, cx: &Cx, name: &CredentialName) -> Result<Secret, Failure> {
+        let (flag, source, what) = match self {
+            Args { api_key: Some(source), .. } => ("--api-key", source.as_deref(), "Key"),
+            Args { bearer_token: Some(source), .. } => ("--bearer-token", source.as_deref(), "Token"),
+            Args { basic: Some(_), .. } => ("--basic", None, "Password"),
+            _ => ("--secret", None, "Secret"),
+        };
+        if source.is_some() && self.from.is_said() {
+            return Err(Error::Usage(format!("say where the secret is once: {flag} or --secret-...")).into());
+        }
+        self.from.read(cx, flag, source, &format!("{what} for {name}: "))
+    }
+}
+
+impl AboutArgs {
+    /// What is said of a credential; its kind comes later.
+    pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<About, Error> {
+        let now = state.world().now();
+        let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);
+        if let Some(time) = self.expires_in {
+            expires_at = now.checked_add(time).ok();
+        }
+        Ok(About {
+            name,
+            kind: Kind::Bearer,
+            account: self.account.clone(),
+            scopes: self.scopes.clone(),
+            expires_at,
+            sites: self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?,
+            agents: Vec::new(),
+            updated_at: now,
+        })
+    }
+}
+
+/// A time as RFC 3339 writes it.
+fn parse_time(text: &str) -> Result<String, String> {
+    let known = sessile::vault::time_of(text).map(|_| text.to_owned());
+    known.ok_or_else(|| "expected a time such as 2030-01-01T00:00:00Z".to_owned())
+}
+
+/// A command line as words: blanks separate, quotes hold together, nothing else means anything.
+fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some('"') | None, '\\') => word.get_or_insert_default().push(letters.next()?),
+            (Some(_), letter) => word.get_or_insert_default().push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
+            (None, letter) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_taken_apart_as_a_shell_does() {
+        let of = |line: &str| words(line);
+        assert_eq!(of("pass show a/b").unwrap(), ["pass", "show", "a/b"]);
+        assert_eq!(of(r#" a 'b c' "d \" e" f\ g '' "#).unwrap(), ["a", "b c", "d \" e", "f g", ""]);
+        assert_eq!(of("$(x) `y` *").unwrap(), ["$(x)", "`y`", "*"]);
+        assert_eq!(of("'open"), None);
+        assert_eq!(of("end\\"), None);
+        assert!(of("  ").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! `sessile auth show`.
+
+use sessile::text::shown;
+use sessile::vault::{Kind, variable_of};
+
+use super::{described, end_of, one_named};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::unlocked::unlocked;
+
+/// Show a credential, its secrets masked
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth show gh-bot" "sessile auth show https://agent.example --output json"))]
+pub struct Args {
+    /// Its name, or the URL of the agent that gets it
+    #[arg(value_name = "NAME", required_unless_present = "url")]
+    name: Option<String>,
+
+    /// The credential of the agent at this URL
+    #[arg(long, value_name = "URL", conflicts_with = "name")]
+    url: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let text = args.url.as_deref().or(args.name.as_deref()).unwrap_or_default();
+    let found = unlocked(cx, &cx.state, || {
+        let vault = cx.state.vault()?;
+        vault.require(&one_named(&cx.state, &vault, text)?, "this command")
+    })?;
+    let about = &found.about;
+    let mut json = described(&cx.state, about);
+    let variable = variable_of(cx.state.app(), &about.name);
+    json["variable"] = serde_json::json!(variable);
+    json["has_refresh_token"] = serde_json::json!(found.refresh_token().is_some());
+    cx.out.result(&json, || {
+        let mut lines = vec![("name", about.name.to_string()), ("kind", about.kind.as_str().to_owned())];
+        match &about.kind {
+            Kind::ApiKey { header } => lines.push(("header", shown(header))),
+            Kind::Basic { username } => lines.push(("username", shown(username))),
+            Kind::Command { command, .. } => lines.push(("command", shown(command.join(" ")))),
+            Kind::Env { variable } => lines.push(("from", shown(variable))),
+            Kind::OAuth2(oauth) => {
+                lines.push(("server", shown(&oauth.token_url)));
+                lines.push(("client", shown(&oauth.client_id)));
+                lines.extend(oauth.login.as_ref().map(|login| ("login", login.to_string())));
+            }
+            Kind::Bearer => {}
+        }
+        lines.push(("secret", "********".to_owned()));
+        lines.extend(about.account.as_ref().map(|account| ("account", shown(account))));
+        if !about.scopes.is_empty() {
+            lines.push(("scopes", shown(about.scopes.join(" "))));
+        }
+        if let Some(end) = about.expires_at {
+            lines.push(("expires", format!("{end} ({})", end_of(&cx.state, about))));
+        }
+        let sites: Vec<String> = about.sites.iter().map(ToString::to_string).collect();
+        lines.push(("sites", if sites.is_empty() { "none: it is sent nowhere".to_owned() } else { shown(sites.join(" ")) }));
+        lines.extend(about.agents.iter().map(|agent| ("agent", shown(agent))));
+        lines.push(("variable", format!("{variable} stands for it if it is set")));
+        lines.into_iter().map(|(label, value)| format!("{label:<9} {value}\n")).collect()
+    })
+}

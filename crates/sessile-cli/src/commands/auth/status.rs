@@ -1,0 +1,96 @@
+//! `sessile auth status`.
+
+use serde_json::{Value, json};
+use sessile::context::Variable;
+use sessile::status::CredentialStatus;
+use sessile::text::shown;
+use sessile::vault::About;
+
+use super::end_of;
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::output::Table;
+use crate::unlocked::unlocked;
+
+/// Show who one is here, what says so, and until when
+///
+/// Also what the context gives to commands and agents. Nothing is renewed and nothing is sent.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth status" "sessile auth status --context staging --output json"))]
+pub struct Args {}
+
+pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
+    let state = &cx.state;
+    // Asks for the passphrase if that is needed.
+    let all: Vec<About> =
+        unlocked(cx, state, || Ok(state.vault()?.list()?.into_iter().map(|one| one.about).collect()))?;
+    let selected = CredentialStatus::of(state)?;
+    let bound = bound(cx, &all)?;
+    let user = selected.as_ref().and_then(|one| one.account.clone()).unwrap_or_else(|| state.world().user_name());
+    let vault = state.vault()?.status()?;
+    let json = json!({
+        "logged_in": selected.as_ref().is_some_and(|one| one.valid),
+        "user": user,
+        "credential": selected,
+        "expires_at": selected.as_ref().and_then(|one| one.expires_at.clone()),
+        "bound": bound,
+        "credentials": all.len(),
+        "vault": vault,
+    });
+    cx.out.result(&json, || {
+        let mut text = match &selected {
+            Some(one) => {
+                let name = one.name.as_deref().unwrap_or("a token for this call");
+                let state = match (one.valid, one.kind) {
+                    (true, _) => "valid",
+                    (false, None) => "missing",
+                    (false, Some(_)) => "expired",
+                };
+                let end = one.expires_at.as_ref().map_or_else(String::new, |end| format!(", ends {end}"));
+                format!("{} by {} ({state}{end})  from {}\n", shown(&user), shown(name), one.origin)
+            }
+            None => format!("{} (no credential selected)\n", shown(&user)),
+        };
+        let backend = vault.backend.map_or("not decided yet", sessile::vault::Backend::as_str);
+        text.push_str(&format!("vault: {backend}, {} credential(s)  from {}\n", all.len(), vault.origin));
+        if !bound.is_empty() {
+            let mut table = Table::new(&["GIVEN TO", "CREDENTIAL", "STATE", "EXPIRES"]);
+            for row in &bound {
+                let word = |key: &str| shown(row[key].as_str().unwrap_or("-"));
+                table.row(&[word("to"), word("credential"), word("state"), word("expires")], None);
+            }
+            text.push_str(&table.render(&cx.out));
+        }
+        text
+    })
+}
+
+/// What the context gives to commands and agents.
+fn bound(cx: &Cx, all: &[About]) -> Result<Vec<Value>, Failure> {
+    let Some(context) = cx.state.context()? else { return Ok(Vec::new()) };
+    let now = cx.state.world().now();
+    let row = |kind: &str, to: &str, name: &str| {
+        let about = all.iter().find(|about| about.name.as_str() == name);
+        let state = match about {
+            None => "missing",
+            Some(about) if about.is_valid(now) => "valid",
+            Some(_) => "expired",
+        };
+        json!({
+            kind: to,
+            "to": to,
+            "credential": name,
+            "context": context.name,
+            "state": state,
+            "expires_at": about.and_then(|about| about.expires_at),
+            "expires": about.map_or_else(|| "-".to_owned(), |about| end_of(&cx.state, about)),
+        })
+    };
+    let variables = context.env.iter().filter_map(|(name, variable)| match variable {
+        Variable::Credential { credential } => Some(row("variable", name, credential)),
+        Variable::Plain(_) => None,
+    });
+    let agents = context.agents.iter().map(|(url, credential)| row("agent", url, credential));
+    Ok(variables.chain(agents).collect())
+}

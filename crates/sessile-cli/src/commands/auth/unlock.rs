@@ -1,0 +1,71 @@
+//! `sessile auth unlock`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::Error;
+use sessile::args::parse_duration;
+use sessile::vault::Secret;
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::commands::input;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Open a vault that has a passphrase, for a time
+///
+/// The key that the passphrase becomes is kept in the runtime directory, which is gone when you log out of the machine.
+/// Until then, and until the time is up, commands and agents use credentials without asking.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile auth unlock" "sessile auth unlock --for 8h" "sessile auth unlock --end"))]
+pub struct Args {
+    /// How long; else as the setting vault.unlock says
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    time: Option<Duration>,
+
+    /// The file with the passphrase; - for standard input
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+
+    /// Shut it again, before the time is up
+    #[arg(long, conflicts_with_all = ["time", "passphrase_file"])]
+    end: bool,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let vault = cx.state.vault()?;
+    if args.end {
+        let was_open = vault.lock_up()?;
+        return cx.changed(json!({ "unlocked": false, "was_unlocked": was_open }), || {
+            if was_open { "the vault is shut\n".to_owned() } else { "the vault was not open\n".to_owned() }
+        });
+    }
+    if vault.status()?.key != Some("passphrase") {
+        let what = "this vault has no passphrase; give it one with `auth rekey --to passphrase`";
+        return Err(Error::Usage(what.into()).into());
+    }
+    let passphrase = passphrase(cx, args.passphrase_file.as_ref(), "Passphrase of the vault: ")?;
+    let usual = cx.state.duration("vault.unlock")?.unwrap_or_default();
+    let time = args.time.unwrap_or(usual);
+    if !vault.unlock(&passphrase, time)? {
+        return Err(Error::NoHome("the vault's key, which needs XDG_RUNTIME_DIR").into());
+    }
+    let text = sessile::duration::short(time);
+    cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || format!("the vault is open for {text}\n"))
+}
+
+/// A passphrase, from a file or a person.
+pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Result<Secret, Error> {
+    if let Some(file) = file {
+        let (_, text) = input::read(cx, file, 4096)?;
+        return Ok(Secret::new(text.trim_end_matches(['\r', '\n'])));
+    }
+    if cx.state.args().no_input || !cx.state.world().can_ask() {
+        let instead = "give a file with it: --passphrase-file FILE, or - for standard input".to_owned();
+        return Err(Error::TerminalRequired { what: "typing a passphrase".into(), instead });
+    }
+    let typed = ask::secret(prompt).ok_or_else(|| Error::Declined("typing the passphrase".into()))?;
+    Ok(Secret::new(typed))
+}

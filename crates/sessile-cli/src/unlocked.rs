@@ -1,0 +1,26 @@
+//! Doing something with the vault, and asking for its passphrase if that is what it takes.
+
+use sessile::{Error, State};
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Failure;
+
+/// Does it; if the vault needs its passphrase and a person is there, asks for it and does it again.
+pub(crate) fn unlocked<T>(
+    cx: &Cx,
+    state: &State,
+    mut attempt: impl FnMut() -> Result<T, Error>,
+) -> Result<T, Failure> {
+    match attempt() {
+        Err(Error::VaultLocked { .. }) if !cx.state.args().no_input && cx.state.world().can_ask() => {
+            let Some(passphrase) = ask::secret("Passphrase of the vault: ") else {
+                return Err(Error::Declined("opening the vault".into()).into());
+            };
+            let time = state.duration("vault.unlock")?.unwrap_or_default();
+            state.vault()?.unlock(&sessile::vault::Secret::new(passphrase), time)?;
+            Ok(attempt()?)
+        }
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,73 @@
+//! Which credential an agent gets.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::names::CredentialName;
+use crate::vault::vault::Vault;
+use crate::vault::{Credential, Site};
+
+/// A URL in the one form in which agents are compared: the site and the path, without a slash at its end.
+pub fn agent_url(url: &str) -> Result<String> {
+    let site = Site::of_url(url)?;
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let path = rest.find('/').map_or("", |at| &rest[at..]);
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    Ok(format!("{site}{path}"))
+}
+
+/// A name for the credential of an agent that nobody named.
+pub fn name_for_agent(url: &str) -> Result<CredentialName> {
+    let url = agent_url(url)?;
+    let words = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let mut name = String::new();
+    for letter in words.chars() {
+        let is_kept = letter.is_ascii_alphanumeric() || letter == '.' || letter == '_';
+        name.push(if is_kept { letter } else { '-' });
+    }
+    while let Some(shorter) = ["--", ".."].iter().find(|twice| name.contains(**twice)) {
+        name = name.replace(shorter, &shorter[..1]);
+    }
+    let name: String = name.trim_matches(['-', '.', '_']).chars().take(60).collect();
+    name.trim_end_matches(['-', '.', '_']).parse()
+}
+
+impl Vault<'_> {
+    /// The credential of an agent, and why: what the context binds, else what is bound to the agent itself.
+    pub fn for_agent(&self, url: &str, context: Option<&Context>) -> Result<Option<(CredentialName, String)>> {
+        let url = agent_url(url)?;
+        if let Some(context) = context {
+            let is_meant = |agent: &str| agent_url(agent).is_ok_and(|agent| agent == url);
+            if let Some((_, name)) = context.agents.iter().find(|(agent, _)| is_meant(agent)) {
+                return Ok(Some((name.parse()?, format!("context {} (agents)", context.name))));
+            }
+        }
+        let all = self.list()?;
+        let found = all.iter().find(|one| has_agent(one, &url));
+        Ok(found.map(|one| (one.about.name.clone(), "the vault".to_owned())))
+    }
+}
+
+/// Whether a credential is bound to an agent.
+fn has_agent(credential: &Credential, url: &str) -> bool {
+    credential.about.agents.iter().any(|agent| agent == url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_agent_has_one_url_and_a_name_that_is_one() {
+        assert_eq!(agent_url("HTTP://LocalHost:8000/").unwrap(), "http://localhost:8000");
+        assert_eq!(agent_url("https://a.example:443/x/?q#f").unwrap(), "https://a.example/x");
+        for (url, name) in [
+            ("http://localhost:8000", "localhost-8000"),
+            ("https://a.example/agents/one/", "a.example-agents-one"),
+            ("http://[::1]:9/", "1-9"),
+            ("https://a.example/..//..x", "a.example-.-.x"),
+        ] {
+            assert_eq!(name_for_agent(url).unwrap().as_str(), name);
+        }
+        assert!(name_for_agent(&format!("https://a.example/{}", "x".repeat(200))).is_ok());
+    }
+}

@@ -1,0 +1,91 @@
+//! Where credentials are kept, and how that is chosen.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::files::LockedDir;
+use crate::names::CredentialName;
+use crate::settings::{Layer, Origin};
+use crate::state::{ConfigSource, State};
+use crate::vault::Credential;
+use crate::vault::desktop::Desktop;
+use crate::vault::file::FILE;
+
+/// What keeps credentials. Whoever changes something holds the lock on the vault's directory, so that looking and
+/// changing are one step, whatever keeps them.
+pub(crate) trait Keep {
+    fn get(&self, name: &CredentialName) -> Result<Option<Credential>>;
+    fn all(&self) -> Result<Vec<Credential>>;
+    fn put(&self, dir: &LockedDir, credential: &Credential) -> Result<()>;
+    fn remove(&self, dir: &LockedDir, name: &CredentialName) -> Result<()>;
+}
+
+/// A place for credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// The desktop's keychain.
+    Keychain,
+    /// A sealed file.
+    File,
+    /// Another program.
+    Helper,
+    /// Variables.
+    Env,
+}
+
+impl Backend {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Backend::Keychain => "keychain",
+            Backend::File => "file",
+            Backend::Helper => "helper",
+            Backend::Env => "env",
+        }
+    }
+}
+
+/// Which place it is, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    /// None as long as nothing was ever kept and nothing is said: then the first that is kept decides.
+    pub(crate) backend: Option<Backend>,
+    pub(crate) origin: Origin,
+}
+
+/// The name of the file that says that the keychain was chosen.
+pub(crate) const CHOSEN: &str = "keychain";
+
+impl Choice {
+    /// What the settings say; else what was chosen before, so that the same credentials are there with and without a
+    /// desktop around.
+    pub(crate) fn of(state: &State, dir: &Path) -> Result<Self> {
+        let said = state.settings()?.get("vault.backend")?;
+        let origin = said.as_ref().map_or_else(|| Origin::named(Layer::Default, "default"), |found| found.origin.clone());
+        let backend = match said.as_ref().and_then(|found| found.value.as_str()) {
+            Some("keychain") => Some(Backend::Keychain),
+            Some("file") => Some(Backend::File),
+            Some("helper") => Some(Backend::Helper),
+            Some("env") => Some(Backend::Env),
+            // One file stands for everything there: so does the directory beside it.
+            _ if matches!(state.source(), ConfigSource::File(_)) => Some(Backend::File),
+            _ if dir.join(CHOSEN).exists() => Some(Backend::Keychain),
+            _ if dir.join(FILE).exists() => Some(Backend::File),
+            _ => None,
+        };
+        Ok(Choice { backend, origin })
+    }
+
+    /// Decides for what is to be kept first: the keychain if it is there and open, else a file.
+    pub(crate) fn decide(state: &State, dir: &LockedDir) -> Result<Backend> {
+        let usable = Desktop::connect(state).and_then(|desktop| desktop.require_unlocked());
+        if usable.is_err() {
+            return Ok(Backend::File);
+        }
+        dir.replace(Path::new(CHOSEN), "credentials are in the desktop's keychain\n", 0o600)?;
+        Ok(Backend::Keychain)
+    }
+}

@@ -1,0 +1,314 @@
+//! A credential: what may be known about it, and the secrets that may not.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::names::CredentialName;
+use crate::vault::secret::exposed;
+use crate::vault::{Secret, Site};
+
+/// What kind of credential it is, with what belongs to the kind and is no secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
+pub enum Kind {
+    /// A token that is sent as `Authorization: Bearer`.
+    Bearer,
+    /// A key that is sent in a header of its own.
+    ApiKey {
+        /// The header.
+        header: String,
+    },
+    /// A user name and a password.
+    Basic {
+        /// The user name.
+        username: String,
+    },
+    /// Tokens that an authorization server hands out and renews.
+    #[serde(rename = "oauth2")]
+    OAuth2(OAuth2),
+    /// What a command prints.
+    Command {
+        /// The command and its arguments.
+        command: Vec<String>,
+        /// For how many seconds its answer is kept; never, if not told.
+        cache_seconds: Option<u64>,
+    },
+    /// What a variable holds.
+    Env {
+        /// The variable.
+        variable: String,
+    },
+}
+
+/// How OAuth 2 tokens are got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OAuth2 {
+    /// How a first token is got.
+    pub grant: Grant,
+    /// Where tokens are asked for.
+    pub token_url: String,
+    /// Where a device code is asked for.
+    pub device_url: Option<String>,
+    /// As whom.
+    pub client_id: String,
+    /// For whom the tokens are.
+    pub audience: Option<String>,
+    /// What the tokens are for.
+    pub resource: Option<String>,
+    /// The credential whose login this one uses instead of one of its own.
+    pub login: Option<CredentialName>,
+}
+
+/// How a first token is got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grant {
+    /// The client itself is trusted.
+    ClientCredentials,
+    /// A person logs in on another device.
+    DeviceCode,
+    /// A refresh token was given.
+    RefreshToken,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Kind::Bearer => "bearer",
+            Kind::ApiKey { .. } => "api-key",
+            Kind::Basic { .. } => "basic",
+            Kind::OAuth2(_) => "oauth2",
+            Kind::Command { .. } => "command",
+            Kind::Env { .. } => "env",
+        }
+    }
+}
+
+/// What may be known and shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Its name.
+    pub name: CredentialName,
+    /// Its kind.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// Who one is with it.
+    pub account: Option<String>,
+    /// What it is good for.
+    pub scopes: Vec<String>,
+    /// When it ends, if that is known.
+    pub expires_at: Option<Timestamp>,
+    /// Where it may be sent.
+    pub sites: Vec<Site>,
+    /// The agents that get it, by URL.
+    pub agents: Vec<String>,
+    /// When it was last set or renewed.
+    pub updated_at: Timestamp,
+}
+
+impl About {
+    /// Takes over from an older one what is not said anew. Its end is not: that is the secret's own.
+    pub fn take_over(&mut self, older: &About) {
+        if self.account.is_none() {
+            self.account.clone_from(&older.account);
+        }
+        if self.scopes.is_empty() {
+            self.scopes.clone_from(&older.scopes);
+        }
+        let new_sites = older.sites.iter().filter(|site| !self.sites.contains(site)).cloned().collect::<Vec<_>>();
+        self.sites.extend(new_sites);
+        let new_agents = older.agents.iter().filter(|agent| !self.agents.contains(agent)).cloned().collect::<Vec<_>>();
+        self.agents.extend(new_agents);
+        self.sites.sort();
+        self.sites.dedup();
+    }
+
+    /// Whether it can be used, or be renewed first, as far as its time goes.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        let renews = matches!(&self.kind, Kind::OAuth2(_) | Kind::Command { .. });
+        renews || self.expires_at.is_none_or(|end| end > now)
+    }
+}
+
+/// What may not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Secrets {
+    /// The token, key or password; a command's answer while it is kept.
+    #[serde(serialize_with = "exposed::maybe")]
+    pub(crate) main: Option<Secret>,
+    /// What renews it.
+    #[serde(serialize_with = "exposed::maybe")]
+    pub(crate) refresh: Option<Secret>,
+    /// The client's own.
+    #[serde(serialize_with = "exposed::maybe")]
+    pub(crate) client: Option<Secret>,
+}
+
+/// A credential. It has no way to be printed with its secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// What may be known.
+    pub about: About,
+    pub(crate) secrets: Secrets,
+}
+
+impl Credential {
+    /// A new one, with its secret if it has one of its own.
+    pub fn new(about: About, secret: Option<Secret>) -> Self {
+        Credential { about, secrets: Secrets { main: secret, ..Secrets::default() } }
+    }
+
+    /// The same with a secret of the client that renews it.
+    #[must_use]
+    pub fn with_client_secret(mut self, secret: Option<Secret>) -> Self {
+        self.secrets.client = secret;
+        self
+    }
+
+    /// The same with a refresh token.
+    #[must_use]
+    pub fn with_refresh_token(mut self, secret: Option<Secret>) -> Self {
+        self.secrets.refresh = secret;
+        self
+    }
+
+    /// The same with other things known of it: what is not said stays.
+    #[must_use]
+    pub fn with_about(mut self, mut about: About) -> Self {
+        about.kind = self.about.kind.clone();
+        about.take_over(&self.about);
+        about.expires_at = about.expires_at.or(self.about.expires_at);
+        self.about = about;
+        self
+    }
+
+    /// The refresh token, for whoever asks the authorization server.
+    pub fn refresh_token(&self) -> Option<&Secret> {
+        self.secrets.refresh.as_ref()
+    }
+
+    /// The client's secret, for whoever asks the authorization server.
+    pub fn client_secret(&self) -> Option<&Secret> {
+        self.secrets.client.as_ref()
+    }
+
+    /// Everything in it that nobody must see.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let Secrets { main, refresh, client } = &self.secrets;
+        [main, refresh, client].into_iter().flatten().filter(|secret| !secret.is_empty())
+    }
+
+    /// The text that is handed to a keychain or a helper: secrets and all.
+    pub(crate) fn to_text(&self) -> Zeroizing<String> {
+        Zeroizing::new(serde_json::to_string(&WholeRef::of(self)).unwrap_or_default())
+    }
+
+    /// The credential of such a text; the reason if there is none, which never repeats the text.
+    pub(crate) fn of_text(text: &str) -> Result<Self, String> {
+        let whole: Whole = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        Ok(whole.into())
+    }
+}
+
+/// Many as one text, which is sealed.
+pub(crate) fn list_to_text(all: &[Credential]) -> Zeroizing<String> {
+    let all: Vec<WholeRef<'_>> = all.iter().map(WholeRef::of).collect();
+    Zeroizing::new(serde_json::to_string(&all).unwrap_or_default())
+}
+
+/// The credentials of such a text.
+pub(crate) fn list_of_text(text: &str) -> Result<Vec<Credential>, String> {
+    let all: Vec<Whole> = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+    Ok(all.into_iter().map(Credential::from).collect())
+}
+
+#[derive(Serialize)]
+struct WholeRef<'a> {
+    about: &'a About,
+    secrets: &'a Secrets,
+}
+
+impl<'a> WholeRef<'a> {
+    fn of(credential: &'a Credential) -> Self {
+        WholeRef { about: &credential.about, secrets: &credential.secrets }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Whole {
+    about: About,
+    secrets: Secrets,
+}
+
+impl From<Whole> for Credential {
+    fn from(whole: Whole) -> Self {
+        Credential { about: whole.about, secrets: whole.secrets }
+    }
+}
+
+/// What is wrong with a JSON text, without a word of it.
+pub(crate) fn unreadable(error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        serde_json::error::Category::Data => "something in it does not mean anything here",
+        serde_json::error::Category::Eof => "it ends too early",
+        _ => "it is not JSON",
+    };
+    format!("{what} (line {}, column {})", error.line(), error.column())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn bearer(name: &str, token: &str) -> Credential {
+        let about = About {
+            name: name.parse().unwrap(),
+            kind: Kind::Bearer,
+            account: None,
+            scopes: Vec::new(),
+            expires_at: None,
+            sites: Vec::new(),
+            agents: Vec::new(),
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        Credential::new(about, Some(Secret::new(token)))
+    }
+
+    #[test]
+    fn it_comes_back_from_its_text_and_does_not_print() {
+        let mut one = bearer("bot", "hunter2").with_refresh_token(Some(Secret::new("again")));
+        for kind in [
+            Kind::Bearer,
+            Kind::ApiKey { header: "X-Key".into() },
+            Kind::Basic { username: "me".into() },
+            Kind::OAuth2(OAuth2 {
+                grant: Grant::DeviceCode,
+                token_url: "https://a.example/token".into(),
+                device_url: None,
+                client_id: "cli".into(),
+                audience: None,
+                resource: None,
+                login: Some("corp".parse().unwrap()),
+            }),
+            Kind::Command { command: vec!["pass".into(), "bot".into()], cache_seconds: Some(60) },
+            Kind::Env { variable: "TOKEN".into() },
+        ] {
+            one.about.kind = kind;
+            assert_eq!(Credential::of_text(&one.to_text()).unwrap(), one);
+            let shown = format!("{one:?} {}", serde_json::to_string(&one.about).unwrap());
+            assert!(!shown.contains("hunter2") && !shown.contains("again"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_unreadable_text_is_not_repeated() {
+        let text = bearer("bot", "hunter2").to_text().replace("\"about\"", "\"hunter2\"");
+        let error = Credential::of_text(&text).unwrap_err();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}

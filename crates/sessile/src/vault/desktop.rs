@@ -1,0 +1,113 @@
+//! The vault in the desktop's keychain: an item for each credential.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::names::CredentialName;
+use crate::state::State;
+use crate::vault::backend::Keep;
+use crate::vault::keychain::{Keychain, KeychainError};
+use crate::vault::sealed::Key;
+use crate::vault::{Credential, Secret};
+
+/// How long the keychain may take to answer: it may have to be started first.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The keychain, opened for this application and this state directory.
+pub(crate) struct Desktop {
+    keychain: RefCell<Keychain>,
+    application: String,
+    vault: String,
+}
+
+impl Desktop {
+    pub(crate) fn connect(state: &State) -> Result<Self> {
+        let world = state.world();
+        let said = world.variable("DBUS_SESSION_BUS_ADDRESS").and_then(|address| address.to_str());
+        let usual = || {
+            let socket = world.path_variable("XDG_RUNTIME_DIR")?.join("bus");
+            socket.exists().then(|| format!("unix:path={}", socket.display()))
+        };
+        let Some(address) = said.map(str::to_owned).or_else(usual) else {
+            return Err(Error::KeychainUnreachable { reason: "there is no D-Bus session".into() });
+        };
+        let keychain = Keychain::connect(&address, world.uid(), LIMIT).map_err(failed)?;
+        Ok(Desktop {
+            keychain: RefCell::new(keychain),
+            application: state.app().name().to_owned(),
+            vault: state.dirs().state()?.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Fails unless something can be kept now, with nobody there to be asked.
+    pub(crate) fn require_unlocked(&self) -> Result<()> {
+        self.keychain.borrow_mut().require_unlocked().map_err(failed)
+    }
+
+    fn find(&self, more: &[(&str, &str)]) -> Result<Vec<Secret>> {
+        let mut attributes = vec![("application", self.application.as_str()), ("vault", self.vault.as_str())];
+        attributes.extend_from_slice(more);
+        let found = self.keychain.borrow_mut().find(&attributes).map_err(failed)?;
+        Ok(found.into_iter().map(|(_, secret)| secret).collect())
+    }
+
+    fn credentials(&self, more: &[(&str, &str)]) -> Result<Vec<Credential>> {
+        let read = |secret: Secret| {
+            Credential::of_text(secret.expose())
+                .map_err(|reason| Error::KeychainRefused { reason: format!("an item of it: {reason}") })
+        };
+        self.find(more)?.into_iter().map(read).collect()
+    }
+
+    fn put_item(&self, label: &str, more: &[(&str, &str)], secret: &Secret) -> Result<()> {
+        let mut attributes = vec![("application", self.application.as_str()), ("vault", self.vault.as_str())];
+        attributes.extend_from_slice(more);
+        self.keychain.borrow_mut().put(label, &attributes, secret).map_err(failed)
+    }
+
+    /// The key of a sealed file that is kept here.
+    pub(crate) fn key(&self) -> Result<Option<Key>> {
+        Ok(self.find(&[("purpose", "vault-key")])?.first().and_then(|text| Key::of_text(text.expose())))
+    }
+
+    /// Keeps such a key.
+    pub(crate) fn keep_key(&self, key: &Key) -> Result<()> {
+        let label = format!("{} vault key", self.application);
+        self.put_item(&label, &[("purpose", "vault-key")], &Secret::new(key.to_text().as_str()))
+    }
+}
+
+fn failed(error: KeychainError) -> Error {
+    match error {
+        KeychainError::Unreachable(reason) => Error::KeychainUnreachable { reason },
+        KeychainError::Locked => Error::KeychainLocked,
+        KeychainError::Refused(reason) | KeychainError::Protocol(reason) => Error::KeychainRefused { reason },
+    }
+}
+
+impl Keep for Desktop {
+    fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        Ok(self.credentials(&[("credential", name.as_str())])?.pop())
+    }
+
+    fn all(&self) -> Result<Vec<Credential>> {
+        let mut all = self.credentials(&[("purpose", "credential")])?;
+        all.sort_by(|a, b| a.about.name.cmp(&b.about.name));
+        Ok(all)
+    }
+
+    fn put(&self, _dir: &LockedDir, credential: &Credential) -> Result<()> {
+        let name = credential.about.name.as_str();
+        let label = format!("{} credential {name}", self.application);
+        let attributes = [("purpose", "credential"), ("credential", name)];
+        self.put_item(&label, &attributes, &Secret::new(credential.to_text().as_str()))
+    }
+
+    fn remove(&self, _dir: &LockedDir, name: &CredentialName) -> Result<()> {
+        let attributes =
+            [("application", self.application.as_str()), ("vault", self.vault.as_str()), ("credential", name.as_str())];
+        self.keychain.borrow_mut().remove(&attributes).map(drop).map_err(failed)
+    }
+}

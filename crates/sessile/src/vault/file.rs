@@ -1,0 +1,213 @@
+//! The vault as one sealed file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::names::CredentialName;
+use crate::state::State;
+use crate::vault::backend::Keep;
+use crate::vault::desktop::Desktop;
+use crate::vault::sealed::{Key, KeySource, Sealed, Unsealable};
+use crate::vault::{Credential, Secret, credential, keys};
+
+/// The file's name in the vault's directory.
+pub(crate) const FILE: &str = "credentials";
+/// The largest vault.
+const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// The sealed file. Its key, once it is known, is kept with the state for the rest of the call.
+pub(crate) struct FileVault<'a> {
+    state: &'a State,
+    dir: PathBuf,
+}
+
+impl<'a> FileVault<'a> {
+    pub(crate) fn new(state: &'a State, dir: &Path) -> Self {
+        FileVault { state, dir: dir.to_owned() }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.join(FILE)
+    }
+
+    /// The file, if there is one, not opened.
+    fn sealed(&self) -> Result<Option<Sealed>> {
+        let path = self.path();
+        let Some(text) = crate::files::read_up_to(&path, LIMIT)? else { return Ok(None) };
+        Sealed::of_text(&text).map(Some).map_err(|reason| self.unsealable(reason))
+    }
+
+    fn unsealable(&self, reason: Unsealable) -> Error {
+        let path = self.path();
+        match reason {
+            Unsealable::TooNew(found) => Error::VaultTooNew { path, found, known: crate::vault::sealed::VERSION },
+            Unsealable::Damaged(reason) => Error::VaultDamaged { path, reason },
+            Unsealable::OtherKey => Error::VaultWrongKey { path, what: "the key".into() },
+        }
+    }
+
+    /// Where its key is from; `None` if there is no file yet.
+    pub(crate) fn key_source(&self) -> Result<Option<KeySource>> {
+        Ok(self.sealed()?.map(|sealed| sealed.header.key))
+    }
+
+    /// The key of a file that is there. None is ever made for one: that would be another.
+    fn key_of(&self, sealed: &Sealed) -> Result<Key> {
+        if let Some(key) = self.state.vault_key().borrow().as_ref().filter(|key| key.id() == sealed.header.key_id) {
+            return Ok(key.clone());
+        }
+        let key = match &sealed.header.key {
+            KeySource::File => {
+                let path = keys::key_file(self.state, &self.dir)?;
+                let key = keys::read_key_file(&path, self.state.world())?;
+                key.ok_or(Error::VaultKeyMissing { path: self.path(), key: path })?
+            }
+            KeySource::Keychain => Desktop::connect(self.state)?
+                .key()?
+                .ok_or_else(|| Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") })?,
+            KeySource::Passphrase { .. } => match keys::kept(self.state, &sealed.header.key_id)? {
+                Some((key, _)) => key,
+                None => self.key_of_passphrase_file(sealed)?,
+            },
+        };
+        *self.state.vault_key().borrow_mut() = Some(key.clone());
+        Ok(key)
+    }
+
+    fn key_of_passphrase_file(&self, sealed: &Sealed) -> Result<Key> {
+        let variable = self.state.app().variable("VAULT_PASSPHRASE_FILE");
+        let Some(path) = self.state.world().variable(&variable).map(PathBuf::from) else {
+            return Err(Error::VaultLocked { path: self.path() });
+        };
+        let path = self.state.absolute(&path);
+        let text = keys::read_private(&path, self.state.world())?.ok_or(Error::FileNotFound(path))?;
+        self.derived(sealed, &Secret::new(text.trim_end_matches(['\r', '\n'])))
+    }
+
+    fn derived(&self, sealed: &Sealed, passphrase: &Secret) -> Result<Key> {
+        let damaged = || Error::VaultDamaged { path: self.path(), reason: "it does not tell its key".into() };
+        let key = sealed.header.key.derive(passphrase).ok_or_else(damaged)?;
+        if key.id() != sealed.header.key_id {
+            return Err(Error::VaultWrongKey { path: self.path(), what: "the passphrase".into() });
+        }
+        Ok(key)
+    }
+
+    /// Opens it with a passphrase, for this call and, where that is possible, for a time; whether it was.
+    pub(crate) fn unlock(&self, passphrase: &Secret, time: Duration) -> Result<bool> {
+        let Some(sealed) = self.sealed()? else { return Ok(false) };
+        let key = self.derived(&sealed, passphrase)?;
+        sealed.open(&key).map_err(|reason| self.unsealable(reason))?;
+        let kept = keys::keep(self.state, &key, time)?;
+        *self.state.vault_key().borrow_mut() = Some(key);
+        Ok(kept)
+    }
+
+    /// How long it is open without a passphrase.
+    pub(crate) fn unlocked_for(&self) -> Result<Option<Duration>> {
+        let Some(sealed) = self.sealed()? else { return Ok(None) };
+        Ok(keys::kept(self.state, &sealed.header.key_id)?.map(|(_, left)| left))
+    }
+
+    /// Where the key is while a passphrase keeps the file open.
+    pub(crate) fn kept_file(&self) -> Option<PathBuf> {
+        let header = self.sealed().ok().flatten()?.header;
+        keys::kept_file(self.state, &header.key_id).filter(|_| matches!(header.key, KeySource::Passphrase { .. }))
+    }
+
+    /// Forgets what a passphrase has opened; whether there was something.
+    pub(crate) fn lock_up(&self) -> Result<bool> {
+        let sealed = self.sealed()?;
+        sealed.map_or(Ok(false), |sealed| keys::forget(self.state, &sealed.header.key_id))
+    }
+
+    /// Seals it under another key: from a file, the keychain, or this passphrase.
+    pub(crate) fn rekey(&self, dir: &LockedDir, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
+        let all = self.read()?;
+        let key = match to {
+            KeySource::File => self.file_key(dir)?,
+            KeySource::Keychain => self.new_desktop_key()?,
+            KeySource::Passphrase { .. } => passphrase
+                .and_then(|passphrase| to.derive(passphrase))
+                .ok_or_else(|| Error::Usage("a passphrase is needed".into()))?,
+        };
+        let _ = self.lock_up()?;
+        self.write(dir, &all, &key, to.clone())?;
+        *self.state.vault_key().borrow_mut() = Some(key);
+        Ok(())
+    }
+
+    /// The key in the key file, which is made if it is not there.
+    fn file_key(&self, dir: &LockedDir) -> Result<Key> {
+        let path = keys::key_file(self.state, &self.dir)?;
+        // The vault's directory, which is where the file usually is, is locked already.
+        if path.parent() == Some(dir.path()) {
+            keys::key_in(dir, &path, self.state.world())
+        } else {
+            keys::make_key_file(self.state, &path)
+        }
+    }
+
+    fn new_desktop_key(&self) -> Result<Key> {
+        let desktop = Desktop::connect(self.state)?;
+        desktop.require_unlocked()?;
+        if let Some(key) = desktop.key()? {
+            return Ok(key);
+        }
+        let key = Key::generate()?;
+        desktop.keep_key(&key)?;
+        Ok(key)
+    }
+
+    fn read(&self) -> Result<Vec<Credential>> {
+        let Some(sealed) = self.sealed()? else { return Ok(Vec::new()) };
+        let content = sealed.open(&self.key_of(&sealed)?).map_err(|reason| self.unsealable(reason))?;
+        credential::list_of_text(&content).map_err(|reason| Error::VaultDamaged { path: self.path(), reason })
+    }
+
+    fn write(&self, dir: &LockedDir, all: &[Credential], key: &Key, source: KeySource) -> Result<()> {
+        let content: Zeroizing<String> = credential::list_to_text(all);
+        if content.len() as u64 * 2 > LIMIT - 4096 {
+            let size = content.len() as u64 * 2;
+            return Err(Error::FileTooLarge { path: self.path(), size, limit: LIMIT });
+        }
+        dir.replace(Path::new(FILE), &Sealed::seal(&content, key, source)?.to_text(), 0o600)
+    }
+
+    /// Changes the list and writes it. What cannot be opened is never written over.
+    fn change(&self, dir: &LockedDir, change: impl FnOnce(&mut Vec<Credential>)) -> Result<()> {
+        let (key, source) = match self.sealed()? {
+            Some(sealed) => (self.key_of(&sealed)?, sealed.header.key),
+            None => (self.file_key(dir)?, KeySource::File),
+        };
+        let mut all = self.read()?;
+        change(&mut all);
+        all.sort_by(|a, b| a.about.name.cmp(&b.about.name));
+        self.write(dir, &all, &key, source)
+    }
+}
+
+impl Keep for FileVault<'_> {
+    fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        Ok(self.read()?.into_iter().find(|credential| credential.about.name == *name))
+    }
+
+    fn all(&self) -> Result<Vec<Credential>> {
+        self.read()
+    }
+
+    fn put(&self, dir: &LockedDir, credential: &Credential) -> Result<()> {
+        self.change(dir, |all| {
+            all.retain(|other| other.about.name != credential.about.name);
+            all.push(credential.clone());
+        })
+    }
+
+    fn remove(&self, dir: &LockedDir, name: &CredentialName) -> Result<()> {
+        self.change(dir, |all| all.retain(|other| other.about.name != *name))
+    }
+}

@@ -1,0 +1,118 @@
+//! A vault that another program keeps: one JSON object to it, one back.
+//!
+//! The requests are `{"version":1,"action":"get","vault":...,"name":...}` and the like for `list`, `put` (with
+//! `credential`, an opaque object to be given back as it is) and `remove`. An answer has `credential`, `credentials`, or
+//! nothing; one that is not there is an answer without `credential`. Anything but exit status 0 is a failure.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::names::CredentialName;
+use crate::state::State;
+use crate::vault::backend::Keep;
+use crate::vault::{Credential, program};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A program that keeps credentials.
+pub(crate) struct Helper<'a> {
+    state: &'a State,
+    command: Vec<String>,
+    vault: String,
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    credential: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    credentials: Vec<&'a RawValue>,
+    error: Option<String>,
+}
+
+impl<'a> Helper<'a> {
+    /// The helper of the settings: a path, or a word for the program `APP-vault-WORD`.
+    pub(crate) fn new(state: &'a State, vault: String) -> Result<Self> {
+        let said = state.settings()?.get("vault.helper")?;
+        let Some(word) = said.as_ref().and_then(|found| found.value.as_str()) else {
+            return Err(Error::Usage("vault.backend is helper, and vault.helper does not say which".into()));
+        };
+        let program = if word.contains('/') {
+            state.absolute(std::path::Path::new(word)).to_string_lossy().into_owned()
+        } else {
+            let name = format!("{}-vault-{word}", state.app().name());
+            // The caller's PATH counts, not that of this process.
+            let path = state.world().variable("PATH").unwrap_or_default();
+            let mut places = std::env::split_paths(path).map(|dir| dir.join(&name));
+            let found = places.find(|place| place.is_absolute() && place.is_file());
+            found.ok_or_else(|| Error::VaultHelper { helper: name, reason: "it is not in PATH".into() })?
+                .to_string_lossy()
+                .into_owned()
+        };
+        Ok(Helper { state, command: vec![program], vault })
+    }
+
+    /// The program.
+    pub(crate) fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    fn failed(&self, reason: impl Into<String>) -> Error {
+        Error::VaultHelper { helper: self.program().to_owned(), reason: reason.into() }
+    }
+
+    fn ask<T>(&self, action: &str, rest: &str, read: impl FnOnce(Answer<'_>) -> Result<T>) -> Result<T> {
+        let vault = serde_json::to_string(&self.vault).unwrap_or_default();
+        let question =
+            Zeroizing::new(format!("{{\"version\":1,\"action\":\"{action}\",\"vault\":{vault}{rest}}}\n"));
+        let answer = program::ask(self.state.world(), &self.command, Some(&question), LIMIT)
+            .map_err(|reason| self.failed(reason))?;
+        let text = std::str::from_utf8(&answer.output).map_err(|_| self.failed("its answer is not text"))?;
+        let parsed = if text.trim().is_empty() { "{}" } else { text };
+        let parsed: Result<Answer<'_>, _> = serde_json::from_str(parsed);
+        match parsed {
+            Ok(Answer { error: Some(error), .. }) => {
+                Err(self.failed(format!("it says: {}", crate::text::shortened(&error, 200))))
+            }
+            _ if !answer.succeeded => Err(self.failed(format!("it failed ({})", answer.status))),
+            Ok(parsed) => read(parsed),
+            Err(error) => Err(self.failed(crate::vault::credential::unreadable(&error))),
+        }
+    }
+
+    fn read(&self, text: &str) -> Result<Credential> {
+        Credential::of_text(text).map_err(|reason| self.failed(format!("a credential of its: {reason}")))
+    }
+}
+
+fn named(name: &CredentialName) -> String {
+    format!(",\"name\":\"{name}\"")
+}
+
+impl Keep for Helper<'_> {
+    fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        self.ask("get", &named(name), |answer| answer.credential.map(|one| self.read(one.get())).transpose())
+    }
+
+    fn all(&self) -> Result<Vec<Credential>> {
+        self.ask("list", "", |answer| answer.credentials.iter().map(|one| self.read(one.get())).collect())
+    }
+
+    fn put(&self, _dir: &LockedDir, credential: &Credential) -> Result<()> {
+        let rest = Zeroizing::new(format!(
+            "{},\"credential\":{}",
+            named(&credential.about.name),
+            credential.to_text().as_str()
+        ));
+        self.ask("put", &rest, |_| Ok(()))
+    }
+
+    fn remove(&self, _dir: &LockedDir, name: &CredentialName) -> Result<()> {
+        self.ask("remove", &named(name), |_| Ok(()))
+    }
+}

@@ -1,0 +1,179 @@
+//! Where the key of a sealed file is kept, and how a passphrase becomes one.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::hex::{hex, unhex};
+use crate::state::State;
+use crate::vault::Secret;
+use crate::vault::sealed::{Key, KeySource};
+use crate::world::World;
+
+/// What a new passphrase costs to try: 64 MiB and three passes.
+const MEMORY: u32 = 64 * 1024;
+const PASSES: u32 = 3;
+/// What a file may ask for: it says so before anything in it is proven.
+const MOST_MEMORY: u32 = 1024 * 1024;
+const MOST_PASSES: u32 = 16;
+
+/// Where new passphrases come from, and how a passphrase becomes a key.
+impl KeySource {
+    /// A passphrase with a new salt.
+    pub fn new_passphrase() -> Result<Self> {
+        let salt = hex(&crate::random::bytes::<16>()?);
+        Ok(KeySource::Passphrase { salt, memory: MEMORY, passes: PASSES })
+    }
+
+    /// The key that a passphrase is; `None` if this is no passphrase, or one that nobody wrote.
+    pub(crate) fn derive(&self, passphrase: &Secret) -> Option<Key> {
+        let KeySource::Passphrase { salt, memory, passes } = self else { return None };
+        if *memory > MOST_MEMORY || *passes > MOST_PASSES {
+            return None;
+        }
+        let salt = unhex(salt)?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(*memory, *passes, 1, None).ok()?);
+        let mut key = Zeroizing::new([0u8; 32]);
+        argon2.hash_password_into(passphrase.expose().as_bytes(), &salt, key.as_mut()).ok()?;
+        Some(Key::of_bytes(*key))
+    }
+
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            KeySource::File => "file",
+            KeySource::Keychain => "keychain",
+            KeySource::Passphrase { .. } => "passphrase",
+        }
+    }
+}
+
+/// A file that holds a key. Whoever else can read it can read the vault, so it is refused then.
+pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Key>> {
+    let Some(text) = read_private(path, world)? else { return Ok(None) };
+    let key = Key::of_text(&text).ok_or_else(|| Error::KeyFileInvalid { path: path.to_owned() })?;
+    Ok(Some(key))
+}
+
+/// The text of a file that only its owner can read.
+pub(crate) fn read_private(path: &Path, world: &World) -> Result<Option<Zeroizing<String>>> {
+    let Some(text) = crate::files::read(path)?.map(Zeroizing::new) else { return Ok(None) };
+    let found = path.metadata().map_err(|error| Error::io("read", path, error))?;
+    if found.mode() & 0o077 != 0 {
+        return Err(Error::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 });
+    }
+    if found.uid() != world.uid() && found.uid() != 0 {
+        return Err(Error::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 });
+    }
+    Ok(Some(text))
+}
+
+/// The file with the key, as the settings say.
+pub(crate) fn key_file(state: &State, dir: &Path) -> Result<PathBuf> {
+    let said = state.settings()?.get("vault.key-file")?;
+    let said = said.as_ref().and_then(|found| found.value.as_str()).map(Path::new);
+    Ok(said.map_or_else(|| dir.join("key"), |path| state.absolute(path)))
+}
+
+/// The key in a file, made first if it is not there.
+pub(crate) fn make_key_file(state: &State, path: &Path) -> Result<Key> {
+    let (dir, _) = LockedDir::of_file(&state.locker()?, path, 0o700)?;
+    key_in(&dir, path, state.world())
+}
+
+/// The same where the directory is locked already.
+pub(crate) fn key_in(dir: &LockedDir, path: &Path, world: &World) -> Result<Key> {
+    if let Some(key) = read_key_file(path, world)? {
+        return Ok(key);
+    }
+    let key = Key::generate()?;
+    let name = Path::new(path.file_name().unwrap_or_default());
+    dir.replace(name, &Zeroizing::new(format!("{}\n", key.to_text().as_str())), 0o600)?;
+    Ok(key)
+}
+
+/// A key that a passphrase has opened, kept for a while in the runtime directory.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    /// On the clock that cannot be set back.
+    until_ms: u64,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.key);
+    }
+}
+
+/// The place of a kept key.
+pub(crate) fn kept_file(state: &State, key_id: &str) -> Option<PathBuf> {
+    // The id is from a file that anybody may have written.
+    let is_id = key_id.len() == 16 && unhex(key_id).is_some();
+    state.dirs().runtime().filter(|_| is_id).map(|dir| dir.join(format!("vault-key-{key_id}")))
+}
+
+/// Keeps a key for a time; `false` if there is no runtime directory.
+pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
+    let Some(path) = kept_file(state, &key.id()) else { return Ok(false) };
+    let until = state.world().since_boot() + time;
+    let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
+    let kept = Kept { key: key.to_text().to_string(), until_ms };
+    let text = Zeroizing::new(serde_json::to_string(&kept).unwrap_or_default());
+    let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
+    dir.replace_for_now(&name, &text, 0o600)?;
+    Ok(true)
+}
+
+/// The key with this id, while it is kept, and for how much longer.
+pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)>> {
+    let Some(path) = kept_file(state, key_id) else { return Ok(None) };
+    let Some(text) = read_private(&path, state.world())? else { return Ok(None) };
+    let kept: Option<Kept> = serde_json::from_str(&text).ok();
+    let left = kept.as_ref().and_then(|kept| {
+        Duration::from_millis(kept.until_ms).checked_sub(state.world().since_boot()).filter(|left| !left.is_zero())
+    });
+    let key = kept.as_ref().and_then(|kept| Key::of_text(&kept.key)).filter(|key| key.id() == key_id);
+    match (key, left) {
+        (Some(key), Some(left)) => Ok(Some((key, left))),
+        _ => forget(state, key_id).map(|_| None),
+    }
+}
+
+/// Forgets a kept key; whether there was one.
+pub(crate) fn forget(state: &State, key_id: &str) -> Result<bool> {
+    let Some(path) = kept_file(state, key_id).filter(|path| path.exists()) else { return Ok(false) };
+    let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
+    dir.remove(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passphrase_is_one_key_with_its_salt_and_another_with_another() {
+        let small = |salt: &str| KeySource::Passphrase { salt: salt.into(), memory: 64, passes: 1 };
+        let id = |salt: &str, words: &str| small(salt).derive(&Secret::new(words)).unwrap().id();
+        let (one, two) = ("00112233445566778899aabbccddeeff", "ff112233445566778899aabbccddeeff");
+        assert_eq!(id(one, "open sesame"), id(one, "open sesame"));
+        assert_ne!(id(one, "open sesame"), id(one, "open sesame!"));
+        assert_ne!(id(one, "open sesame"), id(two, "open sesame"));
+    }
+
+    #[test]
+    fn a_file_cannot_ask_for_all_memory_or_all_day() {
+        let salt = "00112233445566778899aabbccddeeff".to_owned();
+        for (memory, passes) in [(u32::MAX, 1), (64, u32::MAX), (1, 1)] {
+            let source = KeySource::Passphrase { salt: salt.clone(), memory, passes };
+            assert!(source.derive(&Secret::new("x")).is_none());
+        }
+        assert!(KeySource::File.derive(&Secret::new("x")).is_none());
+    }
+}

@@ -1,0 +1,94 @@
+//! Asking another program: one question on its standard input, one answer on its standard output.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use crate::world::World;
+
+/// The longest answer.
+const LIMIT: u64 = 1024 * 1024;
+
+/// What a program answered.
+pub(crate) struct Answer {
+    pub(crate) succeeded: bool,
+    pub(crate) status: String,
+    pub(crate) output: Zeroizing<Vec<u8>>,
+}
+
+/// Runs a program in the caller's world and waits for its answer. What it says on standard error is not looked at: it
+/// may say anything there.
+pub(crate) fn ask(
+    world: &World,
+    command: &[String],
+    question: Option<&str>,
+    limit: Duration,
+) -> Result<Answer, String> {
+    let [program, args @ ..] = command else { return Err("there is no command".into()) };
+    let mut child = Command::new(program);
+    child.args(args).env_clear().envs(world.variables());
+    if let Some(cwd) = world.cwd() {
+        child.current_dir(cwd);
+    }
+    child.stdin(if question.is_some() { Stdio::piped() } else { Stdio::null() });
+    child.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = child.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
+    let question = question.map(|question| Zeroizing::new(question.to_owned()));
+    let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        if let (Some(stdin), Some(question)) = (stdin.as_mut(), question) {
+            // One that does not listen may still answer.
+            let _ = stdin.write_all(question.as_bytes());
+        }
+        drop(stdin);
+    });
+    std::thread::spawn(move || {
+        let mut output = Zeroizing::new(Vec::new());
+        let read = stdout.map(|stdout| stdout.take(LIMIT + 1).read_to_end(&mut output));
+        sender.send(read.transpose().map(|_| output))
+    });
+    let Ok(output) = receiver.recv_timeout(limit) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(format!("it did not answer within {}", crate::duration::short(limit)));
+    };
+    let output = output.map_err(|error| format!("its answer cannot be read: {error}"))?;
+    if output.len() as u64 > LIMIT {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(format!("its answer is longer than {LIMIT} bytes"));
+    }
+    let status = child.wait().map_err(|error| format!("it cannot be waited for: {error}"))?;
+    Ok(Answer { succeeded: status.success(), status: status.to_string(), output })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str, question: Option<&str>, limit: Duration) -> Result<Answer, String> {
+        let world = World::empty().with_variable("PATH", "/usr/bin:/bin");
+        ask(&world, &["/bin/sh".into(), "-c".into(), script.into()], question, limit)
+    }
+
+    #[test]
+    fn a_program_is_asked_and_answers() {
+        let minute = Duration::from_secs(60);
+        let answer = run("read x; echo \"<$x>\"", Some("hello\n"), minute).unwrap();
+        assert_eq!((answer.succeeded, answer.output.as_slice()), (true, b"<hello>\n".as_slice()));
+        assert!(!run("exit 3", Some("not read"), minute).unwrap().succeeded);
+    }
+
+    #[test]
+    fn one_that_does_not_answer_or_never_stops_is_given_up() {
+        assert!(run("sleep 100", None, Duration::from_millis(100)).is_err());
+        assert!(run("yes", None, Duration::from_secs(60)).is_err());
+        let world = World::empty();
+        assert!(ask(&world, &["/no/such/program".into()], None, Duration::from_secs(1)).is_err());
+        assert!(ask(&world, &[], None, Duration::from_secs(1)).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! Renewing a credential: by one process, for all that wait for it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::names::CredentialName;
+use crate::vault::vault::Vault;
+use crate::vault::{Credential, Grant, Kind, OAuth2, Secret};
+
+/// A token that ends this soon is as good as over: it has to reach its server first.
+pub(crate) const MARGIN: Duration = Duration::from_secs(30);
+
+/// What is asked of an authorization server.
+#[derive(Clone, Debug)]
+pub struct Renewal<'a> {
+    /// Where and as whom.
+    pub oauth: &'a OAuth2,
+    /// The client's secret.
+    pub client_secret: Option<&'a Secret>,
+    /// What the login left; without it the client asks for itself.
+    pub refresh_token: Option<&'a Secret>,
+    /// What the token is to be good for; nothing for what it was good for before.
+    pub scopes: &'a [String],
+    /// For whom the token is.
+    pub audience: Option<&'a str>,
+    /// What the token is for.
+    pub resource: Option<&'a str>,
+}
+
+/// What an authorization server gave.
+#[derive(Clone, Debug)]
+pub struct Renewed {
+    /// The token.
+    pub access: Secret,
+    /// The refresh token that takes the place of the old one, if there is a new one.
+    pub refresh: Option<Secret>,
+    /// For how many seconds the token is good.
+    pub expires_in: Option<u64>,
+    /// What it is good for, if the server said.
+    pub scopes: Option<Vec<String>>,
+    /// Who one is with it, if the server said.
+    pub account: Option<String>,
+}
+
+/// Why it gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrenewed {
+    /// What happened, without a secret in it.
+    pub reason: String,
+    /// Whether the server was reached and said no: then only a new login helps.
+    pub refused: bool,
+}
+
+/// Whoever can talk to authorization servers. The library cannot: it knows no network.
+pub trait Renew {
+    /// Asks for a token.
+    fn renew(&self, renewal: &Renewal<'_>) -> std::result::Result<Renewed, Unrenewed>;
+}
+
+/// For those who cannot.
+impl Renew for () {
+    fn renew(&self, _renewal: &Renewal<'_>) -> std::result::Result<Renewed, Unrenewed> {
+        Err(Unrenewed { reason: "this program does not talk to authorization servers".into(), refused: false })
+    }
+}
+
+impl Renewed {
+    /// Puts what was given into a credential.
+    pub fn into_credential(self, credential: &mut Credential, now: Timestamp) {
+        let Renewed { access, refresh, expires_in, scopes, account } = self;
+        let seconds = expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+        let end = seconds.and_then(|seconds| now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok());
+        let about = &mut credential.about;
+        about.expires_at = end.or_else(|| crate::vault::jwt_expiry(access.expose()));
+        about.updated_at = now;
+        about.scopes = scopes.unwrap_or_else(|| std::mem::take(&mut about.scopes));
+        about.account = account.or_else(|| about.account.take());
+        credential.secrets.main = Some(access);
+        if refresh.is_some() {
+            credential.secrets.refresh = refresh;
+        }
+    }
+}
+
+/// How far a credential's time is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    Fresh,
+    /// It works still, and not for long.
+    Ending,
+    Over,
+}
+
+impl Credential {
+    pub(crate) fn freshness(&self, now: Timestamp) -> Freshness {
+        let is_missing = matches!(self.about.kind, Kind::OAuth2(_)) && self.secrets.main.is_none();
+        match self.about.expires_at {
+            _ if is_missing => Freshness::Over,
+            None => Freshness::Fresh,
+            Some(end) if end <= now => Freshness::Over,
+            Some(end) if end <= now + MARGIN => Freshness::Ending,
+            Some(_) => Freshness::Fresh,
+        }
+    }
+}
+
+impl Vault<'_> {
+    /// A new token for a credential whose time is up. Many may ask at once: one of them asks the server, and the others
+    /// get what it got. If the server gives nothing, everything stays as it is.
+    pub(crate) fn renewed(&self, name: &CredentialName, oauth: &OAuth2, renew: &dyn Renew) -> Result<Credential> {
+        // Those that share a login share its refresh token, which may be good for one use only.
+        let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
+        let now = self.state.world().now();
+        let credential = self.require(name, "renewing it")?;
+        if credential.freshness(now) == Freshness::Fresh {
+            return Ok(credential);
+        }
+        self.renew_now(&credential, renew)
+    }
+
+    /// The same whether its time is up or not. For one call at a time.
+    pub fn renew(&self, name: &CredentialName, renew: &dyn Renew) -> Result<Credential> {
+        let found = self.require(name, "renewing it")?;
+        let Kind::OAuth2(oauth) = &found.about.kind else {
+            return Err(Error::CredentialUnusable {
+                name: name.to_string(),
+                reason: format!("one of kind {} cannot be renewed", found.about.kind.as_str()),
+            });
+        };
+        let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
+        let current = self.require(name, "renewing it")?;
+        // Another did it while this one waited.
+        if current.about.updated_at > found.about.updated_at && current.freshness(self.state.world().now()) == Freshness::Fresh {
+            return Ok(current);
+        }
+        self.renew_now(&current, renew)
+    }
+
+    /// Asks the server. The caller has the lock.
+    fn renew_now(&self, credential: &Credential, renew: &dyn Renew) -> Result<Credential> {
+        let Kind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
+        let name = &credential.about.name;
+        let login = match &oauth.login {
+            Some(login) => Some(self.require(login, &format!("credential {name}"))?),
+            None => None,
+        };
+        let source = login.as_ref().unwrap_or(credential);
+        let Kind::OAuth2(server) = &source.about.kind else {
+            return Err(Error::CredentialUnusable {
+                name: source.about.name.to_string(),
+                reason: format!("credential {name} uses it as a login, and it is none"),
+            });
+        };
+        let failed = |reason: String, refused: bool| Error::RenewalFailed {
+            name: name.to_string(),
+            login: source.about.name.to_string(),
+            reason,
+            refused,
+        };
+        if server.grant != Grant::ClientCredentials && source.refresh_token().is_none() {
+            return Err(failed("the login left no refresh token".into(), true));
+        }
+        let renewal = Renewal {
+            oauth: server,
+            client_secret: source.client_secret(),
+            refresh_token: source.refresh_token(),
+            // A login is renewed as it was; what shares it asks for its own part.
+            scopes: if login.is_some() || server.grant == Grant::ClientCredentials { &credential.about.scopes } else { &[] },
+            audience: oauth.audience.as_deref(),
+            resource: oauth.resource.as_deref(),
+        };
+        let mut renewed =
+            renew.renew(&renewal).map_err(|Unrenewed { reason, refused }| failed(reason, refused))?;
+        let now = self.state.world().now();
+        if let Some(login) = &login
+            && let Some(refresh) = renewed.refresh.take()
+        {
+            // First of all: the old one may be worth nothing by now.
+            self.change(&login.about.name, |before| {
+                Ok(before.map(|before| before.with_refresh_token(Some(refresh))))
+            })?;
+        }
+        let changed = self.change(name, |before| {
+            let mut after = before.unwrap_or_else(|| credential.clone());
+            renewed.into_credential(&mut after, now);
+            Ok(Some(after))
+        })?;
+        changed.ok_or_else(|| failed("it is gone".into(), false))
+    }
+}

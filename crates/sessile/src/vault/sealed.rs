@@ -1,0 +1,263 @@
+//! The sealed file: one text that only its key opens, and that shows every change.
+//!
+//! It is a line of JSON: what it is, its version, where the key is from, a nonce that is new at every write, and the
+//! sealed content. All that stands before the content is authenticated with it. There is one way to write a file, and
+//! a reader that finds another refuses it, so there is no byte whose change would go unnoticed.
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{Key as CipherKey, XChaCha20Poly1305, XNonce};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::error::Result;
+use crate::hex::{hex, unhex};
+
+/// The version that is written, and the newest that is understood.
+pub const VERSION: u64 = 1;
+const FORMAT: &str = "sessile vault";
+
+/// The key of a vault.
+#[derive(Clone)]
+pub struct Key(Zeroizing<[u8; 32]>);
+
+impl Key {
+    /// A new one.
+    pub(crate) fn generate() -> Result<Self> {
+        Ok(Key::of_bytes(crate::random::bytes()?))
+    }
+
+    /// The key of these bytes.
+    pub fn of_bytes(bytes: [u8; 32]) -> Self {
+        Key(Zeroizing::new(bytes))
+    }
+
+    /// The key as it stands in a key file, a keychain or the runtime directory.
+    pub(crate) fn to_text(&self) -> Zeroizing<String> {
+        Zeroizing::new(hex(self.0.as_slice()))
+    }
+
+    /// The key of such a text.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let bytes = Zeroizing::new(unhex(text.trim_end_matches(['\r', '\n']))?);
+        Some(Key::of_bytes(<[u8; 32]>::try_from(bytes.as_slice()).ok()?))
+    }
+
+    /// What tells it from others, and tells nothing else about it.
+    pub(crate) fn id(&self) -> String {
+        let digest = Sha256::new().chain_update(b"sessile vault key id\0").chain_update(*self.0).finalize();
+        hex(&digest[..8])
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Key({})", self.id())
+    }
+}
+
+/// Where the key of a file is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum KeySource {
+    /// From a key file.
+    File,
+    /// From the desktop's keychain.
+    Keychain,
+    /// From a passphrase, by Argon2id.
+    Passphrase {
+        /// The salt, in hexadecimal.
+        salt: String,
+        /// The memory it takes, in KiB.
+        memory: u32,
+        /// How many passes.
+        passes: u32,
+    },
+}
+
+/// What stands before the sealed content. The order of the fields is the order in the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    format: String,
+    version: u64,
+    /// Where the key is from.
+    pub key: KeySource,
+    /// Which key it is.
+    pub key_id: String,
+    nonce: String,
+}
+
+/// A file that was read and not opened yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sealed {
+    /// What stands before the content.
+    pub header: Header,
+    sealed: String,
+}
+
+/// Why a text is not a vault that can be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsealable {
+    /// A newer version wrote it.
+    TooNew(u64),
+    /// It is not as it was written.
+    Damaged(String),
+    /// It is whole as far as can be told, and this is not its key.
+    OtherKey,
+}
+
+impl Sealed {
+    /// Seals a content under a key.
+    pub fn seal(content: &str, key: &Key, source: KeySource) -> Result<Self> {
+        let nonce: [u8; 24] = crate::random::bytes()?;
+        let header = Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            key: source,
+            key_id: key.id(),
+            nonce: hex(&nonce),
+        };
+        let payload = Payload { msg: content.as_bytes(), aad: &header.to_authenticate() };
+        // It fails only for contents of many gigabytes.
+        let sealed = key.cipher().encrypt(&XNonce::from(nonce), payload).unwrap_or_default();
+        Ok(Sealed { header, sealed: hex(&sealed) })
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+
+    /// Reads the text of a file, and opens nothing yet.
+    pub fn of_text(text: &str) -> Result<Self, Unsealable> {
+        #[derive(Deserialize)]
+        struct Beginning {
+            header: Stamp,
+        }
+        #[derive(Deserialize)]
+        struct Stamp {
+            format: String,
+            version: u64,
+        }
+        let damaged = |reason: &str| Unsealable::Damaged(reason.to_owned());
+        let unreadable = |error: serde_json::Error| {
+            Unsealable::Damaged(crate::vault::credential::unreadable(&error))
+        };
+        // The version first: what a newer one wrote may look different in everything else.
+        let Beginning { header: Stamp { format, version } } = serde_json::from_str(text).map_err(unreadable)?;
+        if format != FORMAT {
+            return Err(damaged("it is not a vault"));
+        }
+        if version > VERSION {
+            return Err(Unsealable::TooNew(version));
+        }
+        let sealed: Sealed = serde_json::from_str(text).map_err(unreadable)?;
+        if version < VERSION || sealed.to_text() != text {
+            return Err(damaged("it is not as it was written"));
+        }
+        Ok(sealed)
+    }
+
+    /// The content, if this is the key and nothing was changed.
+    pub fn open(&self, key: &Key) -> Result<Zeroizing<String>, Unsealable> {
+        let damaged = |reason: &str| Unsealable::Damaged(reason.to_owned());
+        if self.header.key_id != key.id() {
+            return Err(Unsealable::OtherKey);
+        }
+        let nonce = unhex(&self.header.nonce).and_then(|nonce| <[u8; 24]>::try_from(nonce).ok());
+        let (Some(nonce), Some(sealed)) = (nonce, unhex(&self.sealed)) else {
+            return Err(damaged("it is not as it was written"));
+        };
+        let payload = Payload { msg: &sealed, aad: &self.header.to_authenticate() };
+        let content = key
+            .cipher()
+            .decrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| damaged("its content does not match its seal"))?;
+        match String::from_utf8(content) {
+            Ok(content) => Ok(Zeroizing::new(content)),
+            Err(_) => Err(damaged("its content is not text")),
+        }
+    }
+}
+
+impl Header {
+    fn to_authenticate(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl Key {
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(&CipherKey::from(*self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sealed(content: &str) -> (Key, String) {
+        let key = Key::generate().unwrap();
+        let text = Sealed::seal(content, &key, KeySource::File).unwrap().to_text();
+        (key, text)
+    }
+
+    fn opened(text: &str, key: &Key) -> Result<Zeroizing<String>, Unsealable> {
+        Sealed::of_text(text)?.open(key)
+    }
+
+    #[test]
+    fn what_was_sealed_is_opened_by_its_key_alone() {
+        let (key, text) = sealed("content");
+        assert_eq!(opened(&text, &key).unwrap().as_str(), "content");
+        assert_eq!(opened(&text, &Key::generate().unwrap()).unwrap_err(), Unsealable::OtherKey);
+        assert!(!text.contains("content"));
+        assert_ne!(text, Sealed::seal("content", &key, KeySource::File).unwrap().to_text());
+    }
+
+    #[test]
+    fn no_flipped_bit_goes_unnoticed() {
+        let (key, text) = sealed("content");
+        for at in 0..text.len() {
+            for bit in 0..8 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                let Ok(flipped) = String::from_utf8(bytes) else { continue };
+                assert!(opened(&flipped, &key).is_err(), "byte {at}, bit {bit}: {flipped}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_missing_or_added_end_goes_unnoticed() {
+        let (key, text) = sealed("content");
+        for at in 0..text.len() {
+            assert!(matches!(opened(&text[..at], &key), Err(Unsealable::Damaged(_))), "{at}");
+        }
+        for more in ["\n", " ", "x", "{}"] {
+            assert!(opened(&format!("{text}{more}"), &key).is_err());
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_told_whatever_else_it_says() {
+        let text = r#"{"header":{"format":"sessile vault","version":2,"shape":[]},"parts":[1]}"#;
+        assert_eq!(Sealed::of_text(text).unwrap_err(), Unsealable::TooNew(2));
+    }
+
+    proptest! {
+        #[test]
+        fn any_content_comes_back(content in ".{0,200}") {
+            let (key, text) = sealed(&content);
+            prop_assert_eq!(opened(&text, &key).unwrap().as_str(), content.as_str());
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in ".{0,200}|[{}\":,a-z0-9]{0,200}") {
+            let _ = opened(&text, &Key::of_bytes([7; 32]));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which credential a call acts with.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::names::CredentialName;
+use crate::settings::{Layer, Origin, Value};
+use crate::state::State;
+use crate::vault::credential::About;
+use crate::vault::{Kind, Renew, Secret, Usable, jwt_expiry};
+
+/// What a credential is, and what selected it.
+#[derive(Clone, Debug)]
+pub struct SelectedCredential {
+    /// What it is.
+    pub what: Selected,
+    /// What selected it.
+    pub origin: Origin,
+}
+
+/// A credential that is selected.
+#[derive(Clone, Debug)]
+pub enum Selected {
+    /// One of the vault's.
+    Named(CredentialName),
+    /// A bearer token in a file, for this call.
+    TokenFile(PathBuf),
+    /// A bearer token in the file given with `--config`, for this call.
+    Token(Secret),
+}
+
+impl State {
+    /// The credential that this call acts with, if one is selected: by flag, by variable, by the `--config` file, else
+    /// by the settings.
+    pub fn selected_credential(&self) -> Result<Option<SelectedCredential>> {
+        let said = self.settings()?.get("credential")?;
+        let named = said.map(|found| (found.value, found.origin));
+        let named = match named {
+            Some((Value::Text(name), origin)) => Some((name.parse::<CredentialName>()?, origin)),
+            _ => None,
+        };
+        let at = |layer: Layer| named.as_ref().is_some_and(|(_, origin)| origin.layer == layer);
+        if !at(Layer::Flag) {
+            let variable = self.app().variable("TOKEN_FILE");
+            if let Some(path) = self.world().variable(&variable) {
+                let what = Selected::TokenFile(self.absolute(std::path::Path::new(path)));
+                return Ok(Some(SelectedCredential { what, origin: Origin::named(Layer::Environment, variable) }));
+            }
+            if !at(Layer::Environment)
+                && let Some((Value::Secret(token), origin)) =
+                    self.settings()?.get("token")?.map(|found| (found.value, found.origin))
+            {
+                return Ok(Some(SelectedCredential { what: Selected::Token(token), origin }));
+            }
+        }
+        Ok(named.map(|(name, origin)| SelectedCredential { what: Selected::Named(name), origin }))
+    }
+}
+
+impl SelectedCredential {
+    /// It as it can be used now.
+    pub fn usable(&self, state: &State, renew: &dyn Renew) -> Result<Usable> {
+        let token = match &self.what {
+            Selected::Named(name) => {
+                return state.vault()?.usable(name, &self.origin.to_string(), renew);
+            }
+            Selected::TokenFile(path) => {
+                let text = crate::files::read(path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
+                Secret::new(text.trim())
+            }
+            Selected::Token(token) => token.clone(),
+        };
+        let about = About {
+            name: "this-call".parse()?,
+            kind: Kind::Bearer,
+            account: None,
+            scopes: Vec::new(),
+            expires_at: jwt_expiry(token.expose()),
+            sites: Vec::new(),
+            agents: Vec::new(),
+            updated_at: state.world().now(),
+        };
+        if token.is_empty() {
+            let reason = format!("{} has no token in it", self.origin);
+            return Err(Error::CredentialUnusable { name: "for this call".into(), reason });
+        }
+        if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
+            return Err(Error::CredentialsExpired {
+                name: "for this call".into(),
+                kind: "bearer",
+                wanted_by: self.origin.to_string(),
+                expired_at: Some(end.to_string()),
+                login: None,
+                reason: None,
+                variable: state.app().variable("TOKEN_FILE"),
+            });
+        }
+        Ok(Usable::new(about, token, true))
+    }
+
+    /// What may be known about it, as it is kept: nothing is renewed, run or checked. `None` if it is not there.
+    pub fn about(&self, state: &State) -> Result<Option<About>> {
+        match &self.what {
+            Selected::Named(name) => {
+                let said = state.world().variable(&crate::vault::variable_of(state.app(), name)).is_some();
+                let kept = state.vault()?.get(name)?.map(|found| found.about);
+                if said && kept.is_none() {
+                    return self.usable(state, &()).map(|usable| Some(usable.about));
+                }
+                Ok(kept)
+            }
+            _ => match self.usable(state, &()) {
+                Ok(usable) => Ok(Some(usable.about)),
+                Err(Error::CredentialsExpired { .. }) => Ok(None),
+                Err(other) => Err(other),
+            },
+        }
+    }
+}

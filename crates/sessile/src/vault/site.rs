@@ -1,0 +1,181 @@
+//! Where a credential may be sent: a scheme, a host and a port.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::text::shortened;
+
+/// The part of a URL that says whom one talks to. Two URLs of one site go to the same server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Site {
+    scheme: String,
+    host: String,
+    port: u16,
+}
+
+impl Site {
+    /// The site of a URL. Whatever could be read in two ways is refused: user names, spaces, backslashes.
+    pub fn of_url(url: &str) -> Result<Self, Error> {
+        let wrong = |expected: &str| Error::InvalidValue {
+            place: "URL".into(),
+            value: shortened(&without_user(url), 80),
+            expected: expected.into(),
+        };
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("a URL such as https://host/path"))?;
+        let scheme = scheme.to_ascii_lowercase();
+        let usual_port = match scheme.as_str() {
+            "https" => 443,
+            "http" => 80,
+            _ => return Err(wrong("a URL of http or https")),
+        };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(wrong("a URL without a user name: a credential is kept by itself"));
+        }
+        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((address, port)) => {
+                let address: std::net::Ipv6Addr =
+                    address.parse().map_err(|_| wrong("a URL with a valid address"))?;
+                (format!("[{address}]"), port.strip_prefix(':').or(port.is_empty().then_some("")))
+            }
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host.to_ascii_lowercase(), Some(port)),
+                None => (authority.to_ascii_lowercase(), Some("")),
+            },
+        };
+        let port = match port {
+            Some("") => Some(usual_port),
+            Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => port.parse().ok(),
+            _ => None,
+        };
+        let host = host.strip_suffix('.').map(str::to_owned).unwrap_or(host);
+        let is_name = |host: &str| {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
+            !host.is_empty() && !host.starts_with('.') && !host.contains("..") && host.chars().all(allowed)
+        };
+        if !host.starts_with('[') && !is_name(&host) {
+            return Err(wrong("a URL with a host name of letters, digits, '-' and '.'"));
+        }
+        let port = port.filter(|port| *port > 0).ok_or_else(|| wrong("a URL with a valid port"))?;
+        Ok(Site { scheme, host, port })
+    }
+
+    /// Whether nobody on the way can read what is sent there.
+    pub fn is_private(&self) -> bool {
+        let address = self.host.trim_start_matches('[').trim_end_matches(']');
+        self.scheme == "https"
+            || self.host == "localhost"
+            || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// A URL as it may be shown: what stands before an `@` may be a password.
+pub(crate) fn without_user(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+            let (authority, path) = rest.split_at(end);
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            let path = path.split(['?', '#']).next().unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => url.rsplit('@').next().unwrap_or_default().to_owned(),
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Site { scheme, host, port } = self;
+        match (scheme.as_str(), port) {
+            ("https", 443) | ("http", 80) => write!(f, "{scheme}://{host}"),
+            _ => write!(f, "{scheme}://{host}:{port}"),
+        }
+    }
+}
+
+impl FromStr for Site {
+    type Err = Error;
+
+    fn from_str(url: &str) -> Result<Self, Error> {
+        Site::of_url(url)
+    }
+}
+
+impl TryFrom<String> for Site {
+    type Error = Error;
+
+    fn try_from(url: String) -> Result<Self, Error> {
+        Site::of_url(&url)
+    }
+}
+
+impl From<Site> for String {
+    fn from(site: Site) -> String {
+        site.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn site(url: &str) -> String {
+        Site::of_url(url).unwrap().to_string()
+    }
+
+    #[test]
+    fn one_server_is_one_site() {
+        assert_eq!(site("https://API.example.com:443/v1?x=1#y"), "https://api.example.com");
+        assert_eq!(site("https://api.example.com."), "https://api.example.com");
+        assert_eq!(site("http://localhost:8000"), "http://localhost:8000");
+        assert_eq!(site("http://[0:0::1]:80/"), "http://[::1]");
+        assert_ne!(site("https://example.com"), site("http://example.com"));
+        assert_ne!(site("https://example.com"), site("https://example.com:444"));
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for url in [
+            "",
+            "example.com",
+            "ftp://example.com",
+            "https://",
+            "https://user@example.com",
+            "https://user:pw@example.com",
+            "https://good.example\\@evil.example",
+            "https://good.example\t.evil",
+            "https://a..b",
+            "https://.a",
+            "https://a:99999",
+            "https://a:-1",
+            "https://a:0",
+            "https://a:1:2",
+            "https://[::1",
+            "https://[::1]x",
+            "https://caf\u{e9}.example",
+            "https://a%2eb",
+        ] {
+            assert!(Site::of_url(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_refused_url_does_not_show_its_password() {
+        let error = Site::of_url("https://me:hunter2@example.com/x?token=hunter2").unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_site_is_its_own_url(url in "https?://[a-zA-Z0-9.:@\\[\\]-]{0,20}[/?#]?.{0,10}") {
+            if let Ok(found) = Site::of_url(&url) {
+                prop_assert_eq!(Site::of_url(&found.to_string()).unwrap(), found);
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A credential that is about to be used: not expired, and sent only where it may be sent.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::names::CredentialName;
+use crate::vault::backend::Keep;
+use crate::vault::program;
+use crate::vault::renewal::Freshness;
+use crate::vault::variables::{Variables, variable_of};
+use crate::vault::vault::Vault;
+use crate::vault::{About, Credential, Kind, Renew, Secret, Site};
+
+/// How long a command may take that prints a secret; a person may have to answer it.
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
+
+/// A credential with its secret at hand.
+#[derive(Clone, Debug)]
+pub struct Usable {
+    /// What may be known about it.
+    pub about: About,
+    /// Whether it was given for this very call, which then says where it goes.
+    pub for_this_call: bool,
+    secret: Secret,
+}
+
+impl Usable {
+    pub(crate) fn new(about: About, secret: Secret, for_this_call: bool) -> Self {
+        Usable { about, for_this_call, secret }
+    }
+
+    /// The token, key or password itself, for a command's variable.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// The header that carries it in a request to a URL, if it may be sent there.
+    pub fn header_for(&self, url: &str) -> Result<(String, Secret)> {
+        let site = Site::of_url(url)?;
+        let refused = |reason: &'static str| Error::SiteRefused {
+            name: self.about.name.to_string(),
+            site: site.to_string(),
+            sites: self.about.sites.iter().map(ToString::to_string).collect(),
+            reason,
+        };
+        if !site.is_private() {
+            return Err(refused("it would be readable on the way: use https"));
+        }
+        if !self.for_this_call && !self.about.sites.contains(&site) {
+            return Err(refused("it may not be sent there"));
+        }
+        let secret = self.secret.expose();
+        if secret.contains(|c: char| c.is_control()) {
+            return Err(Error::CredentialUnusable {
+                name: self.about.name.to_string(),
+                reason: "it has a line break or another control character in it".into(),
+            });
+        }
+        Ok(match &self.about.kind {
+            Kind::ApiKey { header } => (header.clone(), self.secret.clone()),
+            Kind::Basic { username } => {
+                let pair = zeroize::Zeroizing::new(format!("{username}:{secret}"));
+                ("Authorization".to_owned(), Secret::new(format!("Basic {}", STANDARD.encode(pair.as_bytes()))))
+            }
+            _ => ("Authorization".to_owned(), Secret::new(format!("Bearer {secret}"))),
+        })
+    }
+}
+
+impl Vault<'_> {
+    /// A credential for use. A variable that is named after it wins over what is kept. One whose time is up is renewed
+    /// first if it can be, and is an error if it cannot.
+    pub fn usable(&self, name: &CredentialName, wanted_by: &str, renew: &dyn Renew) -> Result<Usable> {
+        if let Some(said) = Variables::new(self.state).get(name)? {
+            // It stands for the kept one, and goes where that goes.
+            let kept = self.get(name).ok().flatten();
+            let about = match kept {
+                Some(kept) => About { expires_at: said.about.expires_at, ..kept.about },
+                None => said.about.clone(),
+            };
+            return self.checked(Credential { about, secrets: said.secrets }, wanted_by, None);
+        }
+        let credential = self.require(name, wanted_by)?;
+        match &credential.about.kind {
+            Kind::Env { variable } => {
+                let value = self.state.world().variable(variable).and_then(|value| value.to_str());
+                let value = value.ok_or_else(|| Error::CredentialUnusable {
+                    name: name.to_string(),
+                    reason: format!("it stands in {variable}, which is not set"),
+                })?;
+                let mut credential = credential.clone();
+                credential.about.expires_at = credential.about.expires_at.or_else(|| jwt_expiry(value));
+                credential.secrets.main = Some(Secret::new(value));
+                self.checked(credential, wanted_by, None)
+            }
+            Kind::Command { cache_seconds: Some(_), .. } => {
+                let cached = self.cached_answer(&credential)?;
+                self.checked(cached, wanted_by, None)
+            }
+            Kind::Command { command, .. } => {
+                let answer = self.ask_command(name, command)?;
+                let mut credential = credential.clone();
+                credential.about.expires_at = answer.expires_at;
+                credential.secrets.main = Some(answer.secret);
+                self.checked(credential, wanted_by, None)
+            }
+            Kind::OAuth2(oauth) => {
+                let freshness = credential.freshness(self.state.world().now());
+                if freshness == Freshness::Fresh {
+                    return self.checked(credential, wanted_by, None);
+                }
+                match self.renewed(name, oauth, renew) {
+                    Ok(renewed) => self.checked(renewed, wanted_by, None),
+                    Err(Error::RenewalFailed { login, reason, .. }) => {
+                        if freshness == Freshness::Ending {
+                            self.state.warn(format!("credential {name} ends soon and could not be renewed: {reason}"), None);
+                        }
+                        self.checked(credential, wanted_by, Some((login, reason)))
+                    }
+                    Err(other) => Err(other),
+                }
+            }
+            _ => self.checked(credential, wanted_by, None),
+        }
+    }
+
+    /// Fails if the time of a credential is up.
+    fn checked(&self, credential: Credential, wanted_by: &str, unrenewed: Option<(String, String)>) -> Result<Usable> {
+        let name = &credential.about.name;
+        if credential.freshness(self.state.world().now()) == Freshness::Over {
+            let (login, reason) = unrenewed.map_or((None, None), |(login, reason)| (Some(login), Some(reason)));
+            return Err(Error::CredentialsExpired {
+                name: name.to_string(),
+                kind: credential.about.kind.as_str(),
+                wanted_by: wanted_by.to_owned(),
+                expired_at: credential.about.expires_at.map(|end| end.to_string()),
+                login,
+                reason,
+                variable: variable_of(self.state.app(), name),
+            });
+        }
+        let Some(secret) = credential.secrets.main.clone().filter(|secret| !secret.is_empty()) else {
+            return Err(Error::CredentialUnusable { name: name.to_string(), reason: "it is empty".into() });
+        };
+        Ok(Usable::new(credential.about, secret, false))
+    }
+
+    /// The answer of a command that is kept for a while: the first that finds it gone asks again, for all.
+    fn cached_answer(&self, found: &Credential) -> Result<Credential> {
+        let name = &found.about.name;
+        let is_kept = |one: &Credential| {
+            one.secrets.main.is_some() && one.freshness(self.state.world().now()) == Freshness::Fresh
+        };
+        if is_kept(found) {
+            return Ok(found.clone());
+        }
+        let _alone = self.lock_for_renewal(name)?;
+        let found = self.require(name, "keeping its answer")?;
+        let Kind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
+        if is_kept(&found) {
+            return Ok(found);
+        }
+        let answer = self.ask_command(name, command)?;
+        let now = self.state.world().now();
+        let seconds = i64::try_from(cache_seconds.unwrap_or_default()).unwrap_or(i64::MAX);
+        let end = now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
+        // Its own end may come first.
+        let end = [end, answer.expires_at].into_iter().flatten().min();
+        let kept = self.change(name, |before| {
+            Ok(before.map(|mut one| {
+                one.about.expires_at = end;
+                one.about.updated_at = now;
+                one.secrets.main = Some(answer.secret.clone());
+                one
+            }))
+        })?;
+        kept.ok_or_else(|| Error::CredentialUnusable { name: name.to_string(), reason: "it is gone".into() })
+    }
+
+    /// Forgets the kept answer of a command, so that it is asked again.
+    pub fn forget_answer(&self, name: &CredentialName) -> Result<()> {
+        self.change(name, |before| {
+            Ok(before.map(|mut one| {
+                one.secrets.main = None;
+                one.about.expires_at = None;
+                one
+            }))
+        })
+        .map(drop)
+    }
+
+    fn ask_command(&self, name: &CredentialName, command: &[String]) -> Result<CommandAnswer> {
+        let failed = |reason: String| Error::CredentialUnusable {
+            name: name.to_string(),
+            reason: format!(
+                "its command {}: {reason}",
+                crate::text::quoted(command.first().map_or("", String::as_str))
+            ),
+        };
+        let answer = program::ask(self.state.world(), command, None, COMMAND_LIMIT).map_err(failed)?;
+        if !answer.succeeded {
+            return Err(failed(format!("it failed ({})", answer.status)));
+        }
+        CommandAnswer::of_output(&answer.output).map_err(|reason| failed(reason.to_owned()))
+    }
+}
+
+/// What a command printed: the secret in a line, or an object with the secret and its end.
+struct CommandAnswer {
+    secret: Secret,
+    expires_at: Option<Timestamp>,
+}
+
+impl CommandAnswer {
+    fn of_output(output: &[u8]) -> Result<Self, &'static str> {
+        #[derive(Deserialize)]
+        struct Object {
+            token: Option<Secret>,
+            expires_at: Option<Timestamp>,
+            status: Option<Status>,
+        }
+        // What the plugins of Kubernetes clients print.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Status {
+            token: Option<Secret>,
+            expiration_timestamp: Option<Timestamp>,
+        }
+        let text = std::str::from_utf8(output).map_err(|_| "its answer is not text")?.trim();
+        if text.starts_with('{') {
+            let object: Object = serde_json::from_str(text).map_err(|_| "its answer is no JSON that is understood")?;
+            let (token, end) = match object {
+                Object { token: Some(token), expires_at, .. } => (token, expires_at),
+                Object { status: Some(Status { token: Some(token), expiration_timestamp }), .. } => {
+                    (token, expiration_timestamp)
+                }
+                _ => return Err("its answer has no token"),
+            };
+            let expires_at = end.or_else(|| jwt_expiry(token.expose()));
+            return Ok(CommandAnswer { secret: token, expires_at });
+        }
+        match text {
+            "" => Err("it printed nothing"),
+            _ if text.contains('\n') => Err("it printed more than one line"),
+            _ => Ok(CommandAnswer { secret: Secret::new(text), expires_at: jwt_expiry(text) }),
+        }
+    }
+}
+
+/// The time that a text is, as RFC 3339 writes it.
+pub fn time_of(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+/// When a token ends, if it is a JSON Web Token that says so.
+pub fn jwt_expiry(token: &str) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: f64,
+    }
+    let mut parts = token.split('.');
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let claims = zeroize::Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
+    let Claims { exp } = serde_json::from_slice(&claims).ok()?;
+    #[expect(clippy::cast_possible_truncation, reason = "a time that is out of range is refused below")]
+    Timestamp::from_second(exp as i64).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vault::credential::tests::bearer;
+
+    fn usable(kind: Kind, site: &str) -> Usable {
+        let mut one = bearer("bot", "hunter2");
+        one.about.kind = kind;
+        one.about.sites = vec![Site::of_url(site).unwrap()];
+        Usable::new(one.about, Secret::new("hunter2"), false)
+    }
+
+    #[test]
+    fn a_credential_goes_to_its_sites_and_nowhere_else() {
+        let one = usable(Kind::Bearer, "https://api.example.com/v1");
+        let (header, value) = one.header_for("https://API.example.com:443/v2?x").unwrap();
+        assert_eq!((header.as_str(), value.expose()), ("Authorization", "Bearer hunter2"));
+        for url in [
+            "http://api.example.com/v1",
+            "https://api.example.com:8443/v1",
+            "https://api.example.com.evil.example/",
+            "https://evil.example/?https://api.example.com",
+            "https://user@api.example.com/",
+            "https://api.example.com\\@evil.example/",
+        ] {
+            let error = one.header_for(url).unwrap_err();
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn each_kind_has_its_header() {
+        let one = usable(Kind::ApiKey { header: "X-API-Key".into() }, "http://localhost:8000");
+        let (header, value) = one.header_for("http://localhost:8000/a").unwrap();
+        assert_eq!((header.as_str(), value.expose()), ("X-API-Key", "hunter2"));
+        let one = usable(Kind::Basic { username: "me".into() }, "https://a.example");
+        assert_eq!(one.header_for("https://a.example").unwrap().1.expose(), "Basic bWU6aHVudGVyMg==");
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_only() {
+        let mut one = usable(Kind::Bearer, "http://example.com");
+        assert!(one.header_for("http://example.com/").is_err());
+        one.for_this_call = true;
+        assert!(one.header_for("http://example.com/").is_err());
+        assert!(one.header_for("https://example.com/").is_ok());
+        assert!(one.header_for("http://127.0.0.1:99/").is_ok());
+    }
+
+    #[test]
+    fn what_a_command_prints_is_understood_or_refused() {
+        let of = |text: &str| CommandAnswer::of_output(text.as_bytes());
+        assert_eq!(of("hunter2\n").ok().unwrap().secret.expose(), "hunter2");
+        let timed = of(r#"{"token":"hunter2","expires_at":"2030-01-01T00:00:00Z"}"#).ok().unwrap();
+        assert_eq!(timed.expires_at.unwrap().to_string(), "2030-01-01T00:00:00Z");
+        let plugin = r#"{"kind":"ExecCredential","status":{"token":"hunter2","expirationTimestamp":"2030-01-01T00:00:00Z"}}"#;
+        assert!(of(plugin).ok().unwrap().expires_at.is_some());
+        for wrong in ["", "  \n", "a\nb", "{", r#"{"a":1}"#, r#"{"token":1}"#] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_web_token_tells_its_end() {
+        let token = format!("x.{}.y", URL_SAFE_NO_PAD.encode(r#"{"exp":1893456000}"#));
+        assert_eq!(jwt_expiry(&token).unwrap().to_string(), "2030-01-01T00:00:00Z");
+        for other in ["", "a.b", "a.b.c", "x.e30.y"] {
+            assert!(jwt_expiry(other).is_none());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Credentials that variables hold: read, never written.
+
+use jiff::Timestamp;
+
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::names::CredentialName;
+use crate::state::State;
+use crate::vault::backend::Keep;
+use crate::vault::credential::About;
+use crate::vault::{Credential, Kind, Secret};
+
+/// What the variables hold that are named after credentials.
+pub(crate) struct Variables<'a> {
+    state: &'a State,
+}
+
+/// The variable that stands for a credential: `SESSILE_CREDENTIAL_GH_BOT` for `gh-bot`.
+pub fn variable_of(app: &crate::app::App, name: &CredentialName) -> String {
+    let word: String = name
+        .as_str()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+        .collect();
+    app.variable(&format!("CREDENTIAL_{word}"))
+}
+
+impl<'a> Variables<'a> {
+    pub(crate) fn new(state: &'a State) -> Self {
+        Variables { state }
+    }
+}
+
+impl Keep for Variables<'_> {
+    fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        let variable = variable_of(self.state.app(), name);
+        let Some(value) = self.state.world().variable(&variable) else { return Ok(None) };
+        let Some(text) = value.to_str() else {
+            return Err(Error::CredentialUnusable { name: name.to_string(), reason: format!("{variable} is not text") });
+        };
+        let about = About {
+            name: name.clone(),
+            kind: Kind::Env { variable },
+            account: None,
+            scopes: Vec::new(),
+            expires_at: crate::vault::usable::jwt_expiry(text),
+            sites: Vec::new(),
+            agents: Vec::new(),
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        Ok(Some(Credential::new(about, Some(Secret::new(text)))))
+    }
+
+    fn all(&self) -> Result<Vec<Credential>> {
+        let prefix = self.state.app().variable("CREDENTIAL_");
+        let names = self.state.world().variables_with_prefix(&prefix);
+        let names = names.filter_map(|(name, _)| name[prefix.len()..].to_ascii_lowercase().replace('_', "-").parse().ok());
+        let found: Vec<CredentialName> = names.collect();
+        found.iter().filter_map(|name| self.get(name).transpose()).collect()
+    }
+
+    fn put(&self, _dir: &LockedDir, credential: &Credential) -> Result<()> {
+        Err(self.read_only(&credential.about.name))
+    }
+
+    fn remove(&self, _dir: &LockedDir, name: &CredentialName) -> Result<()> {
+        Err(self.read_only(name))
+    }
+}
+
+impl Variables<'_> {
+    fn read_only(&self, name: &CredentialName) -> Error {
+        Error::VaultReadOnly { variable: variable_of(self.state.app(), name) }
+    }
+}

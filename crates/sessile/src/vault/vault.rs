@@ -1,0 +1,220 @@
+//! The vault of one user: looking up, keeping, changing and removing credentials, wherever they are kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::files::LockedDir;
+use crate::names::{CredentialName, nearest};
+use crate::settings::Origin;
+use crate::state::{ConfigSource, State};
+use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
+use crate::vault::desktop::Desktop;
+use crate::vault::file::{FILE, FileVault};
+use crate::vault::helper::Helper;
+use crate::vault::sealed::KeySource;
+use crate::vault::variables::Variables;
+use crate::vault::{About, Credential, Secret};
+
+/// The vault, as this call finds it.
+pub struct Vault<'a> {
+    pub(crate) state: &'a State,
+    /// None if this call keeps no state at all.
+    dir: Option<PathBuf>,
+    choice: Choice,
+}
+
+/// What `status` tells about it.
+#[derive(Clone, Debug, Serialize)]
+pub struct VaultStatus {
+    /// Where credentials are kept; none as long as there is none and nothing is said.
+    pub backend: Option<Backend>,
+    /// What decided that.
+    pub origin: Origin,
+    /// The file, if it is one.
+    #[serde(serialize_with = "crate::text::maybe_path_in_json")]
+    pub path: Option<PathBuf>,
+    /// Where its key is from, if it is a file.
+    pub key: Option<&'static str>,
+    /// Until when a passphrase keeps it open, in seconds from now.
+    pub unlocked_seconds: Option<u64>,
+}
+
+impl State {
+    /// The vault. Nothing of it is opened before something in it is asked for.
+    pub fn vault(&self) -> Result<Vault<'_>> {
+        let dir = match self.source() {
+            ConfigSource::Nothing => None,
+            _ => Some(self.dirs().state()?.join("vault")),
+        };
+        let choice = Choice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
+        Ok(Vault { state: self, dir, choice })
+    }
+}
+
+impl Vault<'_> {
+    /// A credential that may be there.
+    pub fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        self.keeper()?.map_or(Ok(None), |keeper| keeper.get(name))
+    }
+
+    /// Everything in it, in the order of the names.
+    pub fn list(&self) -> Result<Vec<Credential>> {
+        self.keeper()?.map_or(Ok(Vec::new()), |keeper| keeper.all())
+    }
+
+    /// A credential that must be there.
+    pub fn require(&self, name: &CredentialName, wanted_by: &str) -> Result<Credential> {
+        if let Some(found) = self.get(name)? {
+            return Ok(found);
+        }
+        let all = self.list()?;
+        let near = nearest(name.as_str(), all.iter().map(|one| one.about.name.as_str()));
+        Err(Error::CredentialNotFound { name: name.to_string(), wanted_by: wanted_by.to_owned(), near })
+    }
+
+    /// Changes one credential: what is there before goes in, what is to be there comes out. Nobody else changes the
+    /// vault in between.
+    pub fn change(
+        &self,
+        name: &CredentialName,
+        change: impl FnOnce(Option<Credential>) -> Result<Option<Credential>>,
+    ) -> Result<Option<Credential>> {
+        let dir = self.lock()?;
+        // Another may have decided meanwhile.
+        let choice = Choice::of(self.state, dir.path())?;
+        let backend = match choice.backend {
+            Some(backend) => backend,
+            None => Choice::decide(self.state, &dir)?,
+        };
+        let keeper = self.keeper_of(backend, dir.path())?;
+        let before = keeper.get(name)?;
+        let had = before.is_some();
+        match change(before)? {
+            Some(after) => keeper.put(&dir, &after).map(|()| Some(after)),
+            None if had => keeper.remove(&dir, name).map(|()| None),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts a credential in, in the place of one of its name.
+    pub fn put(&self, credential: Credential) -> Result<()> {
+        let name = credential.about.name.clone();
+        self.change(&name, |_| Ok(Some(credential))).map(drop)
+    }
+
+    /// Takes a credential out.
+    pub fn remove(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        let mut removed = None;
+        self.change(name, |before| {
+            removed = before;
+            Ok(None)
+        })?;
+        Ok(removed)
+    }
+
+    /// What `status` tells about it. Nothing is decrypted and no keychain is asked.
+    pub fn status(&self) -> Result<VaultStatus> {
+        let file = self.file();
+        let key = file.as_ref().map(FileVault::key_source).transpose()?.flatten();
+        let unlocked = match &key {
+            Some(KeySource::Passphrase { .. }) => file.as_ref().map(FileVault::unlocked_for).transpose()?.flatten(),
+            _ => None,
+        };
+        Ok(VaultStatus {
+            backend: self.choice.backend,
+            origin: self.choice.origin.clone(),
+            path: file.as_ref().map(FileVault::path),
+            key: key.as_ref().map(KeySource::as_str),
+            unlocked_seconds: unlocked.map(|left| left.as_secs()),
+        })
+    }
+
+    /// Opens a vault that has a passphrase, for this call and for a time; whether it stays open after this call.
+    pub fn unlock(&self, passphrase: &Secret, time: Duration) -> Result<bool> {
+        self.require_file()?.unlock(passphrase, time)
+    }
+
+    /// Shuts a vault that a passphrase has opened; whether it was open.
+    pub fn lock_up(&self) -> Result<bool> {
+        self.require_file()?.lock_up()
+    }
+
+    /// Seals the file anew under another key.
+    pub fn rekey(&self, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
+        let file = self.require_file()?;
+        file.rekey(&self.lock()?, to, passphrase)
+    }
+
+    /// The files it keeps, with what they are for.
+    pub fn files(&self) -> Vec<(PathBuf, &'static str)> {
+        let Some(dir) = &self.dir else { return Vec::new() };
+        let mut files = vec![
+            (dir.join(FILE), "the vault: credentials, sealed"),
+            (dir.join(CHOSEN), "says that credentials are in the desktop's keychain"),
+            (dir.join("renewing"), "the locks of credentials that are being renewed"),
+        ];
+        if let Ok(key) = crate::vault::keys::key_file(self.state, dir) {
+            files.push((key, "the vault's key"));
+        }
+        let kept = self.file().and_then(|file| file.kept_file());
+        files.extend(kept.map(|kept| (kept, "the vault's key while a passphrase keeps it open")));
+        files
+    }
+
+    /// Takes the lock under which one process at a time renews a credential.
+    pub(crate) fn lock_for_renewal(&self, name: &CredentialName) -> Result<std::fs::File> {
+        let dir = self.require_dir()?.join("renewing");
+        crate::files::create_dir(&dir, 0o700)?;
+        let path = dir.join(name.as_str());
+        let file = crate::files::open_lock_file(&path)?;
+        // A renewal is a call over the network: it may take longer than other locks are held.
+        let locker = self.state.locker()?;
+        let timeout = locker.timeout().max(Duration::from_secs(60));
+        locker.with_timeout(timeout).lock(file, &path)
+    }
+
+    fn lock(&self) -> Result<LockedDir> {
+        LockedDir::lock(&self.state.locker()?, self.require_dir()?, 0o700)
+    }
+
+    fn require_dir(&self) -> Result<&Path> {
+        self.dir.as_deref().ok_or_else(|| Error::Usage("with --no-config nothing is kept".into()))
+    }
+
+    fn file(&self) -> Option<FileVault<'_>> {
+        let dir = self.dir.as_deref().filter(|_| self.choice.backend == Some(Backend::File))?;
+        Some(FileVault::new(self.state, dir))
+    }
+
+    fn require_file(&self) -> Result<FileVault<'_>> {
+        self.file().ok_or_else(|| Error::Usage("only a vault that is a file has a key of its own".into()))
+    }
+
+    fn keeper(&self) -> Result<Option<Box<dyn Keep + '_>>> {
+        match (self.choice.backend, &self.dir) {
+            (Some(Backend::Env), _) => Ok(Some(Box::new(Variables::new(self.state)))),
+            (Some(backend), Some(dir)) => self.keeper_of(backend, dir).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn keeper_of(&self, backend: Backend, dir: &Path) -> Result<Box<dyn Keep + '_>> {
+        Ok(match backend {
+            Backend::Keychain => Box::new(Desktop::connect(self.state)?),
+            Backend::File => Box::new(FileVault::new(self.state, dir)),
+            Backend::Helper => {
+                let vault = self.state.dirs().state()?.to_string_lossy().into_owned();
+                Box::new(Helper::new(self.state, vault)?)
+            }
+            Backend::Env => Box::new(Variables::new(self.state)),
+        })
+    }
+}
+
+/// Which credentials use the login of another.
+pub fn uses_login(about: &About, login: &CredentialName) -> bool {
+    matches!(&about.kind, crate::vault::Kind::OAuth2(oauth) if oauth.login.as_ref() == Some(login))
+}
