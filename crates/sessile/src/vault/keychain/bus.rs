@@ -119,11 +119,11 @@ impl Bus {
         let hex: String = uid.to_string().bytes().map(|digit| format!("{digit:02x}")).collect();
         self.write(format!("\0AUTH EXTERNAL {hex}\r\n").as_bytes())?;
         let mut said = Vec::new();
+        // Nothing follows the line, for it is the client's turn then.
         while !said.ends_with(b"\r\n") {
             let mut some = [0; 64];
             let length = self.read_some(&mut some)?;
             said.extend_from_slice(&some[..length]);
-            // Nothing may follow the line either, for it is the client's turn then.
             if said.len() > LONGEST_LINE {
                 return Err(KeychainError::Protocol("a line that does not end".to_owned()));
             }

@@ -54,6 +54,9 @@ impl Keychain {
     }
 
     /// Puts an item, in the place of one with the same attributes.
+    ///
+    /// The service looks for one that has *at least* these. So all items of a kind should have attributes of the same
+    /// names: one with fewer could take the place of one with more.
     pub(crate) fn put(
         &mut self,
         label: &str,
