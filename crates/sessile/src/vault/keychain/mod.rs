@@ -16,8 +16,12 @@ mod address;
 mod bus;
 mod collection;
 mod error;
+#[cfg(test)]
+mod hostile;
 mod message;
 mod reader;
+#[cfg(test)]
+mod scripted;
 mod service;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,9 @@ const ITEM: &str = "org.freedesktop.Secret.Item";
 /// How often a search is repeated because an item has gone before it could be read.
 const ATTEMPTS: u32 = 5;
 
+/// The attributes of an item, by their names.
+type Attributes = BTreeMap<String, String>;
+
 /// A connection to the keychain.
 pub(crate) struct Keychain {
     bus: Bus,
@@ -25,7 +28,7 @@ pub(crate) struct Keychain {
 /// What is said of an item without its secret.
 #[derive(Default)]
 struct About {
-    attributes: BTreeMap<String, String>,
+    attributes: Attributes,
     /// In seconds since 1970.
     modified: u64,
 }
@@ -67,7 +70,7 @@ impl Keychain {
         let collection = collection::find(&mut self.bus)?;
         match self.create(&collection, label, attributes, secret) {
             Err(KeychainError::Locked) => {
-                collection::unlock(&mut self.bus, &[collection.clone()])?;
+                collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;
                 self.create(&collection, label, attributes, secret)
             }
             // No service is known to say back what it was given; this makes sure.
@@ -115,7 +118,7 @@ impl Keychain {
     pub(crate) fn find(
         &mut self,
         attributes: &[(&str, &str)],
-    ) -> Result<Vec<(BTreeMap<String, String>, Secret)>, KeychainError> {
+    ) -> Result<Vec<(Attributes, Secret)>, KeychainError> {
         self.bus.allow(self.timeout);
         let mut attempt = 1;
         loop {
@@ -234,7 +237,7 @@ fn about(body: &mut Reader<'_>) -> Result<About, Malformed> {
 }
 
 /// One item for each set of attributes.
-fn latest(mut found: Vec<(ObjectPath, About, Secret)>) -> Vec<(BTreeMap<String, String>, Secret)> {
+fn latest(mut found: Vec<(ObjectPath, About, Secret)>) -> Vec<(Attributes, Secret)> {
     // Names are numbered, so that within a second the longer or larger one is the later.
     found.sort_by_cached_key(|(path, about, _)| (about.modified, path.as_str().len(), path.clone()));
     let mut latest = BTreeMap::new();
