@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -13,6 +14,9 @@ use crate::vault::Secret;
 
 /// What a service says in answer to a method: types and a body.
 type Answer = (&'static str, Writer);
+
+/// Stands for the types of an answer that is an error with a text.
+const REFUSED: &str = "s";
 
 /// The methods that the client calls.
 const METHODS: [&str; 10] = [
@@ -77,7 +81,8 @@ fn serve(stream: &mut UnixStream, answer: &impl Fn(&str) -> Answer) -> io::Resul
             ),
             method => answer(method),
         };
-        stream.write_all(reply(2, serial, &answer).bytes())?;
+        let kind = if answer.0 == REFUSED && *method != "Hello" { 3 } else { 2 };
+        stream.write_all(reply(kind, serial, &answer).bytes())?;
     }
     Ok(())
 }
@@ -175,6 +180,35 @@ fn what_needs_a_prompt_is_locked() {
         assert!(matches!(put, Err(KeychainError::Locked)), "{put:?}");
         let removed = keychain.remove(&[("k", "v")]);
         assert!(matches!(removed, Err(KeychainError::Locked)), "{removed:?}");
+    });
+}
+
+#[test]
+fn an_item_that_goes_before_it_is_read_is_looked_for_again() {
+    for (times, there) in [(0, 1), (2, 1), (u32::MAX, 0)] {
+        let (sensible, asked) = (prompting(b"text"), AtomicU32::new(0));
+        let answer = move |method: &str| {
+            if method == "GetSecrets" && asked.fetch_add(1, Ordering::Relaxed) < times {
+                return (types(method), body(|body| body.array(8, |_| Ok(()))));
+            }
+            sensible(method)
+        };
+        let found = with_service(answer, |keychain| keychain.find(&[("k", "v")]).unwrap());
+        assert_eq!(found.len(), there, "gone {times} times");
+    }
+}
+
+#[test]
+fn a_refusal_does_not_tell_the_secret() {
+    let answer = |method: &str| match method {
+        "CreateItem" => (REFUSED, string("hunter2 is no good")),
+        _ => ("o", string("/c")),
+    };
+    with_service(answer, |keychain| {
+        let put = keychain.put("k", &[("k", "v")], &Secret::new("hunter2"));
+        assert!(matches!(&put, Err(KeychainError::Refused(text)) if !text.contains("hunter2")), "{put:?}");
+        let put = keychain.put("k", &[("k", "v")], &Secret::new("another"));
+        assert!(matches!(&put, Err(KeychainError::Refused(text)) if text.contains("no good")), "{put:?}");
     });
 }
 

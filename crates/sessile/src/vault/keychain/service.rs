@@ -68,11 +68,12 @@ impl Keychain {
     ) -> Result<(), KeychainError> {
         self.bus.allow(self.timeout);
         let collection = collection::find(&mut self.bus)?;
-        match self.create(&collection, label, attributes, secret) {
-            Err(KeychainError::Locked) => {
-                collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;
-                self.create(&collection, label, attributes, secret)
-            }
+        let mut done = self.create(&collection, label, attributes, secret);
+        if matches!(done, Err(KeychainError::Locked)) {
+            collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;
+            done = self.create(&collection, label, attributes, secret);
+        }
+        match done {
             // No service is known to say back what it was given; this makes sure.
             Err(KeychainError::Refused(text)) if text.contains(secret.expose()) => {
                 Err(KeychainError::Refused("the item was not accepted".to_owned()))
@@ -245,4 +246,25 @@ fn latest(mut found: Vec<(ObjectPath, About, Secret)>) -> Vec<(Attributes, Secre
         latest.insert(about.attributes, secret);
     }
     latest.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_items_that_look_the_same_the_last_one_counts() {
+        let item = |path: &str, modified, value: &str, secret| {
+            let attributes = BTreeMap::from([("k".to_owned(), value.to_owned())]);
+            (ObjectPath::parse(path).unwrap(), About { attributes, modified }, Secret::new(secret))
+        };
+        let found = vec![
+            item("/c/10", 5, "a", "last"),
+            item("/c/9", 5, "a", "before it"),
+            item("/c/77", 4, "a", "long before"),
+            item("/c/1", 1, "b", "another"),
+        ];
+        let latest: Vec<_> = latest(found).iter().map(|(_, secret)| secret.expose().to_owned()).collect();
+        assert_eq!(latest, ["last", "another"]);
+    }
 }
