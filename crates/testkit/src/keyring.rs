@@ -44,10 +44,6 @@ impl Keyring {
     pub fn new() -> Self {
         let mut keyring = Keyring::empty();
         keyring.start_daemon();
-        keyring.wait_for("the login collection", |keyring| {
-            keyring.ask(&["org.freedesktop.Secret.Service.ReadAlias", "string:default"]).contains(LOGIN)
-                && keyring.is_locked() == Some(false)
-        });
         keyring
     }
 
@@ -93,6 +89,16 @@ impl Keyring {
         assert_eq!(self.is_locked(), Some(true), "it can be locked");
     }
 
+    /// Kills the daemon, and starts one that finds what it left and is unlocked.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            daemon.kill().expect("it can be killed");
+            daemon.wait().expect("it ends");
+        }
+        self.start_daemon();
+    }
+
     /// Stops the bus in its tracks, or lets it go on.
     #[track_caller]
     pub fn halt(&self, halted: bool) {
@@ -102,6 +108,7 @@ impl Keyring {
         assert!(status.success());
     }
 
+    #[track_caller]
     fn start_daemon(&mut self) {
         let program = require_tool("gnome-keyring-daemon");
         let mut daemon = environment(&mut Command::new(program), self.dir.path())
@@ -115,6 +122,10 @@ impl Keyring {
         // The end of the input is the end of the password.
         daemon.stdin.take().expect("an input").write_all(b"password").expect("it reads its password");
         self.daemon = Some(daemon);
+        self.wait_for("the login collection", |keyring| {
+            keyring.ask(&["org.freedesktop.Secret.Service.ReadAlias", "string:default"]).contains(LOGIN)
+                && keyring.is_locked() == Some(false)
+        });
     }
 
     fn is_locked(&self) -> Option<bool> {

@@ -115,7 +115,8 @@ impl Keychain {
     }
 
     /// Every item with these attributes, and perhaps others: its attributes and secret. Of several with all the same,
-    /// as different collections can have them, it is the one that was changed last.
+    /// as different collections can have them, it is the one that was changed last. Services may add attributes of
+    /// their own, `xdg:schema` above all.
     pub(crate) fn find(
         &mut self,
         attributes: &[(&str, &str)],

@@ -178,6 +178,27 @@ fn a_locked_keychain_says_so() {
 }
 
 #[test]
+fn what_is_put_outlives_the_daemon() {
+    let mut keyring = Keyring::new();
+    let mut before = connect(&keyring);
+    let attributes = [("app", "s"), ("n", "1")];
+    before.put("n", &attributes, &Secret::new("kept")).unwrap();
+    keyring.restart();
+    let found = connect(&keyring).find(&[("app", "s")]).unwrap();
+    assert_eq!(found[0].1.expose(), "kept");
+    // The daemon adds a schema where none was given, but only when it reads its file.
+    let names: Vec<_> = found[0].0.keys().filter(|name| *name != "xdg:schema").collect();
+    assert_eq!(names, ["app", "n"]);
+    // What was opened with the one that has gone means nothing to the other.
+    let error = before.find(&[("app", "s")]).err().unwrap();
+    assert!(matches!(error, KeychainError::Refused(_)), "{error:?}");
+    // Read from a file, an item is still replaced by the same one.
+    let mut after = connect(&keyring);
+    after.put("n", &attributes, &Secret::new("replaced")).unwrap();
+    assert_eq!(secrets(&mut after, &[("app", "s")]), ["replaced"]);
+}
+
+#[test]
 fn a_bus_without_a_keychain_is_unreachable() {
     let keyring = Keyring::empty();
     let error = Keychain::connect(&keyring.address(), uid(), TIMEOUT).err().unwrap();
