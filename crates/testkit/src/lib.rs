@@ -11,12 +11,14 @@
 
 mod call;
 mod home;
+mod keyring;
 mod loopback;
 mod tools;
 mod tty;
 
 pub use call::{Call, Done};
 pub use home::Home;
+pub use keyring::Keyring;
 pub use loopback::Loopback;
 pub use tools::{find_tool, require_tool, tool_path};
 pub use tty::Tty;

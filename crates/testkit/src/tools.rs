@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 /// Which Debian package has a program, where it is not called the same.
 const PACKAGES: &[(&str, &str)] = &[
     ("aws", "awscli"),
+    ("dbus-daemon", "dbus"),
+    ("dbus-send", "dbus"),
     ("docker", "docker-cli, or docker.io"),
+    ("gnome-keyring-daemon", "gnome-keyring dbus"),
     ("kubectl", "kubernetes-client"),
     ("pip", "python3-pip"),
 ];

@@ -1,1 +1,31 @@
 //! The desktop's keychain, by the Secret Service of the user's D-Bus session.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `service` | what the rest of the library uses: [`Keychain`] |
+//! | `collection` | where items are kept, and whether that is open |
+//! | `bus`, `address` | a connection, and where to |
+//! | `message` | the head of a message |
+//! | `wire`, `reader` | the layout of values |
+//!
+//! It is written by hand because the crates for it bring an async runtime or a C library, and six methods are needed.
+//! Secrets pass the bus as they are ("plain"): it is a socket between processes of one user on one machine, and who
+//! could listen there could ask the service as well.
+
+mod address;
+mod bus;
+mod collection;
+mod error;
+#[cfg(test)]
+mod hostile;
+mod message;
+mod reader;
+#[cfg(test)]
+mod scripted;
+mod service;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub(crate) use error::KeychainError;
+pub(crate) use service::Keychain;

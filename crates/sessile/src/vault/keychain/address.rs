@@ -1,0 +1,89 @@
+//! Where a bus listens, as `DBUS_SESSION_BUS_ADDRESS` says it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::net::SocketAddr;
+
+/// The sockets that an address names, in its order: `unix:path=/run/user/1000/bus;unix:abstract=...`. What is reached
+/// in another way than by a Unix socket is left out, and so is what makes no sense.
+pub(super) fn sockets(address: &str) -> Vec<SocketAddr> {
+    address.split(';').filter_map(socket).collect()
+}
+
+fn socket(address: &str) -> Option<SocketAddr> {
+    let pairs = address.strip_prefix("unix:")?;
+    pairs.split(',').find_map(|pair| match pair.split_once('=')? {
+        ("path", path) => SocketAddr::from_pathname(OsString::from_vec(unescape(path)?)).ok(),
+        ("abstract", name) => named(&unescape(name)?),
+        _ => None,
+    })
+}
+
+/// A socket that has a name and no file.
+#[cfg(target_os = "linux")]
+fn named(name: &[u8]) -> Option<SocketAddr> {
+    use std::os::linux::net::SocketAddrExt;
+    SocketAddr::from_abstract_name(name).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn named(_name: &[u8]) -> Option<SocketAddr> {
+    None
+}
+
+/// `%20` and the like become bytes.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut plain = Vec::new();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let mut digit = || char::from(bytes.next()?).to_digit(16);
+            plain.push(u8::try_from(digit()? * 16 + digit()?).ok()?);
+        } else {
+            plain.push(byte);
+        }
+    }
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn paths(address: &str) -> Vec<String> {
+        let path = |socket: &SocketAddr| socket.as_pathname().unwrap().to_str().unwrap().to_owned();
+        sockets(address).iter().map(path).collect()
+    }
+
+    #[test]
+    fn paths_are_found_among_what_else_is_said() {
+        assert_eq!(paths("unix:path=/run/user/1000/bus"), ["/run/user/1000/bus"]);
+        assert_eq!(paths("unix:guid=00,path=/a%20b%2cc,x=y"), ["/a b,c"]);
+        assert_eq!(paths("tcp:host=h,port=1;unix:path=/a;;unix:path=/b;autolaunch:"), ["/a", "/b"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_left_out() {
+        let long = format!("unix:path=/{}", "x".repeat(200));
+        for address in ["", "unix:", "unix:path", "unix:tmpdir=/tmp", "unix:path=%2", "unix:path=%zz", &long]
+        {
+            assert!(sockets(address).is_empty(), "{address}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_socket_may_have_a_name_and_no_file() {
+        use std::os::linux::net::SocketAddrExt;
+        let sockets = sockets("unix:abstract=/tmp/dbus-%61,guid=1");
+        assert_eq!(sockets[0].as_abstract_name(), Some(b"/tmp/dbus-a".as_slice()));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(address in "(unix:|path=|abstract=|%|[a-f0-9;,=/]|\\PC){0,20}") {
+            let _ = sockets(&address);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A connection to a message bus on this machine: one call at a time, each with its answer.
+//!
+//! There is no thread or queue behind it. Signals and whatever else is sent to it are read and forgotten.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::KeychainError;
+use super::address::sockets;
+use super::message::{self, Call, Incoming, Reply};
+use super::wire::{Malformed, ObjectPath, Writer};
+
+/// The longest wait that makes sense; a clock cannot be read arbitrarily far ahead.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// The longest line that a bus says before messages begin.
+const LONGEST_LINE: usize = 1024;
+
+/// How much of an error's text is passed on.
+const LONGEST_TEXT: usize = 500;
+
+/// A connection to a bus.
+pub(super) struct Bus {
+    stream: UnixStream,
+    serial: u32,
+    deadline: Instant,
+    /// After half a message nothing that follows can be understood.
+    broken: bool,
+}
+
+/// An error that somebody on the bus answered with.
+#[derive(Debug)]
+pub(super) struct ErrorReply {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+impl From<ErrorReply> for KeychainError {
+    fn from(error: ErrorReply) -> Self {
+        let ErrorReply { name, text } = error;
+        let text = if text.is_empty() { name.clone() } else { text };
+        let text = text.chars().take(LONGEST_TEXT).collect();
+        match name.strip_prefix("org.freedesktop.") {
+            Some("Secret.Error.IsLocked") => KeychainError::Locked,
+            Some("DBus.Error.ServiceUnknown" | "DBus.Error.NameHasNoOwner" | "DBus.Error.NoReply") => {
+                KeychainError::Unreachable(text)
+            }
+            Some(name) if name.starts_with("DBus.Error.Spawn.") => KeychainError::Unreachable(text),
+            _ => KeychainError::Refused(text),
+        }
+    }
+}
+
+impl Bus {
+    /// Connects to the first of the address's sockets that anyone listens on, as this user.
+    pub(super) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
+        let deadline = deadline(timeout);
+        let mut problem = format!("no address of a Unix socket: {address:?}");
+        for socket in sockets(address) {
+            match dial(socket.clone(), deadline) {
+                Ok(stream) => {
+                    let mut bus = Bus { stream, serial: 0, deadline, broken: false };
+                    bus.authenticate(uid)?;
+                    bus.hello()?;
+                    return Ok(bus);
+                }
+                Err(error) => problem = format!("{socket:?}: {error}"),
+            }
+        }
+        Err(KeychainError::Unreachable(problem))
+    }
+
+    /// From now on, all calls together may take this long.
+    pub(super) fn allow(&mut self, timeout: Duration) {
+        self.deadline = deadline(timeout);
+    }
+
+    /// Calls a method and waits for its answer.
+    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+        if self.broken {
+            return Err(KeychainError::Unreachable("the connection has failed before".to_owned()));
+        }
+        // Zero is not a number of a message.
+        self.serial = self.serial.checked_add(1).unwrap_or(1);
+        let message = call.encode(self.serial)?;
+        self.broken = true;
+        self.write(message.bytes())?;
+        let answer = self.answer()?;
+        self.broken = false;
+        Ok(answer)
+    }
+
+    /// The next message that answers the last call.
+    fn answer(&mut self) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+        loop {
+            let mut prefix = [0; message::PREFIX];
+            self.read(&mut prefix)?;
+            let mut bytes = Zeroizing::new(vec![0; message::length(&prefix)?]);
+            let (start, rest) =
+                bytes.split_at_mut_checked(message::PREFIX).ok_or(Malformed("it ends too early"))?;
+            start.copy_from_slice(&prefix);
+            self.read(rest)?;
+            match Incoming::decode(bytes)? {
+                Incoming::Returned(to, reply) if to == self.serial => return Ok(Ok(reply)),
+                Incoming::Failed(to, name, text) if to == self.serial => {
+                    return Ok(Err(ErrorReply { name, text }));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Says who this is. The bus asks the kernel whether it is true.
+    fn authenticate(&mut self, uid: u32) -> Result<(), KeychainError> {
+        let hex: String = uid.to_string().bytes().map(|digit| format!("{digit:02x}")).collect();
+        self.write(format!("\0AUTH EXTERNAL {hex}\r\n").as_bytes())?;
+        let mut said = Vec::new();
+        // Nothing follows the line, for it is the client's turn then.
+        while !said.ends_with(b"\r\n") {
+            let mut some = [0; 64];
+            let length = self.read_some(&mut some)?;
+            said.extend_from_slice(&some[..length]);
+            if said.len() > LONGEST_LINE {
+                return Err(KeychainError::Protocol("a line that does not end".to_owned()));
+            }
+        }
+        match said.split(|byte| byte.is_ascii_whitespace()).next() {
+            Some(b"OK") => self.write(b"BEGIN\r\n"),
+            Some(b"REJECTED" | b"ERROR") => {
+                Err(KeychainError::Unreachable(format!("the bus does not let user {uid} in")))
+            }
+            _ => Err(KeychainError::Protocol("not a message bus".to_owned())),
+        }
+    }
+
+    /// The first call, without which a bus takes no other.
+    fn hello(&mut self) -> Result<(), KeychainError> {
+        let call = Call {
+            destination: "org.freedesktop.DBus",
+            path: &ObjectPath::parse("/org/freedesktop/DBus")?,
+            interface: "org.freedesktop.DBus",
+            member: "Hello",
+            signature: "",
+            body: Writer::default(),
+        };
+        self.call(&call)??.body("s")?.string()?;
+        Ok(())
+    }
+
+    /// The time that is left.
+    fn left(&self) -> Result<Duration, KeychainError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(failed(&ErrorKind::TimedOut.into())) } else { Ok(left) }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<(), KeychainError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            filled += self.read_some(&mut buffer[filled..])?;
+        }
+        Ok(())
+    }
+
+    fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize, KeychainError> {
+        loop {
+            let left = self.left()?;
+            self.stream.set_read_timeout(Some(left)).map_err(|error| failed(&error))?;
+            match self.stream.read(buffer) {
+                Ok(0) => return Err(failed(&ErrorKind::UnexpectedEof.into())),
+                Ok(length) => return Ok(length),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), KeychainError> {
+        while !bytes.is_empty() {
+            let left = self.left()?;
+            self.stream.set_write_timeout(Some(left)).map_err(|error| failed(&error))?;
+            match self.stream.write(bytes) {
+                Ok(length) => bytes = bytes.get(length..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Connects. A bus that has come to a halt lets a few wait and then blocks whoever comes; the standard library has no
+/// time limit for that, so a thread waits, which ends when the bus goes on or goes.
+fn dial(socket: SocketAddr, deadline: Instant) -> io::Result<UnixStream> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("keychain".to_owned())
+        .spawn(move || sender.send(UnixStream::connect_addr(&socket)))?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    receiver.recv_timeout(left).unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+}
+
+fn deadline(timeout: Duration) -> Instant {
+    Instant::now() + timeout.min(PATIENCE)
+}
+
+fn failed(error: &io::Error) -> KeychainError {
+    KeychainError::Unreachable(match error.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => "no answer in time".to_owned(),
+        ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+            "the bus has hung up".to_owned()
+        }
+        _ => error.to_string(),
+    })
+}

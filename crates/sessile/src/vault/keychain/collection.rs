@@ -1,0 +1,112 @@
+//! Where items are kept, and whether that is open; calls of the Secret Service in general.
+
+use super::KeychainError;
+use super::bus::{Bus, ErrorReply};
+use super::message::{Call, Reply};
+use super::wire::{Malformed, ObjectPath, Writer};
+
+pub(super) const SERVICE: &str = "org.freedesktop.Secret.Service";
+pub(super) const COLLECTION: &str = "org.freedesktop.Secret.Collection";
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+
+/// Calls a method of an object of the Secret Service.
+pub(super) fn call(
+    bus: &mut Bus,
+    path: &ObjectPath,
+    (interface, member): (&str, &str),
+    signature: &str,
+    write: impl FnOnce(&mut Writer) -> Result<(), Malformed>,
+) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+    let mut body = Writer::default();
+    write(&mut body)?;
+    bus.call(&Call { destination: "org.freedesktop.secrets", path, interface, member, signature, body })
+}
+
+/// The object that is the service itself.
+pub(super) fn root() -> Result<ObjectPath, Malformed> {
+    ObjectPath::parse("/org/freedesktop/secrets")
+}
+
+/// One property of an object, as a variant.
+fn property(
+    bus: &mut Bus,
+    path: &ObjectPath,
+    interface: &str,
+    name: &str,
+) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+    call(bus, path, (PROPERTIES, "Get"), "ss", |body| {
+        body.string(interface)?;
+        body.string(name)
+    })
+}
+
+/// All properties of an object, as a dictionary.
+pub(super) fn properties(
+    bus: &mut Bus,
+    path: &ObjectPath,
+    interface: &str,
+) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+    call(bus, path, (PROPERTIES, "GetAll"), "s", |body| body.string(interface))
+}
+
+/// The collection that new items go to.
+pub(super) fn find(bus: &mut Bus) -> Result<ObjectPath, KeychainError> {
+    let root = root()?;
+    let reply = call(bus, &root, (SERVICE, "ReadAlias"), "s", |body| body.string("default"))??;
+    let default = reply.body("o")?.path()?;
+    if !default.is_none() {
+        return Ok(default);
+    }
+    let reply = property(bus, &root, SERVICE, "Collections")??;
+    let mut body = reply.body("v")?;
+    body.variant("ao")?;
+    choose(body.paths()?)
+        .ok_or_else(|| KeychainError::Refused("there is no collection to keep it in".to_owned()))
+}
+
+/// The collection to use where none is the default.
+fn choose(mut collections: Vec<ObjectPath>) -> Option<ObjectPath> {
+    // What is in the one called so is forgotten when the user logs out.
+    collections.retain(|path| !path.is_none() && !path.as_str().ends_with("/session"));
+    let login = collections.iter().position(|path| path.as_str().ends_with("/login"));
+    (!collections.is_empty()).then(|| collections.swap_remove(login.unwrap_or(0)))
+}
+
+/// Sees to it that a collection is open.
+pub(super) fn open(bus: &mut Bus, collection: &ObjectPath) -> Result<(), KeychainError> {
+    let reply = property(bus, collection, COLLECTION, "Locked")??;
+    let mut body = reply.body("v")?;
+    body.variant("b")?;
+    if body.bool()? { unlock(bus, std::slice::from_ref(collection)) } else { Ok(()) }
+}
+
+/// Unlocks collections or items, if that needs nobody's password.
+pub(super) fn unlock(bus: &mut Bus, paths: &[ObjectPath]) -> Result<(), KeychainError> {
+    let reply = call(bus, &root()?, (SERVICE, "Unlock"), "ao", |body| {
+        body.array(4, |body| paths.iter().try_for_each(|path| body.path(path)))
+    })??;
+    let mut body = reply.body("aoo")?;
+    let unlocked = body.paths()?;
+    // Nobody sees a prompt before it is called, and it goes with the connection.
+    if !body.path()?.is_none() || paths.iter().any(|path| !unlocked.contains(path)) {
+        return Err(KeychainError::Locked);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_default_it_is_the_login_collection_or_any_that_lasts() {
+        let chosen = |names: &[&str]| {
+            let path = |name: &&str| ObjectPath::parse(&format!("/c/{name}")).unwrap();
+            choose(names.iter().map(path).collect()).map(|path| path.as_str()[3..].to_owned())
+        };
+        assert_eq!(chosen(&["session", "a", "login"]).as_deref(), Some("login"));
+        assert_eq!(chosen(&["session", "b", "a"]).as_deref(), Some("b"));
+        assert_eq!(chosen(&["session"]), None);
+        assert_eq!(chosen(&[]), None);
+    }
+}

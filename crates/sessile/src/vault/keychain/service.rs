@@ -1,0 +1,271 @@
+//! Items of the Secret Service: putting, finding and removing them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::KeychainError;
+use super::bus::{Bus, ErrorReply};
+use super::collection::{self, COLLECTION, SERVICE, call, root};
+use super::reader::Reader;
+use super::wire::{Malformed, ObjectPath};
+use crate::vault::Secret;
+
+const ITEM: &str = "org.freedesktop.Secret.Item";
+
+/// How often a search is repeated because an item has gone before it could be read.
+const ATTEMPTS: u32 = 5;
+
+/// The attributes of an item, by their names.
+type Attributes = BTreeMap<String, String>;
+
+/// A connection to the keychain.
+pub(crate) struct Keychain {
+    bus: Bus,
+    session: ObjectPath,
+    timeout: Duration,
+}
+
+/// What is said of an item without its secret.
+#[derive(Default)]
+struct About {
+    attributes: Attributes,
+    /// In seconds since 1970.
+    modified: u64,
+}
+
+impl Keychain {
+    /// Connects to the bus at this address and opens a session with the service. This, and everything that is asked
+    /// later, may take so long.
+    pub(crate) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
+        let mut bus = Bus::connect(address, uid, timeout)?;
+        let reply = call(&mut bus, &root()?, (SERVICE, "OpenSession"), "sv", |body| {
+            body.string("plain")?;
+            body.signature("s")?;
+            body.string("")
+        })??;
+        let mut body = reply.body("vo")?;
+        body.skip_variant()?;
+        let session = body.path()?;
+        Ok(Keychain { bus, session, timeout })
+    }
+
+    /// Fails if items cannot be kept now, after trying to unlock the collection without a prompt.
+    pub(crate) fn require_unlocked(&mut self) -> Result<(), KeychainError> {
+        self.bus.allow(self.timeout);
+        let collection = collection::find(&mut self.bus)?;
+        collection::open(&mut self.bus, &collection)
+    }
+
+    /// Puts an item, in the place of one with the same attributes.
+    ///
+    /// The service looks for one that has *at least* these. So all items of a kind should have attributes of the same
+    /// names: one with fewer could take the place of one with more.
+    pub(crate) fn put(
+        &mut self,
+        label: &str,
+        attributes: &[(&str, &str)],
+        secret: &Secret,
+    ) -> Result<(), KeychainError> {
+        self.bus.allow(self.timeout);
+        let collection = collection::find(&mut self.bus)?;
+        let mut done = self.create(&collection, label, attributes, secret);
+        if matches!(done, Err(KeychainError::Locked)) {
+            collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;
+            done = self.create(&collection, label, attributes, secret);
+        }
+        match done {
+            // No service is known to say back what it was given; this makes sure.
+            Err(KeychainError::Refused(text)) if text.contains(secret.expose()) => {
+                Err(KeychainError::Refused("the item was not accepted".to_owned()))
+            }
+            done => done,
+        }
+    }
+
+    fn create(
+        &mut self,
+        collection: &ObjectPath,
+        label: &str,
+        attributes: &[(&str, &str)],
+        secret: &Secret,
+    ) -> Result<(), KeychainError> {
+        let session = &self.session;
+        let reply = call(&mut self.bus, collection, (COLLECTION, "CreateItem"), "a{sv}(oayays)b", |body| {
+            body.array(8, |body| {
+                body.align(8);
+                body.string("org.freedesktop.Secret.Item.Label")?;
+                body.signature("s")?;
+                body.string(label)?;
+                body.align(8);
+                body.string("org.freedesktop.Secret.Item.Attributes")?;
+                body.signature("a{ss}")?;
+                body.texts(attributes)
+            })?;
+            body.align(8);
+            body.path(session)?;
+            body.blob(&[])?;
+            body.blob(secret.expose().as_bytes())?;
+            body.string("text/plain; charset=utf8")?;
+            body.bool(true);
+            Ok(())
+        })??;
+        let mut body = reply.body("oo")?;
+        let (item, prompt) = (body.path()?, body.path()?);
+        if item.is_none() || !prompt.is_none() { Err(KeychainError::Locked) } else { Ok(()) }
+    }
+
+    /// Every item with these attributes, and perhaps others: its attributes and secret. Of several with all the same,
+    /// as different collections can have them, it is the one that was changed last. Services may add attributes of
+    /// their own, `xdg:schema` above all.
+    pub(crate) fn find(
+        &mut self,
+        attributes: &[(&str, &str)],
+    ) -> Result<Vec<(Attributes, Secret)>, KeychainError> {
+        self.bus.allow(self.timeout);
+        let mut attempt = 1;
+        loop {
+            let items = self.search(attributes)?;
+            let found = self.read(&items)?;
+            // Replaced meanwhile, it may be there under another name. If they go on going, they are gone.
+            if found.len() == items.len() || attempt == ATTEMPTS {
+                return Ok(latest(found));
+            }
+            attempt += 1;
+        }
+    }
+
+    /// The items with these attributes, all of them unlocked.
+    fn search(&mut self, attributes: &[(&str, &str)]) -> Result<Vec<ObjectPath>, KeychainError> {
+        let reply =
+            call(&mut self.bus, &root()?, (SERVICE, "SearchItems"), "a{ss}", |body| body.texts(attributes))??;
+        let mut body = reply.body("aoao")?;
+        let (mut items, locked) = (body.paths()?, body.paths()?);
+        if !locked.is_empty() {
+            collection::unlock(&mut self.bus, &locked)?;
+            items.extend(locked);
+        }
+        Ok(items)
+    }
+
+    /// Those of the items that are still there.
+    fn read(&mut self, items: &[ObjectPath]) -> Result<Vec<(ObjectPath, About, Secret)>, KeychainError> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let session = &self.session;
+        let reply = call(&mut self.bus, &root()?, (SERVICE, "GetSecrets"), "aoo", |body| {
+            body.array(4, |body| items.iter().try_for_each(|path| body.path(path)))?;
+            body.path(session)
+        })?;
+        let reply = match reply {
+            Err(error) if is_gone(&error) => return Ok(Vec::new()),
+            reply => reply?,
+        };
+        let mut secrets = Vec::new();
+        reply.body("a{o(oayays)}")?.array(8, |body| {
+            secrets.push((body.path()?, secret(body)?));
+            Ok(())
+        })?;
+        let mut found = Vec::new();
+        for (item, secret) in secrets {
+            match collection::properties(&mut self.bus, &item, ITEM)? {
+                Ok(reply) => found.push((item, about(&mut reply.body("a{sv}")?)?, secret)),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes every item with these attributes; how many there were.
+    pub(crate) fn remove(&mut self, attributes: &[(&str, &str)]) -> Result<usize, KeychainError> {
+        self.bus.allow(self.timeout);
+        let mut removed = 0;
+        for item in self.search(attributes)? {
+            match call(&mut self.bus, &item, (ITEM, "Delete"), "", |_| Ok(()))? {
+                Ok(reply) if reply.body("o")?.path()?.is_none() => removed += 1,
+                Ok(_) => return Err(KeychainError::Locked),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Whether an error says that there is no such item, or none any more. Services differ in how they say it.
+fn is_gone(error: &ErrorReply) -> bool {
+    matches!(
+        error.name.strip_prefix("org.freedesktop."),
+        Some(
+            "Secret.Error.NoSuchObject"
+                | "DBus.Error.UnknownObject"
+                | "DBus.Error.UnknownInterface"
+                | "DBus.Error.UnknownMethod"
+        )
+    )
+}
+
+/// The text in the structure that a secret is sent in.
+fn secret(body: &mut Reader<'_>) -> Result<Secret, Malformed> {
+    body.align(8)?;
+    body.path()?;
+    body.blob()?;
+    let text = std::str::from_utf8(body.blob()?).map_err(|_| Malformed("a secret that is not text"))?;
+    body.string()?;
+    Ok(Secret::new(text))
+}
+
+/// An item's properties, as far as they matter.
+fn about(body: &mut Reader<'_>) -> Result<About, Malformed> {
+    let mut about = About::default();
+    body.array(8, |body| match body.string()? {
+        "Attributes" => {
+            body.variant("a{ss}")?;
+            body.array(8, |body| {
+                let name = body.string()?.to_owned();
+                about.attributes.insert(name, body.string()?.to_owned());
+                Ok(())
+            })
+        }
+        "Modified" => {
+            body.variant("t")?;
+            about.modified = body.u64()?;
+            Ok(())
+        }
+        _ => body.skip_variant(),
+    })?;
+    Ok(about)
+}
+
+/// One item for each set of attributes.
+fn latest(mut found: Vec<(ObjectPath, About, Secret)>) -> Vec<(Attributes, Secret)> {
+    // Names are numbered, so that within a second the longer or larger one is the later.
+    found.sort_by_cached_key(|(path, about, _)| (about.modified, path.as_str().len(), path.clone()));
+    let mut latest = BTreeMap::new();
+    for (_, about, secret) in found {
+        latest.insert(about.attributes, secret);
+    }
+    latest.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_items_that_look_the_same_the_last_one_counts() {
+        let item = |path: &str, modified, value: &str, secret| {
+            let attributes = BTreeMap::from([("k".to_owned(), value.to_owned())]);
+            (ObjectPath::parse(path).unwrap(), About { attributes, modified }, Secret::new(secret))
+        };
+        let found = vec![
+            item("/c/10", 5, "a", "last"),
+            item("/c/9", 5, "a", "before it"),
+            item("/c/77", 4, "a", "long before"),
+            item("/c/1", 1, "b", "another"),
+        ];
+        let latest: Vec<_> = latest(found).iter().map(|(_, secret)| secret.expose().to_owned()).collect();
+        assert_eq!(latest, ["last", "another"]);
+    }
+}
