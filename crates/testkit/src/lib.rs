@@ -12,11 +12,16 @@
 mod call;
 mod home;
 mod loopback;
+mod node;
+mod oauth;
+mod tls;
 mod tools;
 mod tty;
 
 pub use call::{Call, Done};
 pub use home::Home;
 pub use loopback::Loopback;
+pub use oauth::{OidcCounts, OidcOptions, OidcServer};
+pub use tls::TlsServer;
 pub use tools::{find_tool, require_tool, tool_path};
 pub use tty::Tty;

@@ -8,6 +8,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("aws", "awscli"),
     ("docker", "docker-cli, or docker.io"),
     ("kubectl", "kubernetes-client"),
+    ("node", "nodejs"),
     ("pip", "python3-pip"),
 ];
 
