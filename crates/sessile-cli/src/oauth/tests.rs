@@ -270,7 +270,7 @@ fn a_device_code_is_no_way_to_open_anything_but_a_page() {
     let silent = good.replace("expires_in", "expires");
     let (client, served) =
         script([good, &bad, &complete, &silent].map(|body| answer("200 x", body)).to_vec());
-    let mut start = || client.start_device(&http(), &[], None, None).map_err(|error| error.to_string());
+    let start = || client.start_device(&http(), &[], None, None).map_err(|error| error.to_string());
     let code = start().unwrap();
     assert_eq!((code.expires_in.as_secs(), code.interval.as_secs()), (60, 1));
     assert_eq!(code.to_string(), "open https://id.example/d and enter the code \\u{1b}[2J");
