@@ -12,8 +12,8 @@ use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
-    backup, completions, config, context, demo, doctor, env, history, hook, lock, man, manifest, prompt, run,
-    session, shell, status, tool, trust, undo,
+    auth, backup, completions, config, context, demo, doctor, env, history, hook, lock, man, manifest,
+    prompt, run, session, shell, status, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -66,6 +66,8 @@ pub enum Command {
     Config(LazyGroup<config::Command>),
     /// Start, list and stop sessions: owned stretches of work, each pinned to one context
     Session(LazyGroup<session::Command>),
+    /// Keep credentials in the vault, and use them without showing them
+    Auth(LazyGroup<auth::Command>),
     /// Exclude other agents: hold a lock while a command runs, or for a time
     Lock(LazyGroup<lock::Command>),
     /// Show what was changed, when and by whom
@@ -179,6 +181,7 @@ impl Command {
             "context" => Some(context::Command::augment_subcommands),
             "config" => Some(config::Command::augment_subcommands),
             "session" => Some(session::Command::augment_subcommands),
+            "auth" => Some(auth::Command::augment_subcommands),
             "lock" => Some(lock::Command::augment_subcommands),
             "tool" => Some(tool::Command::augment_subcommands),
             _ => None,
@@ -230,6 +233,7 @@ impl Command {
             Command::Context(LazyGroup(command)) => command.run(cx),
             Command::Config(LazyGroup(command)) => command.run(cx),
             Command::Session(LazyGroup(command)) => command.run(cx),
+            Command::Auth(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),
             Command::Undo(Lazy(args)) => undo::run(args, cx),

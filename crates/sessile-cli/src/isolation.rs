@@ -17,7 +17,9 @@ use sessile::{Error, State, StateArgs};
 use crate::cli::Cx;
 use crate::commands::session::lifetime;
 use crate::error::{Failure, Outcome};
+use crate::renewer::Renewer;
 use crate::shell::{VARIABLES, assertion};
+use crate::unlocked::unlocked;
 
 /// How long a session for one command alone lives on when nothing runs in it any more.
 const AFTERWARDS: Duration = Duration::from_secs(60);
@@ -119,9 +121,24 @@ impl Flags {
 }
 
 impl Inside {
-    /// All variables of the command, those that lead shells to their files among them.
-    pub(crate) fn variables(&self, ready: &Ready<'_>) -> Result<BTreeMap<OsString, OsString>, Error> {
-        let mut variables = self.environment.variables(ready.state());
+    /// All variables of the command, those that lead shells to their files among them. Credentials come in here, when
+    /// the command is about to run, and nowhere else: each is checked, and renewed first if its time is up.
+    pub(crate) fn variables(
+        &self,
+        cx: &Cx,
+        ready: &Ready<'_>,
+    ) -> Result<BTreeMap<OsString, OsString>, Failure> {
+        let state = ready.state();
+        let mut variables = self.environment.variables(state);
+        let renewer = Renewer::new();
+        if let Some(selected) = state.selected_credential()? {
+            unlocked(cx, state, || selected.usable(state, &renewer))?;
+        }
+        for bound in &self.environment.bound {
+            let usable =
+                unlocked(cx, state, || state.vault()?.usable(&bound.credential, &bound.origin, &renewer))?;
+            variables.insert(OsString::from(&bound.name), OsString::from(usable.secret().expose()));
+        }
         let files = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
         for (name, file) in VARIABLES.iter().zip(files) {
             // What was said for this command is meant.
@@ -129,6 +146,7 @@ impl Inside {
                 variables.insert(OsString::from(name), file.into());
             }
         }
+        cx.out.warnings(&state.take_warnings());
         Ok(variables)
     }
 }

@@ -11,12 +11,16 @@ mod editor;
 pub mod effects;
 mod error;
 mod help;
+mod http;
 mod isolation;
 mod lazy;
+mod oauth;
 pub mod output;
+mod renewer;
 mod settings;
 mod shell;
 mod throwaway;
+mod unlocked;
 
 pub use cli::main;
 pub use settings::app;

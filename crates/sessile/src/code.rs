@@ -151,6 +151,8 @@ codes! {
     CredentialRejected = "CREDENTIAL_REJECTED", exit::CREDENTIALS;
     /// The authorization server did not renew the credential; a new login is needed.
     RenewalRefused = "RENEWAL_REFUSED", exit::CREDENTIALS;
+    /// The authorization server gave no token.
+    LoginRefused = "LOGIN_REFUSED", exit::CREDENTIALS;
     /// The credential may not be sent to this site.
     SiteRefused = "SITE_REFUSED", exit::NOT_ALLOWED;
     /// A server cannot be reached.
@@ -181,7 +183,7 @@ codes! {
     KeychainLocked = "KEYCHAIN_LOCKED", exit::CREDENTIALS;
     /// The desktop's keychain refused.
     KeychainRefused = "KEYCHAIN_REFUSED", exit::FAILED;
-    /// The command took longer than it was given, and was ended.
+    /// Something took longer than it was given, and was ended.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.
     RoomUnsafe = "ROOM_UNSAFE", exit::NOT_ALLOWED;

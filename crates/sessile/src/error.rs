@@ -567,6 +567,20 @@ pub enum Error {
         /// Why not there.
         reason: &'static str,
     },
+    /// A login that gave nothing.
+    #[error("{}: {}", shown(site), shown(reason))]
+    LoginRefused {
+        /// The server.
+        site: String,
+        /// Why.
+        reason: String,
+    },
+    /// Something that took longer than it was given.
+    #[error("{what} was not finished in time")]
+    TimedOut {
+        /// What.
+        what: String,
+    },
     /// A server that cannot be reached.
     #[error("{} cannot be reached: {}", shown(what), shown(reason))]
     Unreachable {
@@ -763,6 +777,8 @@ impl Error {
             Error::RenewalFailed { refused: true, .. } => Code::RenewalRefused,
             Error::RenewalFailed { .. } | Error::Unreachable { .. } => Code::Unreachable,
             Error::RateLimited { .. } => Code::RateLimited,
+            Error::LoginRefused { .. } => Code::LoginRefused,
+            Error::TimedOut { .. } => Code::TimedOut,
             Error::SiteRefused { .. } => Code::SiteRefused,
             Error::VaultDamaged { .. } => Code::VaultDamaged,
             Error::VaultTooNew { .. } => Code::VaultTooNew,

@@ -48,7 +48,15 @@ impl Report {
     /// A failure of which nothing more is known.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
-        Report { code, message, hint: None, fix_command: None, retry_after: None, place: None, details: Vec::new() }
+        Report {
+            code,
+            message,
+            hint: None,
+            fix_command: None,
+            retry_after: None,
+            place: None,
+            details: Vec::new(),
+        }
     }
 
     /// The object that programs read on standard error.

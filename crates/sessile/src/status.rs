@@ -219,11 +219,13 @@ impl Status {
         lines.push(("user", format!("{} ({login})", shown(&self.user))));
         if let Some(credential) = &self.credential {
             let name = credential.name.as_deref().unwrap_or("for this call");
-            let end = credential.expires_at.as_ref().map_or_else(String::new, |end| format!(" (expires {end})"));
+            let end =
+                credential.expires_at.as_ref().map_or_else(String::new, |end| format!(" (expires {end})"));
             lines.push(("login", format!("{}{end}  from {}", shown(name), credential.origin)));
         }
         if let Some(vault) = &self.vault {
-            let place = vault.path.as_ref().map_or_else(String::new, |path| format!(" {}", shown(path.display())));
+            let place =
+                vault.path.as_ref().map_or_else(String::new, |path| format!(" {}", shown(path.display())));
             let key = vault.key.map_or_else(String::new, |key| format!(", key from {key}"));
             let backend = vault.backend.map_or("not decided yet", Backend::as_str);
             lines.push(("vault", format!("{backend}{place}{key}  from {}", vault.origin)));

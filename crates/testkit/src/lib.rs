@@ -13,6 +13,9 @@ mod call;
 mod home;
 mod keyring;
 mod loopback;
+mod node;
+mod oauth;
+mod tls;
 mod tools;
 mod tty;
 
@@ -20,5 +23,7 @@ pub use call::{Call, Done};
 pub use home::Home;
 pub use keyring::Keyring;
 pub use loopback::Loopback;
+pub use oauth::{OidcCounts, OidcOptions, OidcServer};
+pub use tls::TlsServer;
 pub use tools::{find_tool, require_tool, tool_path};
 pub use tty::Tty;

@@ -11,6 +11,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("docker", "docker-cli, or docker.io"),
     ("gnome-keyring-daemon", "gnome-keyring dbus"),
     ("kubectl", "kubernetes-client"),
+    ("node", "nodejs"),
     ("pip", "python3-pip"),
 ];
 

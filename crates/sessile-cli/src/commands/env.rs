@@ -66,6 +66,13 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     let presence = ready.enter(&own_record(&[]))?;
     let inside = ready.prepare_for_shell(&args.flags)?;
     drop(presence);
+    for bound in &inside.environment.bound {
+        // What is printed ends up in files and histories.
+        let (name, credential) = (&bound.name, &bound.credential);
+        cx.out.note(&format!(
+            "{name} is not printed: `run` and `shell` give credential {credential} to what they run"
+        ));
+    }
     cx.out.warnings(&ready.state().take_warnings());
     Ok(inside.environment.changes)
 }

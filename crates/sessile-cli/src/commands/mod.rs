@@ -1,5 +1,6 @@
 //! One file per command, one folder per group. The doc comment on the arguments is the help.
 
+pub mod auth;
 pub mod backup;
 pub mod completions;
 pub mod config;

@@ -94,7 +94,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     let presence = ready.enter(&own_record(&args.command))?;
     let inside = ready.prepare(&args.flags)?;
     cx.out.warnings(&ready.state().take_warnings());
-    let mut child = Child::new(&args.command).with_variables(inside.variables(ready)?);
+    let mut child = Child::new(&args.command).with_variables(inside.variables(cx, ready)?);
     child = presence.descriptor().into_iter().fold(child, Child::inherit);
     // Others may be at work in the same session: what this command leaves is told by a mark of its own.
     let mark = format!("{}-{}", ready.session.id, std::process::id());
@@ -163,6 +163,11 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
             })
         })
         .collect();
+    let bound = environment.bound.iter().map(|bound| {
+        let origin = format!("{}, credential {}", bound.origin, bound.credential);
+        json!({ "name": bound.name, "value": "********", "origin": origin })
+    });
+    let changes: Vec<_> = changes.into_iter().chain(bound).collect();
     let copied = Plan::copies(ready.session.room().dir())?;
     let copies: Vec<_> = copied
         .iter()

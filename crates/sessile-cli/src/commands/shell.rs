@@ -65,7 +65,7 @@ fn open_in(args: &Args, cx: &Cx, ready: &Ready<'_>) -> Outcome {
     };
     let room = ready.session.room().dir();
     let (words, more) = startup(ready.state(), room, &program, &mark, &inside.environment.changes)?;
-    let variables = inside.variables(ready)?;
+    let variables = inside.variables(cx, ready)?;
     let mut child = Child::new(&words).with_variables(variables);
     for (name, value) in more {
         child = child.env(&name, value);

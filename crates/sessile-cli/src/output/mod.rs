@@ -122,6 +122,16 @@ impl Output {
         }
     }
 
+    /// Says what somebody must know even with `--quiet`, because the call waits for them: to people as text, to programs
+    /// as a line of JSON.
+    pub fn ask_for(&self, json: &Value, text: &str) {
+        if self.is_text() {
+            self.say(&format!("{}\n", shown_lines(text)));
+        } else {
+            self.say(&json_line(json));
+        }
+    }
+
     /// Says something that only `--verbose` wants to know.
     pub fn detail(&self, text: &str) {
         if self.verbose {

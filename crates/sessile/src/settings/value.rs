@@ -37,7 +37,9 @@ impl Value {
     #[must_use]
     pub fn masked_if_secret(self, name: &str) -> Self {
         match self {
-            Value::Text(text) if crate::context::transfer::looks_secret(name) => Value::Secret(Secret::new(text)),
+            Value::Text(text) if crate::context::transfer::looks_secret(name) => {
+                Value::Secret(Secret::new(text))
+            }
             other => other,
         }
     }

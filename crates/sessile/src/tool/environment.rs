@@ -146,7 +146,10 @@ impl Environment {
         changes.bound.retain(|bound| {
             let led = changes.all.get(&bound.name).filter(|change| change.isolates && change.value.is_some());
             if let Some(led) = led {
-                state.warn(format!("{} is set by {}; its credential is ignored", bound.name, led.origin), None);
+                state.warn(
+                    format!("{} is set by {}; its credential is ignored", bound.name, led.origin),
+                    None,
+                );
             }
             led.is_none()
         });

@@ -33,7 +33,11 @@ pub fn name_for_agent(url: &str) -> Result<CredentialName> {
 
 impl Vault<'_> {
     /// The credential of an agent, and why: what the context binds, else what is bound to the agent itself.
-    pub fn for_agent(&self, url: &str, context: Option<&Context>) -> Result<Option<(CredentialName, String)>> {
+    pub fn for_agent(
+        &self,
+        url: &str,
+        context: Option<&Context>,
+    ) -> Result<Option<(CredentialName, String)>> {
         let url = agent_url(url)?;
         if let Some(context) = context {
             let is_meant = |agent: &str| agent_url(agent).is_ok_and(|agent| agent == url);

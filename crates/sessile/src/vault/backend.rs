@@ -64,7 +64,9 @@ impl Choice {
     /// desktop around.
     pub(crate) fn of(state: &State, dir: &Path) -> Result<Self> {
         let said = state.settings()?.get("vault.backend")?;
-        let origin = said.as_ref().map_or_else(|| Origin::named(Layer::Default, "default"), |found| found.origin.clone());
+        let origin = said
+            .as_ref()
+            .map_or_else(|| Origin::named(Layer::Default, "default"), |found| found.origin.clone());
         let backend = match said.as_ref().and_then(|found| found.value.as_str()) {
             Some("keychain") => Some(Backend::Keychain),
             Some("file") => Some(Backend::File),

@@ -118,9 +118,11 @@ impl About {
         if self.scopes.is_empty() {
             self.scopes.clone_from(&older.scopes);
         }
-        let new_sites = older.sites.iter().filter(|site| !self.sites.contains(site)).cloned().collect::<Vec<_>>();
+        let new_sites =
+            older.sites.iter().filter(|site| !self.sites.contains(site)).cloned().collect::<Vec<_>>();
         self.sites.extend(new_sites);
-        let new_agents = older.agents.iter().filter(|agent| !self.agents.contains(agent)).cloned().collect::<Vec<_>>();
+        let new_agents =
+            older.agents.iter().filter(|agent| !self.agents.contains(agent)).cloned().collect::<Vec<_>>();
         self.agents.extend(new_agents);
         self.sites.sort();
         self.sites.dedup();

@@ -106,8 +106,11 @@ impl Keep for Desktop {
     }
 
     fn remove(&self, _dir: &LockedDir, name: &CredentialName) -> Result<()> {
-        let attributes =
-            [("application", self.application.as_str()), ("vault", self.vault.as_str()), ("credential", name.as_str())];
+        let attributes = [
+            ("application", self.application.as_str()),
+            ("vault", self.vault.as_str()),
+            ("credential", name.as_str()),
+        ];
         self.keychain.borrow_mut().remove(&attributes).map(drop).map_err(failed)
     }
 }

@@ -44,7 +44,9 @@ impl<'a> FileVault<'a> {
     fn unsealable(&self, reason: Unsealable) -> Error {
         let path = self.path();
         match reason {
-            Unsealable::TooNew(found) => Error::VaultTooNew { path, found, known: crate::vault::sealed::VERSION },
+            Unsealable::TooNew(found) => {
+                Error::VaultTooNew { path, found, known: crate::vault::sealed::VERSION }
+            }
             Unsealable::Damaged(reason) => Error::VaultDamaged { path, reason },
             Unsealable::OtherKey => Error::VaultWrongKey { path, what: "the key".into() },
         }
@@ -57,7 +59,9 @@ impl<'a> FileVault<'a> {
 
     /// The key of a file that is there. None is ever made for one: that would be another.
     fn key_of(&self, sealed: &Sealed) -> Result<Key> {
-        if let Some(key) = self.state.vault_key().borrow().as_ref().filter(|key| key.id() == sealed.header.key_id) {
+        if let Some(key) =
+            self.state.vault_key().borrow().as_ref().filter(|key| key.id() == sealed.header.key_id)
+        {
             return Ok(key.clone());
         }
         let key = match &sealed.header.key {
@@ -66,9 +70,9 @@ impl<'a> FileVault<'a> {
                 let key = keys::read_key_file(&path, self.state.world())?;
                 key.ok_or(Error::VaultKeyMissing { path: self.path(), key: path })?
             }
-            KeySource::Keychain => Desktop::connect(self.state)?
-                .key()?
-                .ok_or_else(|| Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") })?,
+            KeySource::Keychain => Desktop::connect(self.state)?.key()?.ok_or_else(|| {
+                Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") }
+            })?,
             KeySource::Passphrase { .. } => match keys::kept(self.state, &sealed.header.key_id)? {
                 Some((key, _)) => key,
                 None => self.key_of_passphrase_file(sealed)?,
@@ -116,7 +120,8 @@ impl<'a> FileVault<'a> {
     /// Where the key is while a passphrase keeps the file open.
     pub(crate) fn kept_file(&self) -> Option<PathBuf> {
         let header = self.sealed().ok().flatten()?.header;
-        keys::kept_file(self.state, &header.key_id).filter(|_| matches!(header.key, KeySource::Passphrase { .. }))
+        keys::kept_file(self.state, &header.key_id)
+            .filter(|_| matches!(header.key, KeySource::Passphrase { .. }))
     }
 
     /// Forgets what a passphrase has opened; whether there was something.

@@ -50,7 +50,8 @@ impl<'a> Helper<'a> {
             let path = state.world().variable("PATH").unwrap_or_default();
             let mut places = std::env::split_paths(path).map(|dir| dir.join(&name));
             let found = places.find(|place| place.is_absolute() && place.is_file());
-            found.ok_or_else(|| Error::VaultHelper { helper: name, reason: "it is not in PATH".into() })?
+            found
+                .ok_or_else(|| Error::VaultHelper { helper: name, reason: "it is not in PATH".into() })?
                 .to_string_lossy()
                 .into_owned()
         };

@@ -38,7 +38,8 @@ impl KeySource {
             return None;
         }
         let salt = unhex(salt)?;
-        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(*memory, *passes, 1, None).ok()?);
+        let argon2 =
+            Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(*memory, *passes, 1, None).ok()?);
         let mut key = Zeroizing::new([0u8; 32]);
         argon2.hash_password_into(passphrase.expose().as_bytes(), &salt, key.as_mut()).ok()?;
         Some(Key::of_bytes(*key))
@@ -137,7 +138,9 @@ pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)
     let Some(text) = read_private(&path, state.world())? else { return Ok(None) };
     let kept: Option<Kept> = serde_json::from_str(&text).ok();
     let left = kept.as_ref().and_then(|kept| {
-        Duration::from_millis(kept.until_ms).checked_sub(state.world().since_boot()).filter(|left| !left.is_zero())
+        Duration::from_millis(kept.until_ms)
+            .checked_sub(state.world().since_boot())
+            .filter(|left| !left.is_zero())
     });
     let key = kept.as_ref().and_then(|kept| Key::of_text(&kept.key)).filter(|key| key.id() == key_id);
     match (key, left) {

@@ -62,7 +62,10 @@ pub trait Renew {
 /// For those who cannot.
 impl Renew for () {
     fn renew(&self, _renewal: &Renewal<'_>) -> std::result::Result<Renewed, Unrenewed> {
-        Err(Unrenewed { reason: "this program does not talk to authorization servers".into(), refused: false })
+        Err(Unrenewed {
+            reason: "this program does not talk to authorization servers".into(),
+            refused: false,
+        })
     }
 }
 
@@ -109,7 +112,12 @@ impl Credential {
 impl Vault<'_> {
     /// A new token for a credential whose time is up. Many may ask at once: one of them asks the server, and the others
     /// get what it got. If the server gives nothing, everything stays as it is.
-    pub(crate) fn renewed(&self, name: &CredentialName, oauth: &OAuth2, renew: &dyn Renew) -> Result<Credential> {
+    pub(crate) fn renewed(
+        &self,
+        name: &CredentialName,
+        oauth: &OAuth2,
+        renew: &dyn Renew,
+    ) -> Result<Credential> {
         // Those that share a login share its refresh token, which may be good for one use only.
         let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let now = self.state.world().now();
@@ -132,7 +140,9 @@ impl Vault<'_> {
         let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let current = self.require(name, "renewing it")?;
         // Another did it while this one waited.
-        if current.about.updated_at > found.about.updated_at && current.freshness(self.state.world().now()) == Freshness::Fresh {
+        if current.about.updated_at > found.about.updated_at
+            && current.freshness(self.state.world().now()) == Freshness::Fresh
+        {
             return Ok(current);
         }
         self.renew_now(&current, renew)
@@ -167,7 +177,11 @@ impl Vault<'_> {
             client_secret: source.client_secret(),
             refresh_token: source.refresh_token(),
             // A login is renewed as it was; what shares it asks for its own part.
-            scopes: if login.is_some() || server.grant == Grant::ClientCredentials { &credential.about.scopes } else { &[] },
+            scopes: if login.is_some() || server.grant == Grant::ClientCredentials {
+                &credential.about.scopes
+            } else {
+                &[]
+            },
             audience: oauth.audience.as_deref(),
             resource: oauth.resource.as_deref(),
         };

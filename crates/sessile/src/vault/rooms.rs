@@ -113,13 +113,16 @@ mod tests {
         crate::files::create_dir(&files, 0o700).unwrap();
         let write = |name: &str, text: &str| {
             let path = files.join(name);
-            std::io::Write::write_all(&mut std::fs::File::create_new(&path).unwrap(), text.as_bytes()).unwrap();
+            std::io::Write::write_all(&mut std::fs::File::create_new(&path).unwrap(), text.as_bytes())
+                .unwrap();
             path
         };
         let plain = write("hosts.yml", "token: hunter2hunter2\nuser: me\n");
         let around: Vec<PathBuf> = ["", "a", "ab"]
             .iter()
-            .map(|before| write(&format!("base{before}"), &STANDARD.encode(format!("{before}hunter2hunter2:x"))))
+            .map(|before| {
+                write(&format!("base{before}"), &STANDARD.encode(format!("{before}hunter2hunter2:x")))
+            })
             .collect();
         let other = write("other", "nothing here");
         let mut wanted = vec![Zeroizing::new(b"hunter2hunter2".to_vec())];

@@ -142,11 +142,11 @@ impl Sealed {
             version: u64,
         }
         let damaged = |reason: &str| Unsealable::Damaged(reason.to_owned());
-        let unreadable = |error: serde_json::Error| {
-            Unsealable::Damaged(crate::vault::credential::unreadable(&error))
-        };
+        let unreadable =
+            |error: serde_json::Error| Unsealable::Damaged(crate::vault::credential::unreadable(&error));
         // The version first: what a newer one wrote may look different in everything else.
-        let Beginning { header: Stamp { format, version } } = serde_json::from_str(text).map_err(unreadable)?;
+        let Beginning { header: Stamp { format, version } } =
+            serde_json::from_str(text).map_err(unreadable)?;
         if format != FORMAT {
             return Err(damaged("it is not a vault"));
         }

@@ -44,7 +44,10 @@ impl State {
             let variable = self.app().variable("TOKEN_FILE");
             if let Some(path) = self.world().variable(&variable) {
                 let what = Selected::TokenFile(self.absolute(std::path::Path::new(path)));
-                return Ok(Some(SelectedCredential { what, origin: Origin::named(Layer::Environment, variable) }));
+                return Ok(Some(SelectedCredential {
+                    what,
+                    origin: Origin::named(Layer::Environment, variable),
+                }));
             }
             if !at(Layer::Environment)
                 && let Some((Value::Secret(token), origin)) =

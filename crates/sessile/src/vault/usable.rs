@@ -65,7 +65,10 @@ impl Usable {
             Kind::ApiKey { header } => (header.clone(), self.secret.clone()),
             Kind::Basic { username } => {
                 let pair = zeroize::Zeroizing::new(format!("{username}:{secret}"));
-                ("Authorization".to_owned(), Secret::new(format!("Basic {}", STANDARD.encode(pair.as_bytes()))))
+                (
+                    "Authorization".to_owned(),
+                    Secret::new(format!("Basic {}", STANDARD.encode(pair.as_bytes()))),
+                )
             }
             _ => ("Authorization".to_owned(), Secret::new(format!("Bearer {secret}"))),
         })
@@ -118,7 +121,10 @@ impl Vault<'_> {
                     Ok(renewed) => self.checked(renewed, wanted_by, None),
                     Err(Error::RenewalFailed { login, reason, .. }) => {
                         if freshness == Freshness::Ending {
-                            self.state.warn(format!("credential {name} ends soon and could not be renewed: {reason}"), None);
+                            self.state.warn(
+                                format!("credential {name} ends soon and could not be renewed: {reason}"),
+                                None,
+                            );
                         }
                         self.checked(credential, wanted_by, Some((login, reason)))
                     }
@@ -130,10 +136,16 @@ impl Vault<'_> {
     }
 
     /// Fails if the time of a credential is up.
-    fn checked(&self, credential: Credential, wanted_by: &str, unrenewed: Option<(String, String)>) -> Result<Usable> {
+    fn checked(
+        &self,
+        credential: Credential,
+        wanted_by: &str,
+        unrenewed: Option<(String, String)>,
+    ) -> Result<Usable> {
         let name = &credential.about.name;
         if credential.freshness(self.state.world().now()) == Freshness::Over {
-            let (login, reason) = unrenewed.map_or((None, None), |(login, reason)| (Some(login), Some(reason)));
+            let (login, reason) =
+                unrenewed.map_or((None, None), |(login, reason)| (Some(login), Some(reason)));
             return Err(Error::CredentialsExpired {
                 name: name.to_string(),
                 kind: credential.about.kind.as_str(),
@@ -233,7 +245,8 @@ impl CommandAnswer {
         }
         let text = std::str::from_utf8(output).map_err(|_| "its answer is not text")?.trim();
         if text.starts_with('{') {
-            let object: Object = serde_json::from_str(text).map_err(|_| "its answer is no JSON that is understood")?;
+            let object: Object =
+                serde_json::from_str(text).map_err(|_| "its answer is no JSON that is understood")?;
             let (token, end) = match object {
                 Object { token: Some(token), expires_at, .. } => (token, expires_at),
                 Object { status: Some(Status { token: Some(token), expiration_timestamp }), .. } => {

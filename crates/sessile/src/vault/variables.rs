@@ -36,7 +36,10 @@ impl Keep for Variables<'_> {
         let variable = variable_of(self.state.app(), name);
         let Some(value) = self.state.world().variable(&variable) else { return Ok(None) };
         let Some(text) = value.to_str() else {
-            return Err(Error::CredentialUnusable { name: name.to_string(), reason: format!("{variable} is not text") });
+            return Err(Error::CredentialUnusable {
+                name: name.to_string(),
+                reason: format!("{variable} is not text"),
+            });
         };
         let about = About {
             name: name.clone(),
@@ -54,7 +57,8 @@ impl Keep for Variables<'_> {
     fn all(&self) -> Result<Vec<Credential>> {
         let prefix = self.state.app().variable("CREDENTIAL_");
         let names = self.state.world().variables_with_prefix(&prefix);
-        let names = names.filter_map(|(name, _)| name[prefix.len()..].to_ascii_lowercase().replace('_', "-").parse().ok());
+        let names = names
+            .filter_map(|(name, _)| name[prefix.len()..].to_ascii_lowercase().replace('_', "-").parse().ok());
         let found: Vec<CredentialName> = names.collect();
         found.iter().filter_map(|name| self.get(name).transpose()).collect()
     }

@@ -120,7 +120,9 @@ impl Vault<'_> {
         let file = self.file();
         let key = file.as_ref().map(FileVault::key_source).transpose()?.flatten();
         let unlocked = match &key {
-            Some(KeySource::Passphrase { .. }) => file.as_ref().map(FileVault::unlocked_for).transpose()?.flatten(),
+            Some(KeySource::Passphrase { .. }) => {
+                file.as_ref().map(FileVault::unlocked_for).transpose()?.flatten()
+            }
             _ => None,
         };
         Ok(VaultStatus {

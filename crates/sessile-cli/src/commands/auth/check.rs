@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let renewer = Renewer::new(cx.state.world());
+    let renewer = Renewer::new();
     let usable: Vec<Usable> = unlocked(cx, &cx.state, || args.usable(cx, &renewer))?;
     let mut results: Vec<Value> = Vec::new();
     for one in &usable {
@@ -66,9 +66,8 @@ impl Args {
         let state = &cx.state;
         if !self.names.is_empty() {
             let vault = state.vault()?;
-            let use_one = |text: &String| {
-                vault.usable(&one_named(state, &vault, text)?, "this command", renewer)
-            };
+            let use_one =
+                |text: &String| vault.usable(&one_named(state, &vault, text)?, "this command", renewer);
             return self.names.iter().map(use_one).collect();
         }
         let selected = state.selected_credential()?;
@@ -100,7 +99,9 @@ fn send(usable: &Usable, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
             Err(Error::CredentialRejected { name, site, status }.into())
         }
         429 => Err(Error::RateLimited { what: site, wait: None }.into()),
-        500.. => Err(Error::Unreachable { what: site, reason: format!("it answered with status {status}") }.into()),
+        500.. => {
+            Err(Error::Unreachable { what: site, reason: format!("it answered with status {status}") }.into())
+        }
         _ => Ok(status),
     }
 }

@@ -24,16 +24,23 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
-        ask::confirm(&cx.state, &format!("take {} credential(s) out of the vault: {}", names.len(), words.join(", ")))?;
+        ask::confirm(
+            &cx.state,
+            &format!("take {} credential(s) out of the vault: {}", names.len(), words.join(", ")),
+        )?;
     }
     let vault = cx.state.vault()?;
     let left = vault.list()?;
     for name in &names {
         vault.remove(name)?;
         sessile::history::record(&cx.state, "auth clear", name.as_str(), "a secret is never recorded")?;
-        let users = left.iter().filter(|one| uses_login(&one.about, name) && !names.contains(&one.about.name));
+        let users =
+            left.iter().filter(|one| uses_login(&one.about, name) && !names.contains(&one.about.name));
         for user in users {
-            cx.out.note(&format!("credential {} used its login and cannot be renewed any more", user.about.name));
+            cx.out.note(&format!(
+                "credential {} used its login and cannot be renewed any more",
+                user.about.name
+            ));
         }
     }
     cx.changed(json!({ "cleared": names }), || format!("cleared {} credential(s)\n", names.len()))

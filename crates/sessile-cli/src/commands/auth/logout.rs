@@ -31,7 +31,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let gone: Vec<Credential> = vault
         .list()?
         .into_iter()
-        .filter(|one| names.contains(&one.about.name) || names.iter().any(|name| uses_login(&one.about, name)))
+        .filter(|one| {
+            names.contains(&one.about.name) || names.iter().any(|name| uses_login(&one.about, name))
+        })
         .collect();
     let names: Vec<&CredentialName> = gone.iter().map(|one| &one.about.name).collect();
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
@@ -58,7 +60,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             text.push_str("no session's room had a copy\n");
         }
         for session in &running {
-            text.push_str(&format!("session {} runs on with what it was given: sessile session stop {0}\n", shown(session)));
+            text.push_str(&format!(
+                "session {} runs on with what it was given: sessile session stop {0}\n",
+                shown(session)
+            ));
         }
         text
     })
@@ -68,6 +73,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn running(cx: &Cx) -> Result<Vec<String>, Failure> {
     let Some(sessions) = cx.state.sessions_to_look_at()? else { return Ok(Vec::new()) };
     let live = sessions.list(None, true, usize::MAX)?;
-    let busy = live.iter().filter(|session| session.life(cx.state.world()) == Life::Live && session.room().is_busy());
+    let busy = live
+        .iter()
+        .filter(|session| session.life(cx.state.world()) == Life::Live && session.room().is_busy());
     Ok(busy.map(|session| session.label().to_owned()).collect())
 }

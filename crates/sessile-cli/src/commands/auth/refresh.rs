@@ -25,7 +25,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
     let vault = cx.state.vault()?;
-    let renewer = Renewer::new(cx.state.world());
+    let renewer = Renewer::new();
     let mut renewed = Vec::new();
     let mut failed: Option<Error> = None;
     for name in &names {
@@ -41,7 +41,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         };
         match result {
             Ok(credential) => {
-                sessile::history::record(&cx.state, "auth refresh", name.as_str(), "a secret is never recorded")?;
+                sessile::history::record(
+                    &cx.state,
+                    "auth refresh",
+                    name.as_str(),
+                    "a secret is never recorded",
+                )?;
                 renewed.push(credential.about);
             }
             // The others are tried all the same; the first that failed is told in the end.
@@ -58,7 +63,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let json: Vec<Value> = renewed.iter().map(|about| described(&cx.state, about)).collect();
     cx.changed(json!({ "renewed": json, "failed": names.len() - renewed.len() }), || {
-        let lines = renewed.iter().map(|about| format!("renewed {}, which ends {}\n", about.name, end_of(&cx.state, about)));
+        let lines = renewed
+            .iter()
+            .map(|about| format!("renewed {}, which ends {}\n", about.name, end_of(&cx.state, about)));
         lines.collect()
     })?;
     if failed.is_some() { Err(crate::error::Failure::Told(sessile::exit::PARTIAL)) } else { Ok(()) }

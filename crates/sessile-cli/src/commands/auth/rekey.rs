@@ -43,7 +43,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.state.vault()?.rekey(&source, secret.as_ref())?;
     sessile::history::record(&cx.state, "auth rekey", &args.to, "a key is never recorded")?;
     let status = cx.state.vault()?.status()?;
-    cx.changed(json!({ "key": args.to, "vault": status }), || format!("the vault's key is now from: {}\n", args.to))
+    cx.changed(json!({ "key": args.to, "vault": status }), || {
+        format!("the vault's key is now from: {}\n", args.to)
+    })
 }
 
 fn new_passphrase(args: &Args, cx: &Cx) -> Result<sessile::vault::Secret, Failure> {

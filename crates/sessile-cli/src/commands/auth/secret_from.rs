@@ -41,18 +41,30 @@ pub(crate) struct SecretFrom {
 impl SecretFrom {
     /// Whether something says where it is.
     pub(crate) fn is_said(&self) -> bool {
-        self.secret_stdin || self.secret_file.is_some() || self.secret_env.is_some() || self.secret_fd.is_some()
+        self.secret_stdin
+            || self.secret_file.is_some()
+            || self.secret_env.is_some()
+            || self.secret_fd.is_some()
     }
 
     /// Reads it, or asks for it. `source` is what stands after the flag of its kind: `-`, `@FILE` or nothing.
-    pub(crate) fn read(&self, cx: &Cx, flag: &str, source: Option<&str>, prompt: &str) -> Result<Secret, Failure> {
+    pub(crate) fn read(
+        &self,
+        cx: &Cx,
+        flag: &str,
+        source: Option<&str>,
+        prompt: &str,
+    ) -> Result<Secret, Failure> {
         let text = match source {
             Some("-") => input::read(cx, Path::new("-"), LIMIT)?.1,
-            Some(file) if file.starts_with('@') && file.len() > 1 => input::read(cx, Path::new(&file[1..]), LIMIT)?.1,
+            Some(file) if file.starts_with('@') && file.len() > 1 => {
+                input::read(cx, Path::new(&file[1..]), LIMIT)?.1
+            }
             Some(_) => return Err(refused(flag).into()),
             None => self.said(cx, prompt)?,
         };
-        let secret = Secret::new(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')));
+        let secret =
+            Secret::new(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')));
         drop(zeroized(text));
         if secret.is_empty() {
             return Err(Error::Usage("the secret is empty".into()).into());

@@ -195,7 +195,9 @@ impl Args {
                 Err(Error::CredentialNotFound { .. }) => name_for_agent(url),
                 Err(other) => Err(other),
             },
-            (None, None) => Err(Error::Usage("say its NAME, or --url URL for the credential of an agent".into())),
+            (None, None) => {
+                Err(Error::Usage("say its NAME, or --url URL for the credential of an agent".into()))
+            }
         }
     }
 
@@ -214,7 +216,9 @@ impl Args {
             Args { api_key: Some(_), .. } | Args { api_key_header: Some(_), .. } if self.is_api_key()? => {
                 let header = self.api_key_header.clone().unwrap_or_else(|| "X-API-Key".into());
                 let is_header = !header.is_empty()
-                    && header.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+                    && header
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
                 if !is_header {
                     return Err(Error::InvalidValue {
                         place: "--api-key-header".into(),
@@ -227,11 +231,12 @@ impl Args {
             }
             Args { basic: Some(username), .. } => (Kind::Basic { username: username.clone() }, true),
             Args { command: Some(command), .. } => {
-                let command = words(command).filter(|words| !words.is_empty()).ok_or_else(|| Error::InvalidValue {
-                    place: "--command".into(),
-                    value: command.clone(),
-                    expected: "a command with its arguments, quoted as in a shell".into(),
-                })?;
+                let command =
+                    words(command).filter(|words| !words.is_empty()).ok_or_else(|| Error::InvalidValue {
+                        place: "--command".into(),
+                        value: command.clone(),
+                        expected: "a command with its arguments, quoted as in a shell".into(),
+                    })?;
                 (Kind::Command { command, cache_seconds: self.cache.map(|time| time.as_secs()) }, false)
             }
             Args { from_env: Some(variable), .. } => (Kind::Env { variable: variable.clone() }, false),
@@ -243,7 +248,11 @@ impl Args {
     }
 
     fn is_api_key(&self) -> Result<bool, Error> {
-        if self.bearer_token.is_some() || self.basic.is_some() || self.command.is_some() || self.from_env.is_some() {
+        if self.bearer_token.is_some()
+            || self.basic.is_some()
+            || self.command.is_some()
+            || self.from_env.is_some()
+        {
             return Err(Error::Usage("--api-key-header belongs to --api-key".into()));
         }
         Ok(true)

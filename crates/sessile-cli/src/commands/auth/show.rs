@@ -56,7 +56,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             lines.push(("expires", format!("{end} ({})", end_of(&cx.state, about))));
         }
         let sites: Vec<String> = about.sites.iter().map(ToString::to_string).collect();
-        lines.push(("sites", if sites.is_empty() { "none: it is sent nowhere".to_owned() } else { shown(sites.join(" ")) }));
+        lines.push((
+            "sites",
+            if sites.is_empty() { "none: it is sent nowhere".to_owned() } else { shown(sites.join(" ")) },
+        ));
         lines.extend(about.agents.iter().map(|agent| ("agent", shown(agent))));
         lines.push(("variable", format!("{variable} stands for it if it is set")));
         lines.into_iter().map(|(label, value)| format!("{label:<9} {value}\n")).collect()

@@ -27,7 +27,8 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
         unlocked(cx, state, || Ok(state.vault()?.list()?.into_iter().map(|one| one.about).collect()))?;
     let selected = CredentialStatus::of(state)?;
     let bound = bound(cx, &all)?;
-    let user = selected.as_ref().and_then(|one| one.account.clone()).unwrap_or_else(|| state.world().user_name());
+    let user =
+        selected.as_ref().and_then(|one| one.account.clone()).unwrap_or_else(|| state.world().user_name());
     let vault = state.vault()?.status()?;
     let json = json!({
         "logged_in": selected.as_ref().is_some_and(|one| one.valid),

@@ -53,7 +53,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(Error::NoHome("the vault's key, which needs XDG_RUNTIME_DIR").into());
     }
     let text = sessile::duration::short(time);
-    cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || format!("the vault is open for {text}\n"))
+    cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || {
+        format!("the vault is open for {text}\n")
+    })
 }
 
 /// A passphrase, from a file or a person.

@@ -1,0 +1,298 @@
+//! `sessile auth login`.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sessile::Error;
+use sessile::args::parse_duration;
+use sessile::names::CredentialName;
+use sessile::text::shown;
+use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
+
+use super::secret_from::{SecretFrom, refused};
+use super::set::AboutArgs;
+use super::{described, end_of};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::oauth::{Client, DeviceCode, OAuthError, Tokens, discover};
+use crate::renewer::{Renewer, renewed, unreachable};
+use crate::unlocked::unlocked;
+
+/// Log in at an authorization server and keep what it gives
+///
+/// Usually a person confirms a code in a browser, on any device; with --client-credentials the client itself is trusted;
+/// with --refresh-token a token from elsewhere is taken over. Tokens are renewed when they are needed. One login can serve
+/// many credentials and contexts: `auth set NAME --login THIS`. What was said once is kept: logging in again needs the
+/// name alone.
+///
+/// Where nobody sits at a terminal, say with --wait how long to wait for the person.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile auth login corp --issuer https://login.example --client-id cli --scope openid"
+    "sessile auth login corp"
+    "sessile auth login robot --issuer https://login.example --client-id robot --client-credentials --secret-file secret"
+    "sessile auth login corp --wait 5m"
+))]
+pub struct Args {
+    /// The name of the credential
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// What is left of a secret that was typed here
+    #[arg(hide = true, value_name = "MORE")]
+    more: Vec<String>,
+
+    /// The authorization server, which tells its own addresses
+    #[arg(long, value_name = "URL", conflicts_with = "token_url")]
+    issuer: Option<String>,
+
+    /// Where it gives tokens
+    #[arg(long, value_name = "URL")]
+    token_url: Option<String>,
+
+    /// Where it gives device codes
+    #[arg(long, value_name = "URL", requires = "token_url")]
+    device_url: Option<String>,
+
+    /// As which client
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+
+    /// Log in as the client itself, with its secret
+    #[arg(long, conflicts_with = "refresh_token")]
+    client_credentials: bool,
+
+    /// Take over a refresh token; - reads standard input, @FILE a file
+    #[arg(long, value_name = "SOURCE", num_args = 0..=1)]
+    refresh_token: Option<Option<String>>,
+
+    /// The client has a secret, and it is asked for; - reads standard input, @FILE a file
+    #[arg(long, value_name = "SOURCE", num_args = 0..=1)]
+    client_secret: Option<Option<String>>,
+
+    /// For whom the tokens are
+    #[arg(long, value_name = "AUDIENCE")]
+    audience: Option<String>,
+
+    /// What the tokens are for
+    #[arg(long, value_name = "URL")]
+    resource: Option<String>,
+
+    /// How long to wait for the person who confirms the code
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+
+    #[command(flatten)]
+    about: AboutArgs,
+
+    #[command(flatten)]
+    from: SecretFrom,
+}
+
+/// How long a person is waited for at a terminal.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if !args.more.is_empty() {
+        return Err(refused("auth login").into());
+    }
+    let name: CredentialName = args.name.parse()?;
+    let before = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?;
+    let renewer = Renewer::new();
+    let oauth = args.oauth(cx, &renewer, before.as_ref())?;
+    if let Some(login) = &oauth.login {
+        let reason = format!("it uses the login {login}: log in there");
+        return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
+    }
+    let client_secret = args.client_secret(cx, before.as_ref(), &oauth)?;
+    let mut about: About = args.about.about(&cx.state, name.clone())?;
+    if let Some(before) = &before {
+        about.take_over(&before.about);
+    }
+    about.kind = Kind::OAuth2(oauth.clone());
+    let client = Client {
+        token_url: oauth.token_url.clone(),
+        device_url: oauth.device_url.clone(),
+        client_id: oauth.client_id.clone(),
+        client_secret: client_secret.clone(),
+    };
+    let tokens = args.tokens(cx, &renewer, &client, &oauth, &about.scopes)?;
+    let mut credential = Credential::new(about, None).with_client_secret(client_secret);
+    if let Some((tokens, taken_over)) = tokens {
+        // A server that gives no new refresh token leaves the old one good.
+        credential = credential.with_refresh_token(taken_over);
+        renewed(tokens).into_credential(&mut credential, cx.state.world().now());
+    }
+    unlocked(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
+    let about = &credential.about;
+    cx.changed(described(&cx.state, about), || {
+        let who = about.account.as_ref().map_or_else(String::new, |who| format!(" as {}", shown(who)));
+        let end = match end_of(&cx.state, about).as_str() {
+            "-" => String::new(),
+            end => format!("; the token ends {end}"),
+        };
+        format!("logged in{who}: credential {name}{end}\n")
+    })
+}
+
+impl Args {
+    /// Where and as whom: as said, else as before.
+    fn oauth(&self, cx: &Cx, renewer: &Renewer, before: Option<&Credential>) -> Result<OAuth2, Failure> {
+        let known = match before.map(|before| &before.about.kind) {
+            Some(Kind::OAuth2(oauth)) => Some(oauth),
+            Some(other) if self.issuer.is_none() && self.token_url.is_none() => {
+                let reason = format!("it is of kind {} and knows no authorization server", other.as_str());
+                return Err(Error::CredentialUnusable { name: self.name.clone(), reason }.into());
+            }
+            _ => None,
+        };
+        let (token_url, device_url) = match (&self.issuer, &self.token_url) {
+            (Some(issuer), _) => {
+                require_private(issuer)?;
+                let found = discover(renewer.http(), issuer).map_err(|error| failed(issuer, &error))?;
+                cx.out.detail(&format!("tokens are given at {}", found.token_url));
+                (found.token_url, found.device_url)
+            }
+            (None, Some(token_url)) => (token_url.clone(), self.device_url.clone()),
+            (None, None) => match known {
+                Some(known) => (known.token_url.clone(), known.device_url.clone()),
+                None => {
+                    let what = "say where to log in: --issuer URL, or --token-url URL with --device-url URL";
+                    return Err(Error::Usage(what.into()).into());
+                }
+            },
+        };
+        require_private(&token_url)?;
+        device_url.as_deref().map_or(Ok(()), require_private)?;
+        let grant = match known {
+            _ if self.client_credentials => Grant::ClientCredentials,
+            _ if self.refresh_token.is_some() => Grant::RefreshToken,
+            Some(known) => known.grant,
+            None => Grant::DeviceCode,
+        };
+        let client_id = self.client_id.clone().or_else(|| known.map(|known| known.client_id.clone()));
+        Ok(OAuth2 {
+            grant,
+            token_url,
+            device_url,
+            client_id: client_id.ok_or_else(|| Error::Usage("say as which client: --client-id ID".into()))?,
+            audience: self.audience.clone().or_else(|| known.and_then(|known| known.audience.clone())),
+            resource: self.resource.clone().or_else(|| known.and_then(|known| known.resource.clone())),
+            login: known.and_then(|known| known.login.clone()),
+        })
+    }
+
+    fn client_secret(
+        &self,
+        cx: &Cx,
+        before: Option<&Credential>,
+        oauth: &OAuth2,
+    ) -> Result<Option<Secret>, Failure> {
+        let source = self.client_secret.as_ref().and_then(Option::as_deref);
+        let known = before.and_then(Credential::client_secret).cloned();
+        let is_said = self.client_secret.is_some() || (self.from.is_said() && self.refresh_token.is_none());
+        if is_said || (oauth.grant == Grant::ClientCredentials && known.is_none()) {
+            let prompt = format!("Secret of client {}: ", shown(&oauth.client_id));
+            return self.from.read(cx, "--client-secret", source, &prompt).map(Some);
+        }
+        Ok(known)
+    }
+
+    /// What the server gives, and the refresh token that was taken over.
+    fn tokens(
+        &self,
+        cx: &Cx,
+        renewer: &Renewer,
+        client: &Client,
+        oauth: &OAuth2,
+        scopes: &[String],
+    ) -> Result<Option<(Tokens, Option<Secret>)>, Failure> {
+        let (audience, resource) = (oauth.audience.as_deref(), oauth.resource.as_deref());
+        let http = renewer.http();
+        let wrong = |error: OAuthError| Failure::from(failed(&client.token_url, &error));
+        match oauth.grant {
+            Grant::ClientCredentials => {
+                let tokens = client.client_credentials(http, scopes, audience, resource).map_err(wrong)?;
+                Ok(Some((tokens, None)))
+            }
+            Grant::RefreshToken => {
+                let source = self.refresh_token.as_ref().and_then(Option::as_deref);
+                let token = self.from.read(cx, "--refresh-token", source, "Refresh token: ")?;
+                let tokens = client.refresh(http, &token, scopes, audience, resource).map_err(wrong)?;
+                Ok(Some((tokens, Some(token))))
+            }
+            Grant::DeviceCode => {
+                self.by_device(cx, renewer, client, oauth, scopes).map(|tokens| Some((tokens, None)))
+            }
+        }
+    }
+
+    /// Shows a code and waits until a person has confirmed it.
+    fn by_device(
+        &self,
+        cx: &Cx,
+        renewer: &Renewer,
+        client: &Client,
+        oauth: &OAuth2,
+        scopes: &[String],
+    ) -> Result<Tokens, Failure> {
+        let somebody =
+            !cx.state.args().no_input && cx.state.world().streams().stderr && !cx.state.world().is_ci();
+        let Some(patience) = self.wait.or(somebody.then_some(PATIENCE)) else {
+            return Err(Error::TerminalRequired {
+                what: "confirming a code".into(),
+                instead: "say how long to wait for the person who does it elsewhere: --wait 5m".into(),
+            }
+            .into());
+        };
+        let http = renewer.http();
+        let url = client.device_url.as_deref().unwrap_or(&client.token_url);
+        let mut code = client
+            .start_device(http, scopes, oauth.audience.as_deref(), oauth.resource.as_deref())
+            .map_err(|error| failed(url, &error))?;
+        code.expires_in = code.expires_in.min(patience);
+        tell(cx, &code);
+        let begun = Instant::now();
+        let tokens = client.poll_device(http, &code, || begun.elapsed(), std::thread::sleep);
+        tokens.map_err(|error| failed(&client.token_url, &error).into())
+    }
+}
+
+/// Tells a person what to do.
+fn tell(cx: &Cx, code: &DeviceCode) {
+    let json = json!({ "login": {
+        "verification_uri": code.verification_uri,
+        "verification_uri_complete": code.verification_uri_complete,
+        "user_code": code.user_code,
+        "expires_in_seconds": code.expires_in.as_secs(),
+    }});
+    let direct = code.verification_uri_complete.as_ref();
+    let direct = direct.map_or_else(String::new, |uri| format!("\nor straight: {}", shown(uri)));
+    let time = sessile::duration::short(code.expires_in);
+    cx.out.ask_for(&json, &format!("{code}{direct}\nwaiting for {time} ..."));
+}
+
+fn require_private(url: &str) -> Result<(), Error> {
+    if Site::of_url(url)?.is_private() {
+        return Ok(());
+    }
+    Err(Error::InvalidValue {
+        place: "URL".into(),
+        value: Site::of_url(url)?.to_string(),
+        expected: "an address of https: what is sent there is secret".into(),
+    })
+}
+
+/// Why the server gave nothing.
+fn failed(url: &str, error: &OAuthError) -> Error {
+    let site = Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
+    match error {
+        OAuthError::Http(error) => unreachable(url, error),
+        OAuthError::RateLimited { retry_after } => Error::RateLimited { what: site, wait: *retry_after },
+        OAuthError::Server { .. } => Error::Unreachable { what: site, reason: error.to_string() },
+        OAuthError::Expired => Error::TimedOut { what: "the login".into() },
+        other => Error::LoginRefused { site, reason: other.to_string() },
+    }
+}

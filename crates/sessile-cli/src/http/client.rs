@@ -1,0 +1,191 @@
+//! The client: one connection for each request, bounded in time and size.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use sessile::vault::Secret;
+use ureq::http::{HeaderMap, HeaderValue};
+use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
+use ureq::typestate::{WithBody, WithoutBody};
+use ureq::{Agent, Body, Proxy, RequestBuilder};
+use zeroize::Zeroizing;
+
+use super::{Address, HttpError, form};
+
+/// How long a connection may take, TLS included.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a request and its answer may take.
+const TOTAL: Duration = Duration::from_secs(30);
+
+/// The largest answer that is read.
+const LARGEST: usize = 1 << 20;
+
+/// Whose word counts for who a server is.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Roots {
+    /// The authorities that the system trusts, or those that SSL_CERT_FILE and SSL_CERT_DIR name.
+    #[default]
+    System,
+    /// Those in a file of PEM.
+    File(PathBuf),
+}
+
+/// Asks servers. Making one costs nothing: what TLS needs is read at the first request that needs it.
+pub(crate) struct Http {
+    roots: Roots,
+    connect: Duration,
+    total: Duration,
+    loaded: OnceLock<Arc<Vec<Certificate<'static>>>>,
+}
+
+/// What a server said. Any status is an answer, also a redirect: it is never followed.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The status.
+    pub(crate) status: u16,
+    /// How long to wait before asking again.
+    pub(crate) retry_after: Option<Duration>,
+    /// What kind of credential is wanted, or what is wrong with the one given.
+    pub(crate) www_authenticate: Option<String>,
+    /// Where a redirect points.
+    pub(crate) location: Option<String>,
+    /// The body, which may hold tokens. What is not UTF-8 in it is replaced.
+    pub(crate) body: Secret,
+}
+
+impl Http {
+    /// A client that trusts these authorities.
+    pub(crate) fn new(roots: Roots) -> Self {
+        Http { roots, connect: CONNECT, total: TOTAL, loaded: OnceLock::new() }
+    }
+
+    /// With other limits, for connecting and for all of a request.
+    pub(crate) fn with_timeouts(self, connect: Duration, total: Duration) -> Self {
+        Http { connect, total, ..self }
+    }
+
+    /// Asks for a page.
+    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Answer, HttpError> {
+        let address = Address::parse(url)?;
+        let request: RequestBuilder<WithoutBody> = self.agent(&address)?.get(address.uri());
+        let sent = with_headers(request, &address, headers)?.call();
+        answer(&address, sent)
+    }
+
+    /// Sends what a form would.
+    pub(crate) fn post_form(
+        &self,
+        url: &str,
+        pairs: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, HttpError> {
+        let address = Address::parse(url)?;
+        let request: RequestBuilder<WithBody> = self.agent(&address)?.post(address.uri());
+        let request = request.content_type("application/x-www-form-urlencoded");
+        let sent = with_headers(request, &address, headers)?.send(form(pairs).as_bytes());
+        answer(&address, sent)
+    }
+
+    /// One for a single request: nothing stays open in between, for the next may be minutes or a suspend away.
+    fn agent(&self, address: &Address) -> Result<Agent, HttpError> {
+        let mut config = Agent::config_builder()
+            .user_agent(concat!("sessile/", env!("CARGO_PKG_VERSION")))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .max_idle_connections(0)
+            .timeout_resolve(Some(self.connect))
+            .timeout_connect(Some(self.connect))
+            .timeout_global(Some(self.total))
+            .https_only(address.is_https())
+            .proxy(if address.is_loopback() { None } else { Proxy::try_from_env() });
+        if address.is_https() {
+            let tls = TlsConfig::builder()
+                .provider(TlsProvider::Rustls)
+                .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .root_certs(RootCerts::Specific(self.authorities(address)?));
+            config = config.tls_config(tls.build());
+        }
+        Ok(config.build().new_agent())
+    }
+
+    /// The trusted authorities, read once.
+    fn authorities(&self, address: &Address) -> Result<Arc<Vec<Certificate<'static>>>, HttpError> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(Arc::clone(loaded));
+        }
+        let found = match &self.roots {
+            Roots::System => rustls_native_certs::load_native_certs(),
+            Roots::File(path) => rustls_native_certs::load_certs_from_paths(Some(path), None),
+        };
+        // A few that cannot be read are usual; none at all is a reason.
+        if found.certs.is_empty() {
+            let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+            let reason = format!("no certificates of authorities were found, so nobody can be trusted{why}");
+            return Err(HttpError::Unreachable { url: address.to_string(), reason });
+        }
+        let certificates = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+        Ok(Arc::clone(self.loaded.get_or_init(|| Arc::new(certificates))))
+    }
+}
+
+fn with_headers<T>(
+    mut request: RequestBuilder<T>,
+    address: &Address,
+    headers: &[(&str, &str)],
+) -> Result<RequestBuilder<T>, HttpError> {
+    for (name, value) in headers {
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|error| HttpError::new(address, ureq::Error::Http(error.into())))?;
+        value.set_sensitive(true);
+        request = request.header(*name, value);
+    }
+    Ok(request)
+}
+
+fn answer(
+    address: &Address,
+    sent: Result<ureq::http::Response<Body>, ureq::Error>,
+) -> Result<Answer, HttpError> {
+    let (head, body) = sent.map_err(|error| HttpError::new(address, error))?.into_parts();
+    Ok(Answer {
+        status: head.status.as_u16(),
+        retry_after: header(&head.headers, "retry-after")
+            .and_then(|seconds| seconds.trim().parse().ok())
+            .map(Duration::from_secs),
+        www_authenticate: header(&head.headers, "www-authenticate"),
+        location: header(&head.headers, "location"),
+        body: read(address, body)?,
+    })
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// Reads a body of bounded size, leaving no copy of it behind.
+fn read(address: &Address, mut body: Body) -> Result<Secret, HttpError> {
+    let too_large = || HttpError::TooLarge { url: address.to_string() };
+    let expected = body.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or(LARGEST);
+    if expected > LARGEST {
+        return Err(too_large());
+    }
+    // One more than there can be, so that the end is found without growing.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(expected + 2));
+    let limit = u64::try_from(LARGEST + 1).unwrap_or(u64::MAX);
+    let done = body.as_reader().take(limit).read_to_end(&mut bytes);
+    done.map_err(|error| HttpError::new(address, error.into()))?;
+    if bytes.len() > LARGEST {
+        return Err(too_large());
+    }
+    Ok(match String::from_utf8(std::mem::take(&mut *bytes)) {
+        Ok(text) => Secret::new(text),
+        Err(error) => {
+            let bytes = Zeroizing::new(error.into_bytes());
+            Secret::new(String::from_utf8_lossy(&bytes))
+        }
+    })
+}

@@ -1,0 +1,81 @@
+//! How a request can fail before there is an answer.
+
+use std::fmt;
+use std::io;
+
+use sessile::text;
+
+use super::Address;
+
+/// Why there is no answer. Addresses in it are without user and query, and nothing of a request or a body is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HttpError {
+    /// It was not asked at all; why.
+    NotAllowed(String),
+    /// No connection, or one that broke or could not be trusted.
+    Unreachable {
+        /// What was asked.
+        url: String,
+        /// Why, in the words of the system or of TLS.
+        reason: String,
+    },
+    /// It took too long.
+    TimedOut {
+        /// What was asked.
+        url: String,
+    },
+    /// The answer is longer than any that makes sense.
+    TooLarge {
+        /// What was asked.
+        url: String,
+    },
+}
+
+impl HttpError {
+    /// What a failure of the client means for who asked.
+    pub(super) fn new(address: &Address, error: ureq::Error) -> Self {
+        let url = address.to_string();
+        match error {
+            ureq::Error::Timeout(_) => HttpError::TimedOut { url },
+            ureq::Error::Io(error) if is_late(&error) => HttpError::TimedOut { url },
+            ureq::Error::BodyExceedsLimit(_) | ureq::Error::LargeResponseHeader(..) => {
+                HttpError::TooLarge { url }
+            }
+            ureq::Error::Io(error) => HttpError::Unreachable { url, reason: error.to_string() },
+            ureq::Error::Rustls(error) => HttpError::Unreachable { url, reason: error.to_string() },
+            // These repeat the address.
+            ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) => {
+                HttpError::Unreachable { url, reason: "the address is not usable".to_owned() }
+            }
+            // A header is what may be odd in a request, and it may be a credential.
+            ureq::Error::Http(_) => HttpError::NotAllowed(format!(
+                "{url} is not asked: a header would hold a character that none may hold"
+            )),
+            other => HttpError::Unreachable { url, reason: other.to_string() },
+        }
+    }
+
+    /// Whether the same request may well succeed a little later.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, HttpError::Unreachable { .. } | HttpError::TimedOut { .. })
+    }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HttpError::NotAllowed(why) => f.write_str(&text::shown(why)),
+            HttpError::Unreachable { url, reason } => {
+                write!(f, "{} cannot be reached: {}", text::shown(url), text::shown(reason))
+            }
+            HttpError::TimedOut { url } => write!(f, "{} did not answer in time", text::shown(url)),
+            HttpError::TooLarge { url } => write!(f, "the answer of {} is too large", text::shown(url)),
+        }
+    }
+}
+
+impl std::error::Error for HttpError {}

@@ -1,0 +1,16 @@
+//! Requests over HTTP, for asking authorization servers. Not for anything on the path of `run`.
+//!
+//! A credential travels only where it was meant to: to `https`, or to this machine, and never along a redirect. Nothing
+//! of TLS is touched before a request needs it.
+
+mod address;
+mod client;
+mod error;
+mod form;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use address::Address;
+pub(crate) use client::{Answer, Http, Roots};
+pub(crate) use error::HttpError;
+pub(crate) use form::{basic, form};

@@ -1,0 +1,115 @@
+//! A client of an authorization server, and the grants that need nobody.
+
+use sessile::vault::Secret;
+
+use super::fields::Fields;
+use super::{OAuthError, Tokens};
+use crate::http::{Answer, Http, basic};
+
+/// Where and as whom tokens are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Client {
+    /// The token endpoint.
+    pub(crate) token_url: String,
+    /// Where device codes are given, if they are.
+    pub(crate) device_url: Option<String>,
+    /// The client's name.
+    pub(crate) client_id: String,
+    /// Its password, unless it is a public client.
+    pub(crate) client_secret: Option<Secret>,
+}
+
+/// The fields of a request's form.
+pub(super) type Form<'a> = Vec<(&'static str, &'a str)>;
+
+impl Client {
+    /// A token for the client itself (RFC 6749, 4.4).
+    pub(crate) fn client_credentials(
+        &self,
+        http: &Http,
+        scopes: &[String],
+        audience: Option<&str>,
+        resource: Option<&str>,
+    ) -> Result<Tokens, OAuthError> {
+        let scope = scopes.join(" ");
+        let mut form = wanted(&scope, audience, resource);
+        form.push(("grant_type", "client_credentials"));
+        self.ask(http, &self.token_url, form, None, Tokens::read)
+    }
+
+    /// A new access token (RFC 6749, 6). No scopes means those of before. The refresh token may be spent afterwards:
+    /// if the answer holds another, only that one is good.
+    pub(crate) fn refresh(
+        &self,
+        http: &Http,
+        refresh_token: &Secret,
+        scopes: &[String],
+        audience: Option<&str>,
+        resource: Option<&str>,
+    ) -> Result<Tokens, OAuthError> {
+        let scope = scopes.join(" ");
+        let mut form = wanted(&scope, audience, resource);
+        form.extend([("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())]);
+        self.ask(http, &self.token_url, form, Some(refresh_token), Tokens::read)
+    }
+
+    /// Sends a form as this client and reads the answer. An explanation that repeats a secret of the request is dropped.
+    pub(super) fn ask<'a, T>(
+        &'a self,
+        http: &Http,
+        url: &str,
+        mut form: Form<'a>,
+        sent: Option<&Secret>,
+        read: impl FnOnce(&Fields<'_>) -> Result<T, OAuthError>,
+    ) -> Result<T, OAuthError> {
+        let basic = self.client_secret.as_ref().map(|secret| basic(&self.client_id, secret.expose()));
+        let mut headers = vec![("accept", "application/json")];
+        match &basic {
+            Some(basic) => headers.push(("authorization", basic)),
+            None => form.push(("client_id", &self.client_id)),
+        }
+        let answer = http.post_form(url, &form, &headers)?;
+        let done = judge(&answer).and_then(|fields| read(&fields));
+        done.map_err(|error| without_secrets(error, sent.into_iter().chain(&self.client_secret)))
+    }
+}
+
+/// What a token is to be good for.
+pub(super) fn wanted<'a>(scope: &'a str, audience: Option<&'a str>, resource: Option<&'a str>) -> Form<'a> {
+    let scope = Some(scope).filter(|scope| !scope.is_empty());
+    let fields = [("scope", scope), ("audience", audience), ("resource", resource)];
+    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// The fields of an answer that grants what was asked. Some servers refuse with status 200, so the fields decide.
+pub(super) fn judge(answer: &Answer) -> Result<Fields<'_>, OAuthError> {
+    match answer.status {
+        429 => return Err(OAuthError::RateLimited { retry_after: answer.retry_after }),
+        500.. => return Err(OAuthError::Server { status: answer.status }),
+        _ => {}
+    }
+    let fields = Fields::read(&answer.body);
+    if let Ok(fields) = &fields
+        && let Ok(Some(error)) = fields.text("error")
+    {
+        let description = fields.text("error_description").ok().flatten();
+        return Err(OAuthError::Refused { error, description });
+    }
+    match answer.status {
+        200..300 => fields,
+        status => Err(OAuthError::Server { status }),
+    }
+}
+
+fn without_secrets<'a>(error: OAuthError, secrets: impl Iterator<Item = &'a Secret>) -> OAuthError {
+    let OAuthError::Refused { mut error, mut description } = error else { return error };
+    // The protocol's own words, which a short secret may be part of.
+    let is_code = error.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    for secret in secrets.filter(|secret| !secret.is_empty()) {
+        description = description.filter(|text| !text.contains(secret.expose()));
+        if !is_code && error.contains(secret.expose()) {
+            error = "without a reason that can be shown".to_owned();
+        }
+    }
+    OAuthError::Refused { error, description }
+}

@@ -1,0 +1,133 @@
+//! Device codes (RFC 8628): a person says yes in any browser, and the program asks until then.
+
+use std::fmt;
+use std::time::Duration;
+
+use sessile::text;
+use sessile::vault::Secret;
+
+use super::client::wanted;
+use super::fields::{Fields, required};
+use super::{Client, OAuthError, Tokens};
+use crate::http::{Address, Http};
+
+/// The time between two questions if the server does not say, and what `slow_down` adds to it.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The time between two questions at least, however hurried the server is.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// The time until the next question at most, however long the network is away.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A code that waits for a person. All texts are from outside; displaying it makes them harmless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeviceCode {
+    /// What tokens are asked for with.
+    pub(crate) device_code: Secret,
+    /// What the person types.
+    pub(crate) user_code: String,
+    /// Where: an address of https or of this machine, so that it can be given to a browser.
+    pub(crate) verification_uri: String,
+    /// The same with the code in it.
+    pub(crate) verification_uri_complete: Option<String>,
+    /// How long the code is good.
+    pub(crate) expires_in: Duration,
+    /// The time between two questions.
+    pub(crate) interval: Duration,
+}
+
+impl fmt::Display for DeviceCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (uri, code) = (text::shown(&self.verification_uri), text::shown(&self.user_code));
+        write!(f, "open {uri} and enter the code {code}")
+    }
+}
+
+impl Client {
+    /// Asks for a code.
+    pub(crate) fn start_device(
+        &self,
+        http: &Http,
+        scopes: &[String],
+        audience: Option<&str>,
+        resource: Option<&str>,
+    ) -> Result<DeviceCode, OAuthError> {
+        let url = self.device_url.as_deref().ok_or_else(|| {
+            OAuthError::Malformed("there is no address at which it gives device codes".to_owned())
+        })?;
+        let scope = scopes.join(" ");
+        self.ask(http, url, wanted(&scope, audience, resource), None, DeviceCode::read)
+    }
+
+    /// Asks for tokens until the person has decided or the code is no longer good. `elapsed` tells how long ago the
+    /// code was given; failures of the network and of the server are waited out.
+    pub(crate) fn poll_device(
+        &self,
+        http: &Http,
+        code: &DeviceCode,
+        elapsed: impl Fn() -> Duration,
+        sleep: impl Fn(Duration),
+    ) -> Result<Tokens, OAuthError> {
+        let mut interval = code.interval;
+        let mut wait = interval;
+        loop {
+            let left = code.expires_in.saturating_sub(elapsed());
+            sleep(wait.min(left));
+            if elapsed() >= code.expires_in {
+                return Err(OAuthError::Expired);
+            }
+            wait = match self.ask_device(http, code) {
+                Ok(tokens) => return Ok(tokens),
+                Err(OAuthError::Refused { error, .. }) if error == "authorization_pending" => interval,
+                Err(OAuthError::Refused { error, .. }) if error == "slow_down" => {
+                    interval = interval.saturating_add(INTERVAL);
+                    interval
+                }
+                Err(OAuthError::Refused { error, .. }) if error == "access_denied" => {
+                    return Err(OAuthError::Denied);
+                }
+                Err(OAuthError::Refused { error, .. }) if error == "expired_token" => {
+                    return Err(OAuthError::Expired);
+                }
+                Err(OAuthError::RateLimited { retry_after: Some(rest) }) => rest.max(interval),
+                Err(error) if error.is_transient() => wait.saturating_mul(2).min(LONGEST).max(interval),
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    fn ask_device(&self, http: &Http, code: &DeviceCode) -> Result<Tokens, OAuthError> {
+        let form = vec![
+            ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+            ("device_code", code.device_code.expose()),
+        ];
+        self.ask(http, &self.token_url, form, Some(&code.device_code), Tokens::read)
+    }
+}
+
+impl DeviceCode {
+    fn read(fields: &Fields<'_>) -> Result<Self, OAuthError> {
+        // An address that is opened in a browser: one of a file or of a script would be carried out there.
+        let checked = |name: &str, uri: Option<String>| match uri {
+            Some(uri) if Address::parse(&uri).is_err() => {
+                Err(OAuthError::Malformed(format!("{name} is not an address of https")))
+            }
+            uri => Ok(uri),
+        };
+        // The second name is that of drafts, which some servers still use.
+        let uri = match fields.text("verification_uri")? {
+            None => fields.text("verification_url")?,
+            uri => uri,
+        };
+        let complete = "verification_uri_complete";
+        Ok(DeviceCode {
+            device_code: required("device_code", fields.secret("device_code")?)?,
+            user_code: required("user_code", fields.text("user_code")?)?,
+            verification_uri: required("verification_uri", checked("verification_uri", uri)?)?,
+            verification_uri_complete: checked(complete, fields.text(complete)?)?,
+            expires_in: Duration::from_secs(required("expires_in", fields.seconds("expires_in")?)?),
+            interval: fields.seconds("interval")?.map_or(INTERVAL, Duration::from_secs).max(SHORTEST),
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! What an authorization server says about itself (RFC 8414, and OpenID Connect Discovery).
+
+use sessile::vault::Secret;
+
+use super::fields::{Fields, required};
+use super::{Client, OAuthError};
+use crate::http::{Address, Http, HttpError};
+
+/// Where an authorization server takes requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Endpoints {
+    /// Who it is.
+    pub(crate) issuer: String,
+    /// Where it gives tokens.
+    pub(crate) token_url: String,
+    /// Where it gives device codes, if it does.
+    pub(crate) device_url: Option<String>,
+}
+
+impl Endpoints {
+    /// A client that uses them.
+    pub(crate) fn client(self, client_id: impl Into<String>, client_secret: Option<Secret>) -> Client {
+        let Endpoints { token_url, device_url, .. } = self;
+        Client { token_url, device_url, client_id: client_id.into(), client_secret }
+    }
+}
+
+/// Asks an issuer for its endpoints. Nothing that names another issuer is believed, nor an endpoint that is less
+/// protected than the issuer.
+pub(crate) fn discover(http: &Http, issuer: &str) -> Result<Endpoints, OAuthError> {
+    let address = Address::parse(issuer)?;
+    if issuer.contains(['?', '#']) {
+        let why = format!("{address} is not asked: an issuer has no query and no fragment");
+        return Err(HttpError::NotAllowed(why).into());
+    }
+    let mut told = None;
+    for url in places(issuer, &address) {
+        let answer = http.get(&url, &[("accept", "application/json")])?;
+        match answer.status {
+            200 => {}
+            429 => return Err(OAuthError::RateLimited { retry_after: answer.retry_after }),
+            500.. => return Err(OAuthError::Server { status: answer.status }),
+            _ => continue,
+        }
+        // Many servers have a page for every path: what is none of this is as good as not found.
+        match Fields::read(&answer.body).and_then(|fields| read(&fields, issuer, &address)) {
+            Ok(endpoints) => return Ok(endpoints),
+            Err(error) => told = told.or(Some(error)),
+        }
+    }
+    Err(told.unwrap_or_else(|| {
+        OAuthError::Malformed(format!("{address} says nothing about itself under /.well-known/"))
+    }))
+}
+
+/// Where it may say so: the one comes between host and path, the other after them.
+fn places(issuer: &str, address: &Address) -> [String; 2] {
+    let issuer = issuer.trim_end_matches('/');
+    let path = address.uri().path().trim_end_matches('/');
+    let host = issuer.strip_suffix(path).unwrap_or(issuer);
+    [
+        format!("{host}/.well-known/oauth-authorization-server{path}"),
+        format!("{issuer}/.well-known/openid-configuration"),
+    ]
+}
+
+fn read(fields: &Fields<'_>, issuer: &str, address: &Address) -> Result<Endpoints, OAuthError> {
+    if required("issuer", fields.text("issuer")?)? != issuer {
+        return Err(OAuthError::Malformed("issuer is not the one that was asked".to_owned()));
+    }
+    let endpoint = |name: &str| match fields.text(name)? {
+        Some(url) if address.is_https() && !Address::parse(&url)?.is_https() => {
+            Err(OAuthError::Malformed(format!("{name} is not an address of https")))
+        }
+        Some(url) => Address::parse(&url).map(|_| Some(url)).map_err(OAuthError::from),
+        None => Ok(None),
+    };
+    Ok(Endpoints {
+        issuer: issuer.to_owned(),
+        token_url: required("token_endpoint", endpoint("token_endpoint")?)?,
+        device_url: endpoint("device_authorization_endpoint")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(issuer: &str, document: &str) -> Result<Endpoints, String> {
+        let document = Secret::new(document);
+        let address = Address::parse(issuer).unwrap();
+        read(&Fields::read(&document).unwrap(), issuer, &address).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_two_places() {
+        for (issuer, oauth, openid) in [
+            (
+                "https://id.example",
+                "https://id.example/.well-known/oauth-authorization-server",
+                "https://id.example/.well-known/openid-configuration",
+            ),
+            (
+                "https://id.example:8443/realms/one/",
+                "https://id.example:8443/.well-known/oauth-authorization-server/realms/one",
+                "https://id.example:8443/realms/one/.well-known/openid-configuration",
+            ),
+        ] {
+            assert_eq!(places(issuer, &Address::parse(issuer).unwrap()), [oauth, openid]);
+        }
+    }
+
+    #[test]
+    fn another_issuer_and_unprotected_endpoints_are_refused() {
+        let issuer = "https://id.example";
+        let good = r#"{"issuer": "https://id.example", "token_endpoint": "https://id.example/t"}"#;
+        assert_eq!(judged(issuer, good).unwrap().token_url, "https://id.example/t");
+        for (document, told) in [
+            (r#"{"token_endpoint": "https://id.example/t"}"#, "issuer is missing"),
+            (&good.replace("id.example\",", "id.example/\","), "issuer is not the one that was asked"),
+            (r#"{"issuer": "https://id.example"}"#, "token_endpoint is missing"),
+            (
+                &good.replace("https://id.example/t", "http://localhost/t"),
+                "token_endpoint is not an address of https",
+            ),
+            (&good.replace("https://id.example/t", "http://id.example/t"), "would see the credential"),
+            (
+                &good.replace('}', r#", "device_authorization_endpoint": "file:///x"}"#),
+                "this is not an address of the form https://HOST/PATH",
+            ),
+        ] {
+            let found = judged(issuer, document).unwrap_err();
+            assert!(found.ends_with(told), "{found}");
+        }
+        let local = r#"{"issuer": "http://localhost:1", "token_endpoint": "http://localhost:1/t"}"#;
+        assert_eq!(judged("http://localhost:1", local).unwrap().token_url, "http://localhost:1/t");
+    }
+}

@@ -1,0 +1,94 @@
+//! How asking for a token can fail.
+
+use std::fmt;
+use std::time::Duration;
+
+use sessile::text;
+
+use crate::http::HttpError;
+
+/// The most of a server's explanation that is shown.
+const EXPLANATION: usize = 300;
+
+/// Why there is no token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OAuthError {
+    /// There is no answer.
+    Http(HttpError),
+    /// The server said no, in the words of RFC 6749.
+    Refused {
+        /// Its code: `invalid_grant`, `invalid_client`, `invalid_scope` and others.
+        error: String,
+        /// Its explanation, unless it repeats a secret.
+        description: Option<String>,
+    },
+    /// The device code was not used in time.
+    Expired,
+    /// The person said no.
+    Denied,
+    /// The answer is none of this protocol; what is wrong with it.
+    Malformed(String),
+    /// Too many requests.
+    RateLimited {
+        /// How long to wait, if the server says so.
+        retry_after: Option<Duration>,
+    },
+    /// A status that this protocol gives no meaning, among them redirects, which are not followed.
+    Server {
+        /// The status.
+        status: u16,
+    },
+}
+
+impl OAuthError {
+    /// Whether the same request may well succeed a little later.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            OAuthError::Http(error) => error.is_transient(),
+            OAuthError::RateLimited { .. } => true,
+            OAuthError::Server { status } => *status >= 500,
+            _ => false,
+        }
+    }
+}
+
+impl From<HttpError> for OAuthError {
+    fn from(error: HttpError) -> Self {
+        OAuthError::Http(error)
+    }
+}
+
+impl fmt::Display for OAuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |text: &str| text::shown(text::shortened(text, EXPLANATION));
+        match self {
+            OAuthError::Http(error) => error.fmt(f),
+            OAuthError::Refused { error, description: None } => {
+                write!(f, "the authorization server refuses: {}", shown(error))
+            }
+            OAuthError::Refused { error, description: Some(description) } => {
+                write!(f, "the authorization server refuses: {} ({})", shown(error), shown(description))
+            }
+            OAuthError::Expired => f.write_str("the code was not used in time"),
+            OAuthError::Denied => f.write_str("access was denied"),
+            OAuthError::Malformed(what) => {
+                write!(f, "the answer of the authorization server cannot be used: {}", shown(what))
+            }
+            OAuthError::RateLimited { retry_after: None } => {
+                f.write_str("the authorization server was asked too often")
+            }
+            OAuthError::RateLimited { retry_after: Some(wait) } => {
+                write!(
+                    f,
+                    "the authorization server was asked too often; it wants {} s of rest",
+                    wait.as_secs()
+                )
+            }
+            OAuthError::Server { status } => {
+                write!(f, "the authorization server answers with status {status}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OAuthError {}

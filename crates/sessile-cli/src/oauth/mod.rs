@@ -1,0 +1,19 @@
+//! OAuth 2: getting tokens and new ones in their place, for `sessile auth`. Storing them is the vault's.
+//!
+//! What authorization servers say is data from outside: it is kept as it came and made harmless when it is displayed.
+//! No error holds a token, and no answer is repeated in one.
+
+mod client;
+mod device;
+mod discovery;
+mod error;
+mod fields;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub(crate) use client::Client;
+pub(crate) use device::DeviceCode;
+pub(crate) use discovery::{Endpoints, discover};
+pub(crate) use error::OAuthError;
+pub(crate) use tokens::Tokens;

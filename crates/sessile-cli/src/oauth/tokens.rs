@@ -1,0 +1,125 @@
+//! What a token endpoint gives.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sessile::vault::Secret;
+use zeroize::Zeroizing;
+
+use super::OAuthError;
+use super::fields::{Fields, required};
+
+/// The claims that say whose tokens they are, the most telling first.
+const ACCOUNT: [&str; 3] = ["email", "preferred_username", "sub"];
+
+/// An access token, and what came with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    /// The access token.
+    pub(crate) access: Secret,
+    /// What gets the next one. After a refresh, none means that the one before is still good.
+    pub(crate) refresh: Option<Secret>,
+    /// The seconds that the access token is valid for.
+    pub(crate) expires_in: Option<u64>,
+    /// What it is good for; none means what was asked for.
+    pub(crate) scopes: Option<Vec<String>>,
+    /// Whose it is. Text from outside.
+    pub(crate) account: Option<String>,
+}
+
+impl Tokens {
+    /// Reads a token endpoint's answer.
+    pub(super) fn read(fields: &Fields<'_>) -> Result<Self, OAuthError> {
+        let kind = required("token_type", fields.text("token_type")?)?;
+        if !kind.eq_ignore_ascii_case("bearer") {
+            return Err(OAuthError::Malformed("token_type is not Bearer".to_owned()));
+        }
+        // The protocol separates scopes by spaces; servers that use commas are older than it.
+        let split = |scopes: String| {
+            let scopes = scopes.split([' ', ',']).filter(|scope| !scope.is_empty());
+            scopes.map(str::to_owned).collect()
+        };
+        Ok(Tokens {
+            access: required("access_token", fields.secret("access_token")?)?,
+            refresh: fields.secret("refresh_token")?,
+            expires_in: fields.seconds("expires_in")?,
+            scopes: fields.text("scope")?.map(split),
+            account: fields.secret("id_token")?.and_then(|token| account(&token)),
+        })
+    }
+}
+
+/// Whom an id token names. It is not verified, for it came from the token endpoint itself; one that cannot be read
+/// names nobody.
+fn account(id_token: &Secret) -> Option<String> {
+    let claims = id_token.expose().split('.').nth(1)?;
+    let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
+    let claims = Secret::new(std::str::from_utf8(&claims).ok()?);
+    let claims = Fields::read(&claims).ok()?;
+    ACCOUNT.iter().find_map(|name| claims.text(name).ok().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &str) -> Result<Tokens, String> {
+        let body = Secret::new(body);
+        Tokens::read(&Fields::read(&body).unwrap()).map_err(|error| error.to_string())
+    }
+
+    fn id_token(claims: &str) -> Secret {
+        Secret::new(format!("eyJhbGciOiJub25lIn0.{}.sig", URL_SAFE_NO_PAD.encode(claims)))
+    }
+
+    #[test]
+    fn the_least_and_the_most_of_an_answer() {
+        let tokens = read(r#"{"access_token": "a", "token_type": "bearer"}"#).unwrap();
+        let none =
+            Tokens { access: Secret::new("a"), refresh: None, expires_in: None, scopes: None, account: None };
+        assert_eq!(tokens, none);
+        let tokens = read(
+            r#"{"access_token": "a", "token_type": "BEARER", "refresh_token": "r", "expires_in": "60",
+                "scope": "repo gist,user", "id_token": "no.token", "more": {"x": [1]}}"#,
+        );
+        let tokens = tokens.unwrap();
+        assert_eq!((tokens.refresh.as_ref().unwrap().expose(), tokens.expires_in), ("r", Some(60)));
+        assert_eq!(tokens.scopes.as_deref().unwrap(), ["repo", "gist", "user"]);
+        assert!(!format!("{tokens:?}").contains("\"r\""), "{tokens:?}");
+    }
+
+    #[test]
+    fn what_is_missing_or_odd_is_named_and_no_value_is_repeated() {
+        for (body, field) in [
+            (r#"{"access_token": "hunter2"}"#, "token_type is missing"),
+            (r#"{"access_token": "hunter2", "token_type": "DPoP"}"#, "token_type is not Bearer"),
+            (r#"{"refresh_token": "hunter2", "token_type": "Bearer"}"#, "access_token is missing"),
+            (r#"{"access_token": "", "token_type": "Bearer"}"#, "access_token is missing"),
+            (r#"{"access_token": ["hunter2"], "token_type": "Bearer"}"#, "access_token is not a text"),
+            (
+                r#"{"access_token": "a", "token_type": "Bearer", "refresh_token": {"hunter2": 1}}"#,
+                "refresh_token is not a text",
+            ),
+            (
+                r#"{"access_token": "a", "token_type": "Bearer", "expires_in": "hunter2"}"#,
+                "expires_in is not a number of seconds",
+            ),
+        ] {
+            let told = read(body).unwrap_err();
+            assert!(told.ends_with(field) && !told.contains("hunter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_account_is_told_by_the_most_telling_claim() {
+        let all = r#"{"sub": "1", "preferred_username": "ada", "email": "ada@example.test"}"#;
+        assert_eq!(account(&id_token(all)).as_deref(), Some("ada@example.test"));
+        assert_eq!(
+            account(&id_token(r#"{"sub": "1", "preferred_username": "ada"}"#)).as_deref(),
+            Some("ada")
+        );
+        assert_eq!(account(&id_token(r#"{"sub": "1", "email": 7}"#)).as_deref(), Some("1"));
+        for odd in ["", "a.b.c", "..", "a", "a.\u{e9}.c", "e30.e30.e30"] {
+            assert_eq!(account(&Secret::new(odd)), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
+
+use sessile::Error;
+use sessile::vault::{Grant, Renew, Renewal, Renewed, Secret, Unrenewed};
+
+use crate::http::{Http, HttpError, Roots};
+use crate::oauth::{Client, OAuthError, Tokens};
+
+/// A client for the network. Nothing of it is set up before it is needed.
+pub(crate) struct Renewer {
+    http: Http,
+}
+
+impl Renewer {
+    pub(crate) fn new() -> Self {
+        Renewer { http: Http::new(Roots::System) }
+    }
+
+    pub(crate) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// The status with which a server answers to a credential.
+    pub(crate) fn status_of(&self, url: &str, header: &str, value: &Secret) -> Result<u16, Error> {
+        match self.http.get(url, &[(header, value.expose())]) {
+            Ok(answer) => Ok(answer.status),
+            Err(HttpError::NotAllowed(reason)) => Err(Error::Usage(reason)),
+            // What it says does not count, so that there is too much of it does not either.
+            Err(HttpError::TooLarge { .. }) => Ok(200),
+            Err(error) => Err(unreachable(url, &error)),
+        }
+    }
+}
+
+/// A server that was not reached.
+pub(crate) fn unreachable(url: &str, error: &HttpError) -> Error {
+    let what =
+        sessile::vault::Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
+    let reason = match error {
+        HttpError::Unreachable { reason, .. } => reason.clone(),
+        HttpError::TimedOut { .. } => "it did not answer in time".to_owned(),
+        other => other.to_string(),
+    };
+    Error::Unreachable { what, reason }
+}
+
+impl Renew for Renewer {
+    fn renew(&self, renewal: &Renewal<'_>) -> Result<Renewed, Unrenewed> {
+        let client = Client {
+            token_url: renewal.oauth.token_url.clone(),
+            device_url: None,
+            client_id: renewal.oauth.client_id.clone(),
+            client_secret: renewal.client_secret.cloned(),
+        };
+        let Renewal { scopes, audience, resource, .. } = *renewal;
+        let answer = match renewal.refresh_token {
+            Some(token) => client.refresh(&self.http, token, scopes, audience, resource),
+            None if renewal.oauth.grant == Grant::ClientCredentials => {
+                client.client_credentials(&self.http, scopes, audience, resource)
+            }
+            None => return Err(Unrenewed { reason: "there is no refresh token".into(), refused: true }),
+        };
+        answer.map(renewed).map_err(|error| {
+            let refused =
+                matches!(error, OAuthError::Refused { .. } | OAuthError::Denied | OAuthError::Expired);
+            Unrenewed { reason: error.to_string(), refused }
+        })
+    }
+}
+
+/// What a server gave, in the words of the vault.
+pub(crate) fn renewed(tokens: Tokens) -> Renewed {
+    let Tokens { access, refresh, expires_in, scopes, account } = tokens;
+    Renewed { access, refresh, expires_in, scopes, account }
+}
