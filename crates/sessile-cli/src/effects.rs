@@ -72,12 +72,30 @@ macro_rules! writing {
     };
 }
 
+/// What opening the vault can fail with.
+macro_rules! opening {
+    ($($code:ident),* $(,)?) => {
+        writing![
+            CredentialNotFound, CredentialUnusable, VaultDamaged, VaultTooNew, VaultWrongKey, VaultKeyMissing, VaultLocked,
+            VaultHelper, KeyFileExposed, KeyFileInvalid, KeychainUnreachable, KeychainLocked, KeychainRefused, Declined,
+            $($code),*
+        ]
+    };
+}
+
+/// What using a credential can fail with: it may have to be renewed first.
+macro_rules! using {
+    ($($code:ident),* $(,)?) => {
+        opening![CredentialsExpired, RenewalRefused, Unreachable, $($code),*]
+    };
+}
+
 /// What preparing a session's room can fail with.
 macro_rules! preparing {
     ($($code:ident),* $(,)?) => {
-        writing![
+        using![
             ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
-            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, CredentialNotFound, RoomUnsafe,
+            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, RoomUnsafe,
             $($code),*
         ]
     };
@@ -97,9 +115,29 @@ const fn destructive(path: &'static str, scope: &'static str, codes: &'static [C
 
 const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
 const CONTEXT_FILE: &str = "the context's file";
+const VAULT: &str = "the vault";
 
 /// Every command.
 pub const TABLE: &[Entry] = &[
+    read("auth check", using![SiteRefused, CredentialRejected, RateLimited]),
+    destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]),
+    read("auth list", opening![]),
+    write(
+        "auth login",
+        VAULT,
+        opening![TerminalRequired, LoginRefused, Unreachable, RateLimited, TimedOut, VaultReadOnly],
+    ),
+    destructive(
+        "auth logout",
+        "the vault, and copies in the rooms of sessions",
+        opening![ConfirmationRequired, VaultReadOnly],
+    ),
+    write("auth refresh", VAULT, using![VaultReadOnly]),
+    write("auth rekey", VAULT, opening![TerminalRequired]),
+    write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]),
+    read("auth show", opening![]),
+    read("auth status", opening![]),
+    write("auth unlock", "the runtime directory, for the time given", opening![TerminalRequired]),
     read("completions", &[]),
     write(
         "config edit",

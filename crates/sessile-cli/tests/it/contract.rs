@@ -12,6 +12,7 @@ use crate::{home, home_with};
 fn furnished() -> Home {
     let home = home_with(&["prod", "staging", "old"]);
     home.write(".config/sessile/config.toml", "context = \"staging\"\nlock-timeout = \"9s\"\n");
+    home.write("secret", "x\n");
     home.write("bundle.toml", "[contexts.fresh]\ndescription = \"taken in\"\n");
     home.write("project/.sessile/config.toml", "env.A = \"1\"\n");
     let shell = home.write("say", "#!/bin/sh\necho '{}'\n");
@@ -34,6 +35,10 @@ fn furnished_for(path: &str) -> Home {
             &["session", "export", "work", "--file", "work.json"],
         ],
         "env" => &[&["session", "start", "--name", "work"]],
+        "auth" => &[
+            &["auth", "set", "bot", "--secret-file", "secret"],
+            &["auth", "set", "asked", "--command", "echo answer", "--cache", "1h"],
+        ],
         _ => &[],
     };
     for step in steps {
@@ -42,8 +47,18 @@ fn furnished_for(path: &str) -> Home {
     home
 }
 
-/// A call of every command that can succeed without a terminal. The other two are at home in `editor.rs`.
+/// A call of every command that can succeed without a terminal. The others are in [`ELSEWHERE`].
 const CALLS: &[(&str, &[&str])] = &[
+    ("auth check", &["auth", "check", "bot"]),
+    ("auth clear", &["auth", "clear", "bot", "--yes"]),
+    ("auth list", &["auth", "list"]),
+    ("auth logout", &["auth", "logout", "bot", "--yes"]),
+    ("auth refresh", &["auth", "refresh", "asked"]),
+    ("auth rekey", &["auth", "rekey", "--to", "file"]),
+    ("auth set", &["auth", "set", "new", "--secret-file", "secret"]),
+    ("auth show", &["auth", "show", "bot"]),
+    ("auth status", &["auth", "status"]),
+    ("auth unlock", &["auth", "unlock", "--end"]),
     ("backup", &["backup"]),
     ("backup restore", &["backup", "restore", "copy", "--yes"]),
     ("completions", &["completions", "bash"]),
@@ -107,7 +122,8 @@ const CALLS: &[(&str, &[&str])] = &[
 /// Its output is the command's own; `--output` comes before the dashes.
 const LOCK_RUN: &[&str] = &["lock", "run", "free", "--", "echo", "{}"];
 
-const IN_AN_EDITOR: &str = "config edit";
+/// One needs an editor, the other a server: their own tests look at what they print.
+const ELSEWHERE: [&str; 2] = ["config edit", "auth login"];
 
 /// These print or list unless they are told to write; what `run`, `shell` and `lock run` print is their command's.
 const PRINT_UNLESS_TOLD: &[&str] =
@@ -126,7 +142,7 @@ fn the_bare_call_prints_help_and_succeeds() {
 
 #[test]
 fn every_command_is_called_here() {
-    let called: BTreeSet<&str> = CALLS.iter().map(|(path, _)| *path).chain([IN_AN_EDITOR]).collect();
+    let called: BTreeSet<&str> = CALLS.iter().map(|(path, _)| *path).chain(ELSEWHERE).collect();
     let known: BTreeSet<&str> = TABLE.iter().map(|entry| entry.path).collect();
     assert_eq!(called, known);
 }

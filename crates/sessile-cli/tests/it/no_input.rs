@@ -12,6 +12,17 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// The least that each command can be called with, and the exit status that answers it.
 const CALLS: &[(&str, &[&str], i32)] = &[
+    ("auth check", &[], 2),
+    ("auth clear", &["bot"], 2),
+    ("auth list", &[], 0),
+    ("auth login", &["corp", "--token-url", "http://127.0.0.1:9/t", "--client-id", "x"], 2),
+    ("auth logout", &["bot"], 2),
+    ("auth refresh", &["bot"], 8),
+    ("auth rekey", &["--to", "passphrase"], 2),
+    ("auth set", &["new"], 2),
+    ("auth show", &["bot"], 0),
+    ("auth status", &[], 0),
+    ("auth unlock", &[], 2),
     ("backup", &[], 0),
     ("backup restore", &["copy"], 2),
     ("completions", &["bash"], 0),
@@ -81,6 +92,7 @@ fn prepared() -> Home {
     home.write(".config/sessile/config.toml", "context = 'a'\nenv.B = 'b'\n");
     home.write("in.toml", "[contexts.imported]\n");
     home.write("p/.sessile/config.toml", "env.A = 'x'\n");
+    home.call(&["auth", "set", "bot", "--secret-stdin"]).stdin("x").ok();
     home.call(&["backup", "copy"]).ok();
     home
 }

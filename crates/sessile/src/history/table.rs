@@ -35,10 +35,18 @@ const fn not_recorded(command: &'static str, why: &'static str) -> Recorded {
     Recorded { command, undo: Undo::NotRecorded(why) }
 }
 
+const NO_SECRET: &str = "no secret is in the history; set the credential anew";
 const ONLY_A_FILE: &str = "it writes only what it is told to, beside the state";
 
 /// Every command that writes, in the order of their names.
 pub const COMMANDS: &[Recorded] = &[
+    no("auth clear", NO_SECRET),
+    no("auth login", "the server has handed out tokens; log out instead"),
+    no("auth logout", NO_SECRET),
+    no("auth refresh", "the server has handed out a new token, and the old one may be void"),
+    no("auth rekey", "no key is in the history; rekey again"),
+    no("auth set", NO_SECRET),
+    not_recorded("auth unlock", "it ends by itself, or with --end"),
     not_recorded("backup", ONLY_A_FILE),
     no("backup restore", "the whole history was replaced too; restore the copy that it kept"),
     yes("config edit", "the file has its old text again"),

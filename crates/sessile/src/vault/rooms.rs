@@ -113,8 +113,7 @@ mod tests {
         crate::files::create_dir(&files, 0o700).unwrap();
         let write = |name: &str, text: &str| {
             let path = files.join(name);
-            std::io::Write::write_all(&mut std::fs::File::create_new(&path).unwrap(), text.as_bytes())
-                .unwrap();
+            Write::write_all(&mut std::fs::File::create_new(&path).unwrap(), text.as_bytes()).unwrap();
             path
         };
         let plain = write("hosts.yml", "token: hunter2hunter2\nuser: me\n");

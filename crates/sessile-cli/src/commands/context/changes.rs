@@ -2,6 +2,7 @@
 
 use sessile::Error;
 use sessile::context::{Change, Guard};
+use sessile::names::CredentialName;
 use sessile::settings::{SettingKey, Stack, Value};
 
 /// What to put into a context.
@@ -22,6 +23,14 @@ pub(super) struct ChangeArgs {
     /// A variable for commands that run in it
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
+
+    /// A variable that gets a credential of the vault
+    #[arg(long, value_name = "NAME=CREDENTIAL")]
+    env_credential: Vec<String>,
+
+    /// The credential that the agent at a URL gets
+    #[arg(long, value_name = "URL=CREDENTIAL")]
+    agent_credential: Vec<String>,
 
     /// What a tool is bound to in it, for instance kubectl.namespace=web
     #[arg(long, value_name = "TOOL.KEY=VALUE")]
@@ -48,6 +57,20 @@ impl ChangeArgs {
             let (name, value) = split(pair, "--env", "NAME=VALUE")?;
             changes.push(change(SettingKey::new(["env", name]), Value::Text(value.to_owned())));
         }
+        let named = |table: &str, thing: &str, name: &str| {
+            let name: CredentialName = name.parse()?;
+            let key = SettingKey::new([table, thing, "credential"]);
+            Ok::<_, Error>(change(key, Value::Text(name.to_string())))
+        };
+        for pair in &self.env_credential {
+            let (variable, name) = split(pair, "--env-credential", "NAME=CREDENTIAL")?;
+            changes.push(named("env", variable, name)?);
+        }
+        for pair in &self.agent_credential {
+            let (url, name) =
+                pair.rsplit_once('=').ok_or_else(|| wrong("--agent-credential", pair, "URL=CREDENTIAL"))?;
+            changes.push(named("agents", &sessile::vault::agent_url(url)?, name)?);
+        }
         for pair in &self.tool {
             let (key, value) = split(pair, "--tool", "TOOL.KEY=VALUE")?;
             let key: SettingKey = key.parse()?;
@@ -70,6 +93,8 @@ impl ChangeArgs {
             && self.guard.is_none()
             && self.setting.is_empty()
             && self.env.is_empty()
+            && self.env_credential.is_empty()
+            && self.agent_credential.is_empty()
             && self.tool.is_empty()
     }
 }
