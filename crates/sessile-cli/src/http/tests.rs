@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,48 @@ fn a_server_is_believed_if_a_trusted_authority_vouches_for_it() {
     assert!(matches!(refused, HttpError::Unreachable { .. }), "{refused:?}");
     let nobody = Http::new(Roots::File("/nonexistent/ca.pem".into())).get(&server.url("/"), &[]).unwrap_err();
     assert!(nobody.to_string().contains("no certificates of authorities were found"), "{nobody}");
+}
+
+/// What the test below asks, which reads it from its environment.
+const ASKED: &str = "SESSILE_TEST_ASKED";
+
+#[test]
+#[ignore = "run by others, in an environment of its own"]
+#[expect(clippy::disallowed_methods, reason = "its variables are what it is about")]
+fn asks_as_the_environment_says() {
+    let answer = http().get(&std::env::var(ASKED).unwrap(), &[]).unwrap();
+    assert_eq!(answer.status, 200);
+}
+
+/// Whether a process with these variables gets an answer from this address.
+fn gets_an_answer(url: &str, variables: &[(&str, &str)]) -> bool {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    for name in ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        child.env_remove(name).env_remove(name.to_ascii_lowercase());
+    }
+    child.args(["--ignored", "--exact", "http::tests::asks_as_the_environment_says"]);
+    child.env(ASKED, url).envs(variables.iter().copied()).output().unwrap().status.success()
+}
+
+#[test]
+fn the_environment_names_authorities() {
+    let server = TlsServer::start();
+    let authority = server.authority();
+    assert!(gets_an_answer(&server.url("/"), &[("SSL_CERT_FILE", authority.to_str().unwrap())]));
+    assert!(!gets_an_answer(&server.url("/"), &[]));
+}
+
+#[test]
+fn a_proxy_is_asked_for_other_machines_only() {
+    let (url, served) = serve(say("HTTP/1.1 200 x\r\nContent-Length: 0\r\n\r\n"));
+    assert!(gets_an_answer(&url, &[("ALL_PROXY", "http://127.0.0.1:1")]));
+    served.join().unwrap();
+    let (url, served) = serve(say("HTTP/1.1 403 x\r\nContent-Length: 0\r\n\r\n"));
+    let proxy = url.split("/token").next().unwrap();
+    assert!(!gets_an_answer("https://id.example/token?secret=hunter2", &[("HTTPS_PROXY", proxy)]));
+    let request = served.join().unwrap();
+    assert!(request.starts_with("CONNECT id.example:443 HTTP/1.1\r\n"), "{request}");
+    assert!(!request.contains("hunter2"), "{request}");
 }
 
 #[test]
