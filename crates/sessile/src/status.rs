@@ -13,7 +13,7 @@ use crate::session::current::Current;
 use crate::settings::{Origin, trust};
 use crate::state::{ConfigSource, State};
 use crate::text::shown;
-use crate::vault::{Backend, Selected, VaultStatus};
+use crate::vault::{Selected, VaultStatus};
 
 /// The answer of `status`.
 #[derive(Clone, Debug, Serialize)]
@@ -223,12 +223,12 @@ impl Status {
                 credential.expires_at.as_ref().map_or_else(String::new, |end| format!(" (expires {end})"));
             lines.push(("login", format!("{}{end}  from {}", shown(name), credential.origin)));
         }
-        if let Some(vault) = &self.vault {
+        // As long as nothing is kept it is not worth a line.
+        if let Some((vault, backend)) = self.vault.as_ref().and_then(|vault| Some((vault, vault.backend?))) {
             let place =
                 vault.path.as_ref().map_or_else(String::new, |path| format!(" {}", shown(path.display())));
             let key = vault.key.map_or_else(String::new, |key| format!(", key from {key}"));
-            let backend = vault.backend.map_or("not decided yet", Backend::as_str);
-            lines.push(("vault", format!("{backend}{place}{key}  from {}", vault.origin)));
+            lines.push(("vault", format!("{}{place}{key}  from {}", backend.as_str(), vault.origin)));
         }
         if let Some(project) = &self.project {
             let trust = if project.trusted { "trusted" } else { "not trusted" };

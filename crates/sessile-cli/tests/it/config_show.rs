@@ -84,6 +84,7 @@ fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
                    2h     default (shadowed)
     session.max    8h     default
     vault.backend  auto   default
+    vault.unlock   15m    default
     --- stderr
     ");
 }
@@ -133,6 +134,7 @@ fn the_list_shows_every_setting_with_its_kind() {
     agents.*.url         text      -        The URL of a named agent.
     color                choice    auto     When output is coloured.
     context              context   -        The context that is used when none is named.
+    credential           text      -        The credential that calls act with.
     env.*                text      -        A variable for commands that are run.
     expect-context       context   -        Warn when the context in use is another one than this; for a project that belongs to one target.
     isolate              choice    env      How far a command's state is isolated.
@@ -146,7 +148,10 @@ fn the_list_shows_every_setting_with_its_kind() {
     tools.also           list      -        Isolate these tools too, which are shared unless asked for.
     tools.except         list      -        Isolate all tools but these.
     tools.only           list      -        Isolate only these tools.
-    vault.backend        choice    auto     Where credentials are kept.
+    vault.backend        choice    auto     Where credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.
+    vault.helper         text      -        The program that keeps credentials for the backend helper: a path, or WORD for NAME-vault-WORD in PATH.
+    vault.key-file       text      -        The file with the key of a sealed vault, instead of the one beside it.
+    vault.unlock         duration  15m      How long a passphrase keeps a sealed vault open.
     --- stderr
     ");
 }

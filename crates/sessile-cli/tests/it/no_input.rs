@@ -50,7 +50,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("doctor", &[], 0),
     ("env", &[], 2),
     ("history", &[], 0),
-    ("history show", &["1"], 5),
+    ("history show", &["99"], 5),
     ("hook", &["bash"], 0),
     ("lock acquire", &["l"], 0),
     ("lock break", &["l", "--holder", "1"], 5),

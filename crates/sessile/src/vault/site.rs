@@ -52,7 +52,6 @@ impl Site {
             Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => port.parse().ok(),
             _ => None,
         };
-        let host = host.strip_suffix('.').map(str::to_owned).unwrap_or(host);
         let is_name = |host: &str| {
             let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
             !host.is_empty() && !host.starts_with('.') && !host.contains("..") && host.chars().all(allowed)
@@ -60,6 +59,7 @@ impl Site {
         if !host.starts_with('[') && !is_name(&host) {
             return Err(wrong("a URL with a host name of letters, digits, '-' and '.'"));
         }
+        let host = host.strip_suffix('.').map(str::to_owned).unwrap_or(host);
         let port = port.filter(|port| *port > 0).ok_or_else(|| wrong("a URL with a valid port"))?;
         Ok(Site { scheme, host, port })
     }

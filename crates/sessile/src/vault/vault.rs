@@ -47,7 +47,8 @@ impl State {
     pub fn vault(&self) -> Result<Vault<'_>> {
         let dir = match self.source() {
             ConfigSource::Nothing => None,
-            _ => Some(self.dirs().state()?.join("vault")),
+            // Without a place for it there is nothing in it; who would put something in is told.
+            _ => self.dirs().state().ok().map(|state| state.join("vault")),
         };
         let choice = Choice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
         Ok(Vault { state: self, dir, choice })
@@ -183,7 +184,10 @@ impl Vault<'_> {
     }
 
     fn require_dir(&self) -> Result<&Path> {
-        self.dir.as_deref().ok_or_else(|| Error::Usage("with --no-config nothing is kept".into()))
+        match self.state.source() {
+            ConfigSource::Nothing => Err(Error::Usage("with --no-config nothing is kept".into())),
+            _ => self.dir.as_deref().ok_or(Error::NoHome("the vault")),
+        }
     }
 
     fn file(&self) -> Option<FileVault<'_>> {

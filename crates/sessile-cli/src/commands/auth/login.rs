@@ -31,7 +31,7 @@ use crate::unlocked::unlocked;
 #[command(after_help = examples!(
     "sessile auth login corp --issuer https://login.example --client-id cli --scope openid"
     "sessile auth login corp"
-    "sessile auth login robot --issuer https://login.example --client-id robot --client-credentials --secret-file secret"
+    "sessile auth login robot --token-url https://login.example/token --client-id robot --client-credentials"
     "sessile auth login corp --wait 5m"
 ))]
 pub struct Args {

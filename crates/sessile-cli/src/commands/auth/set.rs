@@ -25,7 +25,7 @@ use crate::unlocked::unlocked;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile auth set gh-bot --account ci-bot"
-    "printf %s \"$TOKEN\" | sessile auth set gh-bot --secret-stdin"
+    "sessile auth set gh-bot --secret-stdin < token"
     "sessile auth set --url https://agent.example --bearer-token-stdin < token"
     "sessile auth set search --api-key @key --api-key-header X-API-Key --site https://search.example"
     "sessile auth set registry --basic deploy --secret-file password"
