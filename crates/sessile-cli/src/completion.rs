@@ -46,10 +46,13 @@ fn complete_arg(arg: Arg) -> Arg {
     let names: Vec<String> =
         arg.get_value_names().unwrap_or_default().iter().map(ToString::to_string).collect();
     let is_context_flag = arg.get_long() == Some("context");
+    let is_credential = arg.get_long() == Some("credential") || arg.get_long() == Some("login");
     match names.first().map(String::as_str) {
         Some("CONTEXT") => arg.add(ArgValueCompleter::new(contexts)),
         Some("NAME") if is_context_flag => arg.add(ArgValueCompleter::new(contexts)),
+        Some("NAME") if is_credential => arg.add(ArgValueCompleter::new(credentials)),
         Some("TOOL") => arg.add(ArgValueCompleter::new(tools)),
+        Some("CREDENTIAL") => arg.add(ArgValueCompleter::new(credentials)),
         Some("SESSION") => arg.add(ArgValueCompleter::new(sessions)),
         Some("KEY" | "KEY=VALUE") => arg.add(ArgValueCompleter::new(settings)),
         _ => arg,
@@ -68,6 +71,21 @@ fn contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
         .map(|(name, context)| {
             let help = context.ok().and_then(|context| context.description).map(|text| shown(text).into());
             CompletionCandidate::new(name.as_str()).help(help)
+        })
+        .collect()
+}
+
+/// The names of the credentials, if the vault is open.
+fn credentials(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Ok(state) = State::open(&app(), World::from_process(), StateArgs::default()) else {
+        return Vec::new();
+    };
+    let all = state.vault().and_then(|vault| vault.list()).unwrap_or_default();
+    let typed = typed.to_string_lossy();
+    all.iter()
+        .filter(|one| one.about.name.as_str().starts_with(&*typed))
+        .map(|one| {
+            CompletionCandidate::new(one.about.name.as_str()).help(Some(one.about.kind.as_str().into()))
         })
         .collect()
 }

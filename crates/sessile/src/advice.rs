@@ -27,16 +27,20 @@ impl Error {
                     context.as_ref().map_or_else(String::new, |context| format!(" --context {context}"));
                 format!("{name} session start{session}{context}")
             }
-            Error::CredentialsExpired { login: Some(login), .. }
-            | Error::RenewalFailed { login, refused: true, .. } => {
+            Error::RenewalFailed { login, refused: true, .. } => {
                 format!("{name} auth login {}", shell_quoted(login))
             }
-            Error::CredentialsExpired { kind: "oauth2", name: credential, .. } => {
-                format!("{name} auth refresh {}", shell_quoted(credential))
-            }
-            Error::CredentialsExpired { kind: "command" | "env", .. } => return None,
-            Error::CredentialsExpired { name: credential, .. } if !credential.contains(' ') => {
-                format!("{name} auth set {}", shell_quoted(credential))
+            Error::CredentialsExpired(expired) => {
+                let credential = shell_quoted(&expired.name);
+                match (&expired.login, expired.kind) {
+                    (Some(login), _) => format!("{name} auth login {}", shell_quoted(login)),
+                    (None, "oauth2") => format!("{name} auth refresh {credential}"),
+                    // Its secret is from elsewhere.
+                    (None, "command" | "env") => return None,
+                    // One for this call has no name.
+                    (None, _) if expired.name.contains(' ') => return None,
+                    (None, _) => format!("{name} auth set {credential}"),
+                }
             }
             Error::VaultLocked { .. } => format!("{name} auth unlock"),
             Error::KeyFileExposed { path, .. } => {
@@ -172,10 +176,13 @@ impl Error {
             Error::CredentialNotFound { name: credential, .. } => {
                 format!("put it in: {name} auth set {}; or look: {name} auth list", shell_quoted(credential))
             }
-            Error::CredentialsExpired { variable, .. } => match self.fix_command(app) {
-                Some(renew) => format!("renew it: {renew}; or set {variable} for this call"),
-                None => format!("renew it where it is from, or set {variable} for this call"),
-            },
+            Error::CredentialsExpired(expired) => {
+                let variable = &expired.variable;
+                match self.fix_command(app) {
+                    Some(renew) => format!("renew it: {renew}; or set {variable} for this call"),
+                    None => format!("renew it where it is from, or set {variable} for this call"),
+                }
+            }
             Error::RenewalFailed { refused: true, .. } => {
                 format!("log in again: {}; the old token is still there", self.fix_command(app).unwrap_or_default())
             }

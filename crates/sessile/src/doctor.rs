@@ -54,6 +54,7 @@ pub fn examine(state: &State) -> Vec<Check> {
         ("store", store),
         ("pointers", pointers),
         ("sessions", sessions),
+        ("vault", vault),
         ("tools", tools),
         ("start-up files", start_up_files),
         ("clock", clock),
@@ -290,6 +291,46 @@ const START_UP_FILES: &[(&str, &str)] = &[
 ];
 
 /// A variable that a shell's start-up file sets leads every shell in a session out of it.
+/// Whether the vault opens, and has what the contexts give out.
+fn vault(state: &State) -> Result<Vec<Finding>> {
+    let vault = state.vault()?;
+    let all = match vault.list() {
+        // That a person must open it first is how it was made.
+        Err(Error::VaultLocked { .. } | Error::KeychainLocked) => return Ok(Vec::new()),
+        all => all?,
+    };
+    let now = state.world().now();
+    let mut findings = Vec::new();
+    let mut warn = |message: String, fix: Option<String>| {
+        findings.push(Finding { health: Health::Warning, message, fix });
+    };
+    for about in all.iter().map(|one| &one.about).filter(|about| !about.is_valid(now)) {
+        let end = about.expires_at.map(|end| end.to_string()).unwrap_or_default();
+        let fix = format!("{} auth set {}", state.app().name(), about.name);
+        warn(format!("credential {} expired at {end}", about.name), Some(fix));
+    }
+    for (name, context) in state.contexts().list()? {
+        let Ok(context) = context else { continue };
+        let variables = context.env.iter().filter_map(|(_, variable)| match variable {
+            Variable::Credential { credential } => Some(credential),
+            Variable::Plain(_) => None,
+        });
+        for credential in variables.chain(context.agents.iter().map(|(_, credential)| credential)) {
+            let said = credential.parse().is_ok_and(|name| {
+                state.world().variable(&crate::vault::variable_of(state.app(), &name)).is_some()
+            });
+            if !said && !all.iter().any(|one| one.about.name.as_str() == credential) {
+                let fix = format!("{} auth set {}", state.app().name(), shell_quoted(credential));
+                warn(
+                    format!("context {name} gives out credential {}, which is not there", quoted(credential)),
+                    Some(fix),
+                );
+            }
+        }
+    }
+    Ok(findings)
+}
+
 fn start_up_files(state: &State) -> Result<Vec<Finding>> {
     let Some(home) = state.world().home() else { return Ok(Vec::new()) };
     let mut names = std::collections::BTreeMap::new();

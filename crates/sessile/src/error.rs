@@ -30,6 +30,39 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// A credential whose time is up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// The credential.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// What wants it.
+    pub wanted_by: String,
+    /// When it ended; none if it never had a token.
+    pub expired_at: Option<String>,
+    /// The login that would renew it.
+    pub login: Option<String>,
+    /// Why it was not renewed.
+    pub reason: Option<String>,
+    /// The variable that would stand for it.
+    pub variable: String,
+}
+
+impl std::fmt::Display for Expired {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "credential {} for {} ", quoted(&self.name), self.wanted_by)?;
+        match &self.expired_at {
+            Some(at) => write!(f, "expired at {at}")?,
+            None => f.write_str("has no token yet")?,
+        }
+        match &self.reason {
+            Some(reason) => write!(f, "; it could not be renewed: {}", shown(reason)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// An error of the library. Its text names the thing and the place; [`Error::hint`] the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -503,28 +536,8 @@ pub enum Error {
         near: Option<String>,
     },
     /// A credential whose time is up.
-    #[error(
-        "credential {} for {wanted_by} {}{}",
-        quoted(name),
-        expired_at.as_ref().map_or_else(|| "has no token yet".to_owned(), |at| format!("expired at {at}")),
-        reason.as_ref().map_or_else(String::new, |reason| format!("; it could not be renewed: {}", shown(reason)))
-    )]
-    CredentialsExpired {
-        /// The credential.
-        name: String,
-        /// Its kind.
-        kind: &'static str,
-        /// What wants it.
-        wanted_by: String,
-        /// When it ended.
-        expired_at: Option<String>,
-        /// The login that would renew it.
-        login: Option<String>,
-        /// Why it was not renewed.
-        reason: Option<String>,
-        /// The variable that would stand for it.
-        variable: String,
-    },
+    #[error("{0}")]
+    CredentialsExpired(Box<Expired>),
     /// A credential that cannot be used as it is.
     #[error("credential {} cannot be used: {}", quoted(name), shown(reason))]
     CredentialUnusable {
@@ -771,7 +784,7 @@ impl Error {
             Error::BindingNotFound { .. } => Code::BindingNotFound,
             Error::ContextUnexpected { .. } => Code::ContextUnexpected,
             Error::CredentialNotFound { .. } => Code::CredentialNotFound,
-            Error::CredentialsExpired { .. } => Code::CredentialsExpired,
+            Error::CredentialsExpired(_) => Code::CredentialsExpired,
             Error::CredentialUnusable { .. } => Code::CredentialUnusable,
             Error::CredentialRejected { .. } => Code::CredentialRejected,
             Error::RenewalFailed { refused: true, .. } => Code::RenewalRefused,
@@ -817,7 +830,8 @@ impl Error {
     /// What programs are told beside the message, by name.
     pub fn details(&self) -> Vec<(&'static str, String)> {
         match self {
-            Error::CredentialsExpired { expired_at, variable, name, .. } => {
+            Error::CredentialsExpired(expired) => {
+                let Expired { name, variable, expired_at, .. } = &**expired;
                 let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
                 details.extend(expired_at.clone().map(|at| ("expired_at", at)));
                 details

@@ -30,6 +30,8 @@ impl Call {
             .env("TMPDIR", home.with_file_name("tmp"))
             // The machine's own settings must not leak into a test.
             .env("SESSILE_SYSTEM_DIR", home.join("etc"))
+            // terraform writes into the home behind one's back otherwise, at some time or other.
+            .env("CHECKPOINT_DISABLE", "1")
             .current_dir(home);
         Call { command, home: home.to_owned(), stdin: None }
     }

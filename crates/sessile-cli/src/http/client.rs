@@ -1,6 +1,7 @@
 //! The client: one connection for each request, bounded in time and size.
 
 use std::io::Read;
+#[cfg(test)]
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(crate) enum Roots {
     #[default]
     System,
     /// Those in a file of PEM.
+    #[cfg(test)]
     File(PathBuf),
 }
 
@@ -48,10 +50,6 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// How long to wait before asking again.
     pub(crate) retry_after: Option<Duration>,
-    /// What kind of credential is wanted, or what is wrong with the one given.
-    pub(crate) www_authenticate: Option<String>,
-    /// Where a redirect points.
-    pub(crate) location: Option<String>,
     /// The body, which may hold tokens. What is not UTF-8 in it is replaced.
     pub(crate) body: Secret,
 }
@@ -63,6 +61,7 @@ impl Http {
     }
 
     /// With other limits, for connecting and for all of a request.
+    #[cfg(test)]
     pub(crate) fn with_timeouts(self, connect: Duration, total: Duration) -> Self {
         Http { connect, total, ..self }
     }
@@ -119,6 +118,7 @@ impl Http {
         }
         let found = match &self.roots {
             Roots::System => rustls_native_certs::load_native_certs(),
+            #[cfg(test)]
             Roots::File(path) => rustls_native_certs::load_certs_from_paths(Some(path), None),
         };
         // A few that cannot be read are usual; none at all is a reason.
@@ -156,8 +156,6 @@ fn answer(
         retry_after: header(&head.headers, "retry-after")
             .and_then(|seconds| seconds.trim().parse().ok())
             .map(Duration::from_secs),
-        www_authenticate: header(&head.headers, "www-authenticate"),
-        location: header(&head.headers, "location"),
         body: read(address, body)?,
     })
 }

@@ -110,12 +110,12 @@ fn a_proxy_is_asked_for_other_machines_only() {
 fn a_redirect_is_an_answer_and_is_not_followed() {
     let server = TlsServer::start();
     let answer = Http::new(Roots::File(server.authority())).get(&server.url("/away"), &[]).unwrap();
-    assert_eq!((answer.status, answer.location.as_deref()), (302, Some("/")));
+    assert_eq!(answer.status, 302);
     for status in ["301 x", "302 x", "303 x", "307 x", "308 x"] {
         let head = format!("HTTP/1.1 {status}\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
         let (url, served) = serve(say(&head));
         let answer = http().post_form(&url, &[("c", "&")], &[("authorization", "Basic eA==")]).unwrap();
-        assert_eq!(answer.location.as_deref(), Some("/elsewhere"), "{status}");
+        assert!(status.starts_with(&answer.status.to_string()), "{status}");
         served.join().unwrap();
     }
 }
@@ -128,7 +128,7 @@ fn a_form_is_sent_as_a_form_and_the_answer_read() {
     let answer =
         http().post_form(&url, &[("a b", "1"), ("c", "&")], &[("accept", "application/json")]).unwrap();
     assert_eq!((answer.status, answer.retry_after), (429, Some(Duration::from_secs(7))));
-    assert_eq!((answer.www_authenticate.as_deref(), answer.body.expose()), (Some("Bearer x"), "no"));
+    assert_eq!(answer.body.expose(), "no");
     assert!(!format!("{answer:?}").contains("no\""), "{answer:?}");
     let request = served.join().unwrap();
     let lower = request.to_ascii_lowercase();

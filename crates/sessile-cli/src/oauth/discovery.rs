@@ -1,9 +1,7 @@
 //! What an authorization server says about itself (RFC 8414, and OpenID Connect Discovery).
 
-use sessile::vault::Secret;
-
+use super::OAuthError;
 use super::fields::{Fields, required};
-use super::{Client, OAuthError};
 use crate::http::{Address, Http, HttpError};
 
 /// Where an authorization server takes requests.
@@ -15,14 +13,6 @@ pub(crate) struct Endpoints {
     pub(crate) token_url: String,
     /// Where it gives device codes, if it does.
     pub(crate) device_url: Option<String>,
-}
-
-impl Endpoints {
-    /// A client that uses them.
-    pub(crate) fn client(self, client_id: impl Into<String>, client_secret: Option<Secret>) -> Client {
-        let Endpoints { token_url, device_url, .. } = self;
-        Client { token_url, device_url, client_id: client_id.into(), client_secret }
-    }
 }
 
 /// Asks an issuer for its endpoints. Nothing that names another issuer is believed, nor an endpoint that is less

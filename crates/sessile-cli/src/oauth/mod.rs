@@ -14,6 +14,6 @@ mod tokens;
 
 pub(crate) use client::Client;
 pub(crate) use device::DeviceCode;
-pub(crate) use discovery::{Endpoints, discover};
+pub(crate) use discovery::discover;
 pub(crate) use error::OAuthError;
 pub(crate) use tokens::Tokens;

@@ -21,12 +21,17 @@ fn scopes(names: &str) -> Vec<String> {
 }
 
 fn robot(server: &OidcServer) -> Client {
-    let endpoints = discover(&http(), server.issuer()).unwrap();
-    endpoints.client(OidcServer::SECRET_CLIENT, Some(Secret::new(OidcServer::SECRET)))
+    client(server, OidcServer::SECRET_CLIENT, Some(Secret::new(OidcServer::SECRET)))
+}
+
+fn client(server: &OidcServer, id: &str, client_secret: Option<Secret>) -> Client {
+    let found = discover(&http(), server.issuer()).unwrap();
+    let (token_url, device_url) = (found.token_url, found.device_url);
+    Client { token_url, device_url, client_id: id.to_owned(), client_secret }
 }
 
 fn terminal(server: &OidcServer) -> Client {
-    discover(&http(), server.issuer()).unwrap().client(OidcServer::PUBLIC_CLIENT, None)
+    client(server, OidcServer::PUBLIC_CLIENT, None)
 }
 
 /// Logs in as this account, by a code that is approved at once.

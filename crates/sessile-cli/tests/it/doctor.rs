@@ -38,6 +38,7 @@ fn a_healthy_home_is_healthy_and_stays_untouched() {
     ok      store: nothing wrong
     ok      pointers: nothing wrong
     ok      sessions: nothing wrong
+    ok      vault: nothing wrong
     ok      tools: nothing wrong
     ok      start-up files: nothing wrong
     ok      clock: nothing wrong

@@ -333,6 +333,10 @@ impl Changes {
         let set = set.chain(self.bound.iter().map(|bound| bound.name.as_str()));
         let set = set.chain(asked.replaces.iter().map(String::as_str));
         own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
+        // What a flag says for this call holds for what the call runs.
+        if let Some(name) = &state.args().credential {
+            own.push(("CREDENTIAL", Some(name.clone())));
+        }
         // A session has its context; a variable that names another would only be refused.
         own.push(("CONTEXT", None));
         for (name, value) in own {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Expired, Result};
 use crate::names::CredentialName;
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
@@ -88,7 +88,7 @@ impl SelectedCredential {
             return Err(Error::CredentialUnusable { name: "for this call".into(), reason });
         }
         if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
-            return Err(Error::CredentialsExpired {
+            return Err(Error::CredentialsExpired(Box::new(Expired {
                 name: "for this call".into(),
                 kind: "bearer",
                 wanted_by: self.origin.to_string(),
@@ -96,7 +96,7 @@ impl SelectedCredential {
                 login: None,
                 reason: None,
                 variable: state.app().variable("TOKEN_FILE"),
-            });
+            })));
         }
         Ok(Usable::new(about, token, true))
     }
@@ -114,7 +114,7 @@ impl SelectedCredential {
             }
             _ => match self.usable(state, &()) {
                 Ok(usable) => Ok(Some(usable.about)),
-                Err(Error::CredentialsExpired { .. }) => Ok(None),
+                Err(Error::CredentialsExpired(_)) => Ok(None),
                 Err(other) => Err(other),
             },
         }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Expired, Result};
 use crate::names::CredentialName;
 use crate::vault::backend::Keep;
 use crate::vault::program;
@@ -146,7 +146,7 @@ impl Vault<'_> {
         if credential.freshness(self.state.world().now()) == Freshness::Over {
             let (login, reason) =
                 unrenewed.map_or((None, None), |(login, reason)| (Some(login), Some(reason)));
-            return Err(Error::CredentialsExpired {
+            return Err(Error::CredentialsExpired(Box::new(Expired {
                 name: name.to_string(),
                 kind: credential.about.kind.as_str(),
                 wanted_by: wanted_by.to_owned(),
@@ -154,7 +154,7 @@ impl Vault<'_> {
                 login,
                 reason,
                 variable: variable_of(self.state.app(), name),
-            });
+            })));
         }
         let Some(secret) = credential.secrets.main.clone().filter(|secret| !secret.is_empty()) else {
             return Err(Error::CredentialUnusable { name: name.to_string(), reason: "it is empty".into() });

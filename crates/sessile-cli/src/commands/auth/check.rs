@@ -23,7 +23,7 @@ use crate::unlocked::unlocked;
 ))]
 pub struct Args {
     /// The credentials
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "CREDENTIAL")]
     names: Vec<String>,
 
     /// Send it there and see whether it is accepted

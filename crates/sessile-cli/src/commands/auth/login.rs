@@ -36,7 +36,7 @@ use crate::unlocked::unlocked;
 ))]
 pub struct Args {
     /// The name of the credential
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "CREDENTIAL")]
     name: String,
 
     /// What is left of a secret that was typed here

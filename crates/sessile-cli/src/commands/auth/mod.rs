@@ -36,9 +36,9 @@ use crate::lazy::Lazy;
 ))]
 pub enum Command {
     /// Put a credential into the vault
-    Set(Lazy<set::Args>),
+    Set(Box<Lazy<set::Args>>),
     /// Log in at an authorization server and keep what it gives
-    Login(Lazy<login::Args>),
+    Login(Box<Lazy<login::Args>>),
     /// Show who one is here, what says so, and until when
     Status(Lazy<status::Args>),
     /// List the credentials
@@ -62,8 +62,8 @@ pub enum Command {
 impl Command {
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
-            Command::Set(Lazy(args)) => set::run(args, cx),
-            Command::Login(Lazy(args)) => login::run(args, cx),
+            Command::Set(args) => set::run(&args.0, cx),
+            Command::Login(args) => login::run(&args.0, cx),
             Command::Status(Lazy(args)) => status::run(args, cx),
             Command::List(Lazy(args)) => list::run(args, cx),
             Command::Show(Lazy(args)) => show::run(args, cx),
@@ -81,7 +81,7 @@ impl Command {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Chosen {
     /// The credentials, by name, or by the URL of the agent that gets one
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "CREDENTIAL")]
     names: Vec<String>,
 
     /// The credential of the agent at this URL

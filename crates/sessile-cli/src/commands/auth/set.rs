@@ -35,7 +35,7 @@ use crate::unlocked::unlocked;
 ))]
 pub struct Args {
     /// Its name, or the URL of the agent that gets it
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "CREDENTIAL")]
     name: Option<String>,
 
     /// What is left of a secret that was typed here

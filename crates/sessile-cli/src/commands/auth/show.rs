@@ -14,7 +14,7 @@ use crate::unlocked::unlocked;
 #[command(after_help = examples!("sessile auth show gh-bot" "sessile auth show https://agent.example --output json"))]
 pub struct Args {
     /// Its name, or the URL of the agent that gets it
-    #[arg(value_name = "NAME", required_unless_present = "url")]
+    #[arg(value_name = "CREDENTIAL", required_unless_present = "url")]
     name: Option<String>,
 
     /// The credential of the agent at this URL
