@@ -74,6 +74,8 @@ fn read(fields: &Fields<'_>, issuer: &str, address: &Address) -> Result<Endpoint
 
 #[cfg(test)]
 mod tests {
+    use sessile::vault::Secret;
+
     use super::*;
 
     fn judged(issuer: &str, document: &str) -> Result<Endpoints, String> {

@@ -11,6 +11,8 @@
 use testkit::Home;
 
 mod approve;
+mod auth;
+mod auth_login;
 mod backup;
 mod color;
 mod completions;

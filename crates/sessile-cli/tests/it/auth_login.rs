@@ -1,0 +1,182 @@
+//! `sessile auth login`, `refresh` and `check`, against a real authorization server.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+use testkit::{Home, OidcOptions, OidcServer};
+
+use crate::{home, home_with};
+
+/// A login that waits for a person, and the code that it shows.
+fn waiting(
+    home: &Home,
+    server: &OidcServer,
+    more: &[&str],
+) -> (Child, BufReader<std::process::ChildStderr>, String) {
+    let words =
+        ["auth", "login", "corp", "--issuer", server.issuer(), "--client-id", OidcServer::PUBLIC_CLIENT];
+    let scopes =
+        ["--scope", "openid", "--scope", "offline_access", "--scope", "api:read", "--scope", "api:write"];
+    let mut command = home.call(&words).args(&scopes).args(&["--wait", "2m", "-ojson"]).args(more).command();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    let shown: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+    let code = shown["login"]["user_code"].as_str().unwrap_or_else(|| panic!("{line}")).to_owned();
+    (child, lines, code)
+}
+
+/// A home that has logged in as ann.
+fn logged_in(server: &OidcServer) -> Home {
+    let home = home_with(&["staging", "prod"]);
+    let (child, _lines, code) = waiting(&home, server, &[]);
+    server.approve(&code, "ann");
+    assert!(child.wait_with_output().unwrap().status.success());
+    home
+}
+
+fn token_of(home: &Home, name: &str) -> String {
+    home.call(&["context", "edit", "staging", "--env-credential", &format!("TOKEN={name}")]).ok();
+    let run = ["run", "--context", "staging", "--", "printenv", "TOKEN"];
+    home.call(&run).ok().stdout().trim().to_owned()
+}
+
+#[test]
+fn a_person_confirms_a_code_and_the_token_works() {
+    let server = OidcServer::start();
+    let home = logged_in(&server);
+    let one = home.call(&["auth", "show", "corp", "-ojson"]).ok().json();
+    assert_eq!((one["kind"].as_str(), one["has_refresh_token"].as_bool()), (Some("oauth2"), Some(true)));
+    assert_eq!(one["account"], "ann");
+    assert_eq!(server.whoami(&token_of(&home, "corp")).as_deref(), Some("ann"));
+    let status = home.call(&["status", "--credential", "corp", "-ojson"]).ok().json();
+    assert_eq!((status["logged_in"].as_bool(), status["user"].as_str()), (Some(true), Some("ann")));
+    assert!(status["token_expires"].is_string(), "{status}");
+}
+
+#[test]
+fn a_person_can_say_no_and_nothing_is_kept() {
+    let server = OidcServer::start();
+    let home = home();
+    let (child, mut lines, code) = waiting(&home, &server, &[]);
+    server.deny(&code);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(8));
+    let mut rest = String::new();
+    lines.read_line(&mut rest).unwrap();
+    assert!(rest.contains("LOGIN_REFUSED"), "{rest}");
+    assert_eq!(home.call(&["auth", "list", "-ojson"]).ok().json(), serde_json::json!([]));
+}
+
+#[test]
+fn without_a_terminal_a_login_waits_only_if_it_is_told_to() {
+    let server = OidcServer::start();
+    let words = ["auth", "login", "corp", "--issuer", server.issuer(), "--client-id", "terminal", "-ojson"];
+    assert_eq!(home().call(&words).run().exit(2).code(), "TERMINAL_REQUIRED");
+    let short = home().call(&words).args(&["--wait", "1s"]).run().exit(10);
+    assert!(short.stderr().contains("TIMED_OUT"), "{}", short.told());
+}
+
+#[test]
+fn a_client_logs_in_as_itself_and_again_by_its_name_alone() {
+    let server = OidcServer::start();
+    let home = home_with(&["staging"]);
+    home.write("secret", format!("{}\n", OidcServer::SECRET));
+    let words =
+        ["auth", "login", "robot", "--issuer", server.issuer(), "--client-id", OidcServer::SECRET_CLIENT];
+    let more = ["--client-credentials", "--client-secret", "@secret", "--scope", "api:read"];
+    home.call(&words).args(&more).ok();
+    let first = token_of(&home, "robot");
+    assert!(server.whoami(&first).is_some());
+    home.call(&["auth", "login", "robot"]).ok();
+    let second = token_of(&home, "robot");
+    assert!(first != second && server.whoami(&second).is_some());
+    home.write("secret", "wrong\n");
+    let wrong = home.call(&words).args(&more).args(&["-ojson"]).run().exit(8);
+    assert_eq!(wrong.code(), "LOGIN_REFUSED");
+    assert_eq!(token_of(&home, "robot"), second, "a login that failed must leave what was there");
+}
+
+#[test]
+fn a_token_that_is_over_is_renewed_by_whoever_needs_it() {
+    // Shorter than the margin: every use finds it ending.
+    let server = OidcServer::with(&OidcOptions { access_seconds: 5, ..OidcOptions::default() });
+    let home = logged_in(&server);
+    let before = server.counts().refresh_token;
+    let tokens = [token_of(&home, "corp"), token_of(&home, "corp")];
+    assert_ne!(tokens[0], tokens[1]);
+    assert_eq!(server.whoami(&tokens[1]).as_deref(), Some("ann"));
+    assert_eq!(server.counts().refresh_token, before + 2);
+    home.call(&["auth", "check", "corp"]).ok();
+}
+
+#[test]
+fn a_renewal_that_fails_leaves_the_old_token() {
+    let server = OidcServer::start();
+    let home = logged_in(&server);
+    let token = token_of(&home, "corp");
+    let (issuer, renew) = (server.issuer().to_owned(), ["auth", "refresh", "corp", "-ojson"]);
+    drop(server);
+    let done = home.call(&renew).run().exit(12);
+    assert_eq!(done.code(), "UNREACHABLE");
+    assert_eq!(done.json_error()["retryable"], true);
+    assert_eq!(token_of(&home, "corp"), token);
+    // When its time is up too, that is the error, with the reason.
+    home.call(&["auth", "set", "corp", "--keep-secret", "--expires-at", "2020-01-01T00:00:00Z"]).ok();
+    let done = home.call(&["auth", "check", "corp", "-ojson"]).run().exit(8);
+    let error = done.json_error();
+    assert_eq!(error["code"], "CREDENTIALS_EXPIRED");
+    assert_eq!(error["fix_command"], "sessile auth login corp");
+    assert!(error["message"].as_str().unwrap().contains("could not be renewed"), "{error}");
+    assert!(!done.told().contains(&token) && error["message"].as_str().unwrap().contains(&issuer[7..]));
+}
+
+#[test]
+fn one_login_serves_many_credentials_and_contexts() {
+    let server = OidcServer::start();
+    let home = logged_in(&server);
+    home.call(&["auth", "set", "reader", "--login", "corp", "--scope", "api:read"]).ok();
+    home.call(&["auth", "set", "writer", "--login", "corp", "--scope", "api:write"]).ok();
+    home.call(&["context", "edit", "prod", "--env-credential", "TOKEN=writer"]).ok();
+    let reader = token_of(&home, "reader");
+    let writer =
+        home.call(&["run", "--context", "prod", "--", "printenv", "TOKEN"]).ok().stdout().trim().to_owned();
+    assert_ne!(reader, writer);
+    for token in [&reader, &writer] {
+        assert_eq!(server.whoami(token).as_deref(), Some("ann"));
+    }
+    // The refresh token has rotated twice by now, and the login goes on.
+    home.call(&["auth", "refresh", "corp"]).ok();
+    home.call(&["auth", "refresh", "reader"]).ok();
+    assert_eq!(server.counts().refused_refresh_token, 0);
+    let scopes = home.call(&["auth", "show", "reader", "-ojson"]).ok().json()["scopes"].clone();
+    assert_eq!(scopes, serde_json::json!(["api:read"]));
+    let chain = home.call(&["auth", "set", "third", "--login", "reader", "-ojson"]).run().exit(8);
+    assert_eq!(chain.code(), "CREDENTIAL_UNUSABLE");
+    let out = home.call(&["auth", "logout", "corp", "--yes", "-ojson"]).ok().json();
+    assert_eq!(out["logged_out"], serde_json::json!(["corp", "reader", "writer"]));
+}
+
+#[test]
+fn a_server_is_asked_whether_it_accepts_a_credential_and_only_one_that_may_have_it() {
+    let server = OidcServer::start();
+    let home = logged_in(&server);
+    let url = server.url("/whoami");
+    let check = |more: &[&str]| home.call(&["auth", "check", "corp", "--url", &url, "-ojson"]).args(more);
+    let refused = check(&[]).run().exit(7);
+    assert_eq!(refused.code(), "SITE_REFUSED");
+    home.call(&["auth", "set", "corp", "--keep-secret", "--site", server.issuer()]).ok();
+    assert_eq!(check(&[]).ok().json()["credentials"][0]["status"], 200);
+    home.call(&["auth", "set", "bad", "--secret-stdin", "--site", server.issuer()]).stdin("nonsense").ok();
+    let bad = home.call(&["auth", "check", "bad", "--url", &url, "-ojson"]).run().exit(8);
+    assert_eq!(bad.code(), "CREDENTIAL_REJECTED");
+    home.write("token", token_of(&home, "corp"));
+    let call = home.call(&["auth", "check", "--url", &url, "-ojson"]).env("SESSILE_TOKEN_FILE", "token").ok();
+    assert_eq!(call.json()["credentials"][0]["status"], 200);
+    let plain = home
+        .call(&["auth", "check", "--url", "http://server.invalid/x", "-ojson"])
+        .env("SESSILE_TOKEN_FILE", "token");
+    assert_eq!(plain.run().exit(7).code(), "SITE_REFUSED");
+}
