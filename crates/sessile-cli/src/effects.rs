@@ -132,6 +132,7 @@ pub const TABLE: &[Entry] = &[
         "the vault, and copies in the rooms of sessions",
         opening![ConfirmationRequired, VaultReadOnly],
     ),
+    write("auth move", "the vault, its old place and its new one", opening![CredentialExists]),
     write("auth refresh", VAULT, using![VaultReadOnly]),
     write("auth rekey", VAULT, opening![TerminalRequired]),
     write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]),

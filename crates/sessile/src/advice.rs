@@ -176,6 +176,7 @@ impl Error {
             Error::CredentialNotFound { name: credential, .. } => {
                 format!("put it in: {name} auth set {}; or look: {name} auth list", shell_quoted(credential))
             }
+            Error::CredentialExists { .. } => "clear one of the two; nothing was moved".to_owned(),
             Error::CredentialsExpired(expired) => {
                 let variable = &expired.variable;
                 match self.fix_command(app) {

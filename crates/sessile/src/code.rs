@@ -143,6 +143,8 @@ codes! {
     ContextUnexpected = "CONTEXT_UNEXPECTED", exit::PRECONDITION;
     /// The vault has no such credential.
     CredentialNotFound = "CREDENTIAL_NOT_FOUND", exit::CREDENTIALS;
+    /// Another credential has this name.
+    CredentialExists = "CREDENTIAL_EXISTS", exit::CONFLICT;
     /// The credential's time is up, and it could not be renewed.
     CredentialsExpired = "CREDENTIALS_EXPIRED", exit::CREDENTIALS;
     /// The credential is there and cannot be used as it is.

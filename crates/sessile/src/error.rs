@@ -535,6 +535,14 @@ pub enum Error {
         /// The credential there is that is nearest to it.
         near: Option<String>,
     },
+    /// A credential that is there already.
+    #[error("the {place} has another credential {}", quoted(name))]
+    CredentialExists {
+        /// Its name.
+        name: String,
+        /// Where.
+        place: &'static str,
+    },
     /// A credential whose time is up.
     #[error("{0}")]
     CredentialsExpired(Box<Expired>),
@@ -784,6 +792,7 @@ impl Error {
             Error::BindingNotFound { .. } => Code::BindingNotFound,
             Error::ContextUnexpected { .. } => Code::ContextUnexpected,
             Error::CredentialNotFound { .. } => Code::CredentialNotFound,
+            Error::CredentialExists { .. } => Code::CredentialExists,
             Error::CredentialsExpired(_) => Code::CredentialsExpired,
             Error::CredentialUnusable { .. } => Code::CredentialUnusable,
             Error::CredentialRejected { .. } => Code::CredentialRejected,

@@ -16,6 +16,8 @@ fn furnished() -> Home {
     home.write("bundle.toml", "[contexts.fresh]\ndescription = \"taken in\"\n");
     home.write("project/.sessile/config.toml", "env.A = \"1\"\n");
     let shell = home.write("say", "#!/bin/sh\necho '{}'\n");
+    let keep = home.write("keep", "#!/bin/sh\ncat > /dev/null\necho '{}'\n");
+    std::fs::set_permissions(keep, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::set_permissions(shell, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     home
 }
@@ -53,6 +55,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("auth clear", &["auth", "clear", "bot", "--yes"]),
     ("auth list", &["auth", "list"]),
     ("auth logout", &["auth", "logout", "bot", "--yes"]),
+    ("auth move", &["auth", "move", "--to", "helper", "--set", "vault.helper=./keep"]),
     ("auth refresh", &["auth", "refresh", "asked"]),
     ("auth rekey", &["auth", "rekey", "--to", "file"]),
     ("auth set", &["auth", "set", "new", "--secret-file", "secret"]),

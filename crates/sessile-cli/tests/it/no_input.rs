@@ -17,6 +17,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("auth list", &[], 0),
     ("auth login", &["corp", "--token-url", "http://127.0.0.1:9/t", "--client-id", "x"], 2),
     ("auth logout", &["bot"], 2),
+    ("auth move", &["--to", "keychain"], 12),
     ("auth refresh", &["bot"], 8),
     ("auth rekey", &["--to", "passphrase"], 2),
     ("auth set", &["new"], 2),

@@ -43,6 +43,7 @@ pub const COMMANDS: &[Recorded] = &[
     no("auth clear", NO_SECRET),
     no("auth login", "the server has handed out tokens; log out instead"),
     no("auth logout", NO_SECRET),
+    no("auth move", "move them back"),
     no("auth refresh", "the server has handed out a new token, and the old one may be void"),
     no("auth rekey", "no key is in the history; rekey again"),
     no("auth set", NO_SECRET),

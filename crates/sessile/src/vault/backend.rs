@@ -87,7 +87,18 @@ impl Choice {
         if usable.is_err() {
             return Ok(Backend::File);
         }
-        dir.replace(Path::new(CHOSEN), "credentials are in the desktop's keychain\n", 0o600)?;
+        Choice::remember(dir, Backend::Keychain)?;
         Ok(Backend::Keychain)
+    }
+
+    /// Remembers where credentials are, for those who say nothing about it.
+    pub(crate) fn remember(dir: &LockedDir, backend: Backend) -> Result<()> {
+        match backend {
+            Backend::Keychain => {
+                dir.replace(Path::new(CHOSEN), "credentials are in the desktop's keychain\n", 0o600)
+            }
+            // That its file is there says it.
+            _ => dir.remove(Path::new(CHOSEN)).map(drop),
+        }
     }
 }

@@ -116,6 +116,40 @@ impl Vault<'_> {
         Ok(removed)
     }
 
+    /// Moves everything to another place, and stays there. What is there under a name of one that comes is an error; what
+    /// was moved leaves its old place last, so that nothing is lost on the way.
+    pub fn move_to(&self, to: Backend) -> Result<Vec<CredentialName>> {
+        let dir = self.lock()?;
+        let Some(from) = Choice::of(self.state, dir.path())?.backend else {
+            return Err(Error::Usage("there is nothing to move".into()));
+        };
+        if from == to {
+            return Err(Error::Usage(format!("credentials are kept in the {} already", to.as_str())));
+        }
+        if to == Backend::Env {
+            return Err(Error::Usage("nothing can be put into variables".into()));
+        }
+        let (old, new) = (self.keeper_of(from, dir.path())?, self.keeper_of(to, dir.path())?);
+        let all = old.all()?;
+        for one in &all {
+            // One that an earlier move has left is the same.
+            if new.get(&one.about.name)?.is_some_and(|there| there != *one) {
+                return Err(Error::CredentialExists { name: one.about.name.to_string(), place: to.as_str() });
+            }
+        }
+        for one in &all {
+            new.put(&dir, one)?;
+        }
+        Choice::remember(&dir, to)?;
+        for one in &all {
+            old.remove(&dir, &one.about.name)?;
+        }
+        if from == Backend::File {
+            dir.remove(Path::new(FILE))?;
+        }
+        Ok(all.into_iter().map(|one| one.about.name).collect())
+    }
+
     /// What `status` tells about it. Nothing is decrypted and no keychain is asked.
     pub fn status(&self) -> Result<VaultStatus> {
         let file = self.file();

@@ -5,6 +5,7 @@ pub mod clear;
 pub mod list;
 pub mod login;
 pub mod logout;
+pub mod move_to;
 pub mod refresh;
 pub mod rekey;
 mod secret_from;
@@ -55,6 +56,8 @@ pub enum Command {
     Check(Lazy<check::Args>),
     /// Open a vault that has a passphrase, for a time
     Unlock(Lazy<unlock::Args>),
+    /// Move the vault to another place: the keychain, a file or a helper
+    Move(Lazy<move_to::Args>),
     /// Seal the vault under another key
     Rekey(Lazy<rekey::Args>),
 }
@@ -72,6 +75,7 @@ impl Command {
             Command::Refresh(Lazy(args)) => refresh::run(args, cx),
             Command::Check(Lazy(args)) => check::run(args, cx),
             Command::Unlock(Lazy(args)) => unlock::run(args, cx),
+            Command::Move(Lazy(args)) => move_to::run(args, cx),
             Command::Rekey(Lazy(args)) => rekey::run(args, cx),
         }
     }
