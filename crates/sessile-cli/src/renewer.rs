@@ -1,7 +1,7 @@
 //! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
 
 use sessile::Error;
-use sessile::vault::{Grant, Renew, Renewal, Renewed, Secret, Unrenewed};
+use sessile::vault::{Credential, Grant, Kind, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
 
 use crate::http::{Http, HttpError, Roots};
 use crate::oauth::{Client, OAuthError, Tokens};
@@ -18,6 +18,15 @@ impl Renewer {
 
     pub(crate) fn http(&self) -> &Http {
         &self.http
+    }
+
+    /// Gives the tokens of a credential back to the server that handed them out; what went wrong, if something did.
+    pub(crate) fn give_back(&self, credential: &Credential) -> Option<String> {
+        let Kind::OAuth2(oauth) = &credential.about.kind else { return None };
+        let url = oauth.revocation_url.as_deref()?;
+        let client = client(oauth, credential.client_secret());
+        let failed = credential.handed_out().find_map(|token| client.revoke(&self.http, url, token).err());
+        failed.map(|error| error.to_string())
     }
 
     /// The status with which a server answers to a credential.
@@ -46,12 +55,7 @@ pub(crate) fn unreachable(url: &str, error: &HttpError) -> Error {
 
 impl Renew for Renewer {
     fn renew(&self, renewal: &Renewal<'_>) -> Result<Renewed, Unrenewed> {
-        let client = Client {
-            token_url: renewal.oauth.token_url.clone(),
-            device_url: None,
-            client_id: renewal.oauth.client_id.clone(),
-            client_secret: renewal.client_secret.cloned(),
-        };
+        let client = client(renewal.oauth, renewal.client_secret);
         let Renewal { scopes, audience, resource, .. } = *renewal;
         let answer = match renewal.refresh_token {
             Some(token) => client.refresh(&self.http, token, scopes, audience, resource),
@@ -65,6 +69,16 @@ impl Renew for Renewer {
                 matches!(error, OAuthError::Refused { .. } | OAuthError::Denied | OAuthError::Expired);
             Unrenewed { reason: error.to_string(), refused }
         })
+    }
+}
+
+/// The client that a credential was given to.
+pub(crate) fn client(oauth: &OAuth2, secret: Option<&Secret>) -> Client {
+    Client {
+        token_url: oauth.token_url.clone(),
+        device_url: oauth.device_url.clone(),
+        client_id: oauth.client_id.clone(),
+        client_secret: secret.cloned(),
     }
 }
 

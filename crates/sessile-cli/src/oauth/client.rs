@@ -53,6 +53,16 @@ impl Client {
         self.ask(http, &self.token_url, form, Some(refresh_token), Tokens::read)
     }
 
+    /// Gives a token back (RFC 7009).
+    pub(crate) fn revoke(&self, http: &Http, url: &str, token: &Secret) -> Result<(), OAuthError> {
+        let mut form: Form<'_> = vec![("token", token.expose())];
+        let answer = self.post(http, url, &mut form)?;
+        match answer.status {
+            200..300 => Ok(()),
+            _ => judge(&answer).map(drop).map_err(|error| without_secrets(error, [token].into_iter())),
+        }
+    }
+
     /// Sends a form as this client and reads the answer. An explanation that repeats a secret of the request is dropped.
     pub(super) fn ask<'a, T>(
         &'a self,
@@ -62,15 +72,21 @@ impl Client {
         sent: Option<&Secret>,
         read: impl FnOnce(&Fields<'_>) -> Result<T, OAuthError>,
     ) -> Result<T, OAuthError> {
+        let answer = self.post(http, url, &mut form)?;
+        let done = judge(&answer).and_then(|fields| read(&fields));
+        done.map_err(|error| without_secrets(error, sent.into_iter().chain(&self.client_secret)))
+    }
+}
+
+impl Client {
+    fn post<'a>(&'a self, http: &Http, url: &str, form: &mut Form<'a>) -> Result<Answer, OAuthError> {
         let basic = self.client_secret.as_ref().map(|secret| basic(&self.client_id, secret.expose()));
         let mut headers = vec![("accept", "application/json")];
         match &basic {
             Some(basic) => headers.push(("authorization", basic)),
             None => form.push(("client_id", &self.client_id)),
         }
-        let answer = http.post_form(url, &form, &headers)?;
-        let done = judge(&answer).and_then(|fields| read(&fields));
-        done.map_err(|error| without_secrets(error, sent.into_iter().chain(&self.client_secret)))
+        Ok(http.post_form(url, form, &headers)?)
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Endpoints {
     pub(crate) token_url: String,
     /// Where it gives device codes, if it does.
     pub(crate) device_url: Option<String>,
+    /// Where it takes tokens back, if it does.
+    pub(crate) revocation_url: Option<String>,
 }
 
 /// Asks an issuer for its endpoints. Nothing that names another issuer is believed, nor an endpoint that is less
@@ -69,6 +71,7 @@ fn read(fields: &Fields<'_>, issuer: &str, address: &Address) -> Result<Endpoint
         issuer: issuer.to_owned(),
         token_url: required("token_endpoint", endpoint("token_endpoint")?)?,
         device_url: endpoint("device_authorization_endpoint")?,
+        revocation_url: endpoint("revocation_endpoint")?,
     })
 }
 

@@ -363,6 +363,28 @@ fn a_person_types_the_passphrase_where_it_is_needed() {
 }
 
 #[test]
+fn the_vault_moves_to_the_keychain_and_back() {
+    let home = with_bot(&[]);
+    set(&home, &["other", "--secret-stdin"]).ok();
+    let keyring = testkit::Keyring::new();
+    let there = |call: Call| call.env("DBUS_SESSION_BUS_ADDRESS", keyring.address());
+    there(home.call(&["auth", "move", "--to", "keychain"])).ok();
+    assert!(!home.path(".local/state/sessile/vault/credentials").exists());
+    assert_eq!(there(printed(&home)).ok().stdout(), format!("{TOKEN}\n"));
+    // It stays there: without the desktop that is an error, and not another vault.
+    assert_eq!(home.call(&["auth", "list", "-ojson"]).run().exit(12).code(), "KEYCHAIN_UNREACHABLE");
+    there(home.call(&["auth", "move", "--to", "file"])).ok();
+    assert_eq!(printed(&home).ok().stdout(), format!("{TOKEN}\n"));
+    assert_eq!(home.call(&["auth", "list", "-ojson"]).ok().json().as_array().unwrap().len(), 2);
+    // The key of a sealed file can be there, too.
+    there(home.call(&["auth", "rekey", "--to", "keychain"])).ok();
+    assert_eq!(there(printed(&home)).ok().stdout(), format!("{TOKEN}\n"));
+    assert!(printed(&home).run().exit(125).stderr().contains("the keychain cannot be reached"));
+    keyring.lock();
+    assert!(there(printed(&home)).run().exit(125).stderr().contains("the keychain is locked"));
+}
+
+#[test]
 fn an_untrusted_project_cannot_choose_a_credential_or_a_helper() {
     let home = with_bot(&[]);
     home.write("evil", "#!/bin/sh\ntouch called\n");

@@ -155,8 +155,11 @@ fn one_login_serves_many_credentials_and_contexts() {
     assert_eq!(scopes, serde_json::json!(["api:read"]));
     let chain = home.call(&["auth", "set", "third", "--login", "reader", "-ojson"]).run().exit(8);
     assert_eq!(chain.code(), "CREDENTIAL_UNUSABLE");
+    let login = token_of(&home, "corp");
+    assert!(server.whoami(&login).is_some());
     let out = home.call(&["auth", "logout", "corp", "--yes", "-ojson"]).ok().json();
     assert_eq!(out["logged_out"], serde_json::json!(["corp", "reader", "writer"]));
+    assert_eq!(server.whoami(&login), None, "the server was to take the token back");
 }
 
 #[test]

@@ -51,6 +51,8 @@ pub struct OAuth2 {
     pub token_url: String,
     /// Where a device code is asked for.
     pub device_url: Option<String>,
+    /// Where tokens are given back.
+    pub revocation_url: Option<String>,
     /// As whom.
     pub client_id: String,
     /// For whom the tokens are.
@@ -193,6 +195,12 @@ impl Credential {
         self.secrets.refresh.as_ref()
     }
 
+    /// The tokens that an authorization server has handed out, what renews the others first: to be given back.
+    pub fn handed_out(&self) -> impl Iterator<Item = &Secret> {
+        let is_handed_out = matches!(self.about.kind, Kind::OAuth2(_));
+        self.secrets.refresh.iter().chain(&self.secrets.main).filter(move |_| is_handed_out)
+    }
+
     /// The client's secret, for whoever asks the authorization server.
     pub fn client_secret(&self) -> Option<&Secret> {
         self.secrets.client.as_ref()
@@ -292,6 +300,7 @@ pub(crate) mod tests {
                 grant: Grant::DeviceCode,
                 token_url: "https://a.example/token".into(),
                 device_url: None,
+                revocation_url: None,
                 client_id: "cli".into(),
                 audience: None,
                 resource: None,

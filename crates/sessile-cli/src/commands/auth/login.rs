@@ -16,7 +16,7 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::oauth::{Client, DeviceCode, OAuthError, Tokens, discover};
-use crate::renewer::{Renewer, renewed, unreachable};
+use crate::renewer::{Renewer, client, renewed, unreachable};
 use crate::unlocked::unlocked;
 
 /// Log in at an authorization server and keep what it gives
@@ -54,6 +54,10 @@ pub struct Args {
     /// Where it gives device codes
     #[arg(long, value_name = "URL", requires = "token_url")]
     device_url: Option<String>,
+
+    /// Where it takes tokens back
+    #[arg(long, value_name = "URL", requires = "token_url")]
+    revocation_url: Option<String>,
 
     /// As which client
     #[arg(long, value_name = "ID")]
@@ -111,12 +115,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         about.take_over(&before.about);
     }
     about.kind = Kind::OAuth2(oauth.clone());
-    let client = Client {
-        token_url: oauth.token_url.clone(),
-        device_url: oauth.device_url.clone(),
-        client_id: oauth.client_id.clone(),
-        client_secret: client_secret.clone(),
-    };
+    let client = client(&oauth, client_secret.as_ref());
     let tokens = args.tokens(cx, &renewer, &client, &oauth, &about.scopes)?;
     let mut credential = Credential::new(about, None).with_client_secret(client_secret);
     if let Some((tokens, taken_over)) = tokens {
@@ -148,16 +147,20 @@ impl Args {
             }
             _ => None,
         };
-        let (token_url, device_url) = match (&self.issuer, &self.token_url) {
+        let (token_url, device_url, revocation_url) = match (&self.issuer, &self.token_url) {
             (Some(issuer), _) => {
                 require_private(issuer)?;
                 let found = discover(renewer.http(), issuer).map_err(|error| failed(issuer, &error))?;
                 cx.out.detail(&format!("tokens are given at {}", found.token_url));
-                (found.token_url, found.device_url)
+                (found.token_url, found.device_url, found.revocation_url)
             }
-            (None, Some(token_url)) => (token_url.clone(), self.device_url.clone()),
+            (None, Some(token_url)) => {
+                (token_url.clone(), self.device_url.clone(), self.revocation_url.clone())
+            }
             (None, None) => match known {
-                Some(known) => (known.token_url.clone(), known.device_url.clone()),
+                Some(known) => {
+                    (known.token_url.clone(), known.device_url.clone(), known.revocation_url.clone())
+                }
                 None => {
                     let what = "say where to log in: --issuer URL, or --token-url URL with --device-url URL";
                     return Err(Error::Usage(what.into()).into());
@@ -165,7 +168,7 @@ impl Args {
             },
         };
         require_private(&token_url)?;
-        device_url.as_deref().map_or(Ok(()), require_private)?;
+        device_url.iter().chain(&revocation_url).try_for_each(|url| require_private(url))?;
         let grant = match known {
             _ if self.client_credentials => Grant::ClientCredentials,
             _ if self.refresh_token.is_some() => Grant::RefreshToken,
@@ -177,6 +180,7 @@ impl Args {
             grant,
             token_url,
             device_url,
+            revocation_url,
             client_id: client_id.ok_or_else(|| Error::Usage("say as which client: --client-id ID".into()))?,
             audience: self.audience.clone().or_else(|| known.and_then(|known| known.audience.clone())),
             resource: self.resource.clone().or_else(|| known.and_then(|known| known.resource.clone())),

@@ -11,13 +11,14 @@ use crate::ask;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
+use crate::renewer::Renewer;
 use crate::unlocked::unlocked;
 
 /// Take credentials out of the vault, and every copy out of the sessions' rooms
 ///
 /// Credentials that share the login go with it. In the rooms of sessions, wherever a tool has written a secret into a
-/// file, asterisks take its place. What runs already keeps what it was given until it ends; what the server has handed
-/// out stays valid there until it expires or is revoked there.
+/// file, asterisks take its place. Tokens of an authorization server that takes them back are given back. What runs
+/// already keeps what it was given until it ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth logout corp" "sessile auth logout --all --yes"))]
 pub struct Args {
@@ -45,6 +46,16 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded")?;
     }
     let blotted = vault.blot_out(&gone)?;
+    // Last: here they are gone already, whatever the server says.
+    let renewer = Renewer::new();
+    for one in &gone {
+        if let Some(reason) = renewer.give_back(one) {
+            cx.out.note(&format!(
+                "{} is gone here, and was not taken back by its server: {reason}",
+                one.about.name
+            ));
+        }
+    }
     let running = running(cx)?;
     let json = json!({
         "logged_out": names,
