@@ -30,7 +30,9 @@ impl Desktop {
             let socket = world.path_variable("XDG_RUNTIME_DIR")?.join("bus");
             socket.exists().then(|| format!("unix:path={}", socket.display()))
         };
-        let Some(address) = said.map(str::to_owned).or_else(usual) else {
+        let is_native = cfg!(all(target_os = "macos", feature = "macos-keychain"));
+        let address = said.map(str::to_owned).or_else(usual).or_else(|| is_native.then(String::new));
+        let Some(address) = address else {
             return Err(Error::KeychainUnreachable { reason: "there is no D-Bus session".into() });
         };
         let keychain = Keychain::connect(&address, world.uid(), LIMIT).map_err(failed)?;

@@ -7,6 +7,7 @@
 //! | `bus`, `address` | a connection, and where to |
 //! | `message` | the head of a message |
 //! | `wire`, `reader` | the layout of values |
+//! | `macos` | the same for the keychain of macOS, with the feature `macos-keychain` |
 //!
 //! It is written by hand because the crates for it bring an async runtime or a C library, and six methods are needed.
 //! Secrets pass the bus as they are ("plain"): it is a socket between processes of one user on one machine, and who
@@ -18,6 +19,8 @@ mod collection;
 mod error;
 #[cfg(test)]
 mod hostile;
+#[cfg(all(target_os = "macos", feature = "macos-keychain"))]
+mod macos;
 mod message;
 mod reader;
 #[cfg(test)]
@@ -28,4 +31,7 @@ mod tests;
 mod wire;
 
 pub(crate) use error::KeychainError;
+#[cfg(all(target_os = "macos", feature = "macos-keychain"))]
+pub(crate) use macos::Keychain;
+#[cfg(not(all(target_os = "macos", feature = "macos-keychain")))]
 pub(crate) use service::Keychain;

@@ -1,0 +1,116 @@
+//! The keychain of macOS: a generic password for each item.
+//!
+//! Its items have a service and an account and no attributes of their own choice. The service says whose vault it is, the
+//! account which item.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use security_framework::base::Error;
+use security_framework::item::{ItemClass, ItemSearchOptions, Limit};
+use security_framework::passwords::{delete_generic_password, get_generic_password, set_generic_password};
+
+use super::KeychainError;
+use crate::vault::Secret;
+
+/// The user's default keychain.
+pub(crate) struct Keychain;
+
+/// There is no such item.
+const NOT_FOUND: i32 = -25300;
+/// The user would have to be asked, and cannot be.
+const INTERACTION_NOT_ALLOWED: i32 = -25308;
+/// The user was asked and said no, or could not say who they are.
+const AUTH_FAILED: i32 = -25293;
+
+impl Keychain {
+    /// There is no connection to be made.
+    pub(crate) fn connect(_address: &str, _uid: u32, _timeout: Duration) -> Result<Self, KeychainError> {
+        Ok(Keychain)
+    }
+
+    /// The system unlocks it with the user's login, or asks by itself.
+    pub(crate) fn require_unlocked(&mut self) -> Result<(), KeychainError> {
+        Ok(())
+    }
+
+    /// Puts an item, in the place of one with the same attributes.
+    pub(crate) fn put(
+        &mut self,
+        _label: &str,
+        attributes: &[(&str, &str)],
+        secret: &Secret,
+    ) -> Result<(), KeychainError> {
+        let (service, account) = place(attributes);
+        set_generic_password(&service, &account, secret.expose().as_bytes()).map_err(failed)
+    }
+
+    /// Every item with these attributes: its attributes and its secret.
+    pub(crate) fn find(
+        &mut self,
+        attributes: &[(&str, &str)],
+    ) -> Result<Vec<(BTreeMap<String, String>, Secret)>, KeychainError> {
+        let (service, wanted) = place(attributes);
+        // Without a name it is all of a kind.
+        let accounts = if wanted.ends_with(' ') { accounts(&service, &wanted)? } else { vec![wanted] };
+        let mut found = Vec::new();
+        for account in accounts {
+            match get_generic_password(&service, &account) {
+                Ok(bytes) => {
+                    let text = String::from_utf8(bytes)
+                        .map_err(|_| KeychainError::Protocol("an item is not text".into()))?;
+                    let own =
+                        attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+                    found.push((own.collect(), Secret::new(text)));
+                }
+                // It has gone meanwhile.
+                Err(error) if error.code() == NOT_FOUND => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes every item with these attributes; how many there were.
+    pub(crate) fn remove(&mut self, attributes: &[(&str, &str)]) -> Result<usize, KeychainError> {
+        let (service, account) = place(attributes);
+        match delete_generic_password(&service, &account) {
+            Ok(()) => Ok(1),
+            Err(error) if error.code() == NOT_FOUND => Ok(0),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+/// The service and the account of attributes: `sessile /state/dir` and `credential NAME`, or the purpose alone.
+fn place(attributes: &[(&str, &str)]) -> (String, String) {
+    let get =
+        |wanted: &str| attributes.iter().find(|(name, _)| *name == wanted).map_or("", |(_, value)| *value);
+    let service = format!("{} {}", get("application"), get("vault"));
+    let account = match get("purpose") {
+        "" | "credential" => format!("credential {}", get("credential")),
+        other => other.to_owned(),
+    };
+    (service, account)
+}
+
+/// The accounts of a service that begin like this.
+fn accounts(service: &str, begin: &str) -> Result<Vec<String>, KeychainError> {
+    let mut options = ItemSearchOptions::new();
+    options.class(ItemClass::generic_password()).service(service).load_attributes(true).limit(Limit::All);
+    match options.search() {
+        Ok(items) => {
+            let accounts = items.iter().filter_map(|item| item.simplify_dict()?.remove("acct"));
+            Ok(accounts.filter(|account| account.starts_with(begin)).collect())
+        }
+        Err(error) if error.code() == NOT_FOUND => Ok(Vec::new()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn failed(error: Error) -> KeychainError {
+    match error.code() {
+        INTERACTION_NOT_ALLOWED | AUTH_FAILED => KeychainError::Locked,
+        code => KeychainError::Refused(format!("status {code}")),
+    }
+}
