@@ -112,6 +112,20 @@ pub struct About {
 }
 
 impl About {
+    /// A credential of which nothing more is known.
+    pub fn new(name: CredentialName, kind: Kind, now: Timestamp) -> Self {
+        About {
+            name,
+            kind,
+            account: None,
+            scopes: Vec::new(),
+            expires_at: None,
+            sites: Vec::new(),
+            agents: Vec::new(),
+            updated_at: now,
+        }
+    }
+
     /// Takes over from an older one what is not said anew. Its end is not: that is the secret's own.
     pub fn take_over(&mut self, older: &About) {
         if self.account.is_none() {
@@ -276,16 +290,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn bearer(name: &str, token: &str) -> Credential {
-        let about = About {
-            name: name.parse().unwrap(),
-            kind: Kind::Bearer,
-            account: None,
-            scopes: Vec::new(),
-            expires_at: None,
-            sites: Vec::new(),
-            agents: Vec::new(),
-            updated_at: Timestamp::UNIX_EPOCH,
-        };
+        let about = About::new(name.parse().unwrap(), Kind::Bearer, Timestamp::UNIX_EPOCH);
         Credential::new(about, Some(Secret::new(token)))
     }
 

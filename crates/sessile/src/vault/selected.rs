@@ -73,16 +73,8 @@ impl SelectedCredential {
             }
             Selected::Token(token) => token.clone(),
         };
-        let about = About {
-            name: "this-call".parse()?,
-            kind: Kind::Bearer,
-            account: None,
-            scopes: Vec::new(),
-            expires_at: jwt_expiry(token.expose()),
-            sites: Vec::new(),
-            agents: Vec::new(),
-            updated_at: state.world().now(),
-        };
+        let mut about = About::new("this-call".parse()?, Kind::Bearer, state.world().now());
+        about.expires_at = jwt_expiry(token.expose());
         if token.is_empty() {
             let reason = format!("{} has no token in it", self.origin);
             return Err(Error::CredentialUnusable { name: "for this call".into(), reason });

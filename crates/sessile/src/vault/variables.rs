@@ -41,16 +41,8 @@ impl Keep for Variables<'_> {
                 reason: format!("{variable} is not text"),
             });
         };
-        let about = About {
-            name: name.clone(),
-            kind: Kind::Env { variable },
-            account: None,
-            scopes: Vec::new(),
-            expires_at: crate::vault::usable::jwt_expiry(text),
-            sites: Vec::new(),
-            agents: Vec::new(),
-            updated_at: Timestamp::UNIX_EPOCH,
-        };
+        let mut about = About::new(name.clone(), Kind::Env { variable }, Timestamp::UNIX_EPOCH);
+        about.expires_at = crate::vault::jwt_expiry(text);
         Ok(Some(Credential::new(about, Some(Secret::new(text)))))
     }
 

@@ -299,15 +299,13 @@ impl AboutArgs {
         if let Some(time) = self.expires_in {
             expires_at = now.checked_add(time).ok();
         }
+        let sites = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
         Ok(About {
-            name,
-            kind: Kind::Bearer,
             account: self.account.clone(),
             scopes: self.scopes.clone(),
             expires_at,
-            sites: self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?,
-            agents: Vec::new(),
-            updated_at: now,
+            sites,
+            ..About::new(name, Kind::Bearer, now)
         })
     }
 }
