@@ -63,22 +63,10 @@ impl State {
 impl SelectedCredential {
     /// It as it can be used now.
     pub fn usable(&self, state: &State, renew: &dyn Renew) -> Result<Usable> {
-        let token = match &self.what {
-            Selected::Named(name) => {
-                return state.vault()?.usable(name, &self.origin.to_string(), renew);
-            }
-            Selected::TokenFile(path) => {
-                let text = crate::files::read(path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
-                Secret::new(text.trim())
-            }
-            Selected::Token(token) => token.clone(),
-        };
-        let mut about = About::new("this-call".parse()?, Kind::Bearer, state.world().now());
-        about.expires_at = jwt_expiry(token.expose());
-        if token.is_empty() {
-            let reason = format!("{} has no token in it", self.origin);
-            return Err(Error::CredentialUnusable { name: "for this call".into(), reason });
+        if let Selected::Named(name) = &self.what {
+            return state.vault()?.usable(name, &self.origin.to_string(), renew);
         }
+        let (about, token) = self.for_this_call(state)?;
         if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
             return Err(Error::CredentialsExpired(Box::new(Expired {
                 name: "for this call".into(),
@@ -97,18 +85,33 @@ impl SelectedCredential {
     pub fn about(&self, state: &State) -> Result<Option<About>> {
         match &self.what {
             Selected::Named(name) => {
-                let said = state.world().variable(&crate::vault::variable_of(state.app(), name)).is_some();
-                let kept = state.vault()?.get(name)?.map(|found| found.about);
-                if said && kept.is_none() {
-                    return self.usable(state, &()).map(|usable| Some(usable.about));
-                }
-                Ok(kept)
+                let vault = state.vault()?;
+                let found = match vault.said(name)? {
+                    None => vault.get(name)?,
+                    said => said,
+                };
+                Ok(found.map(|found| found.about))
             }
-            _ => match self.usable(state, &()) {
-                Ok(usable) => Ok(Some(usable.about)),
-                Err(Error::CredentialsExpired(_)) => Ok(None),
-                Err(other) => Err(other),
-            },
+            _ => self.for_this_call(state).map(|(about, _)| Some(about)),
         }
+    }
+
+    /// The token that was given for this call.
+    fn for_this_call(&self, state: &State) -> Result<(About, Secret)> {
+        let token = match &self.what {
+            Selected::Named(_) => Secret::new(""),
+            Selected::TokenFile(path) => {
+                let text = crate::files::read(path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
+                Secret::new(text.trim())
+            }
+            Selected::Token(token) => token.clone(),
+        };
+        if token.is_empty() {
+            let reason = format!("{} has no token in it", self.origin);
+            return Err(Error::CredentialUnusable { name: "for this call".into(), reason });
+        }
+        let mut about = About::new("this-call".parse()?, Kind::Bearer, state.world().now());
+        about.expires_at = jwt_expiry(token.expose());
+        Ok((about, token))
     }
 }

@@ -79,14 +79,8 @@ impl Vault<'_> {
     /// A credential for use. A variable that is named after it wins over what is kept. One whose time is up is renewed
     /// first if it can be, and is an error if it cannot.
     pub fn usable(&self, name: &CredentialName, wanted_by: &str, renew: &dyn Renew) -> Result<Usable> {
-        if let Some(said) = Variables::new(self.state).get(name)? {
-            // It stands for the kept one, and goes where that goes.
-            let kept = self.get(name).ok().flatten();
-            let about = match kept {
-                Some(kept) => About { expires_at: said.about.expires_at, ..kept.about },
-                None => said.about.clone(),
-            };
-            return self.checked(Credential { about, secrets: said.secrets }, wanted_by, None);
+        if let Some(said) = self.said(name)? {
+            return self.checked(said, wanted_by, None);
         }
         let credential = self.require(name, wanted_by)?;
         match &credential.about.kind {
@@ -133,6 +127,19 @@ impl Vault<'_> {
             }
             _ => self.checked(credential, wanted_by, None),
         }
+    }
+
+    /// What a variable that is named after a credential says. It stands for the kept one, and goes where that goes.
+    pub(crate) fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
+        let Some(said) = Variables::new(self.state).get(name)? else { return Ok(None) };
+        let about = match self.get(name).ok().flatten().map(|kept| kept.about) {
+            Some(kept) if matches!(kept.kind, Kind::ApiKey { .. } | Kind::Basic { .. }) => {
+                About { expires_at: said.about.expires_at, ..kept }
+            }
+            Some(kept) => About { kind: said.about.kind, expires_at: said.about.expires_at, ..kept },
+            None => said.about,
+        };
+        Ok(Some(Credential { about, secrets: said.secrets }))
     }
 
     /// Fails if the time of a credential is up.
