@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use sessile::args::parse_duration;
-use sessile::context::Context;
+use sessile::context::{Context, is_variable_name};
 use sessile::session::life::Life;
 use sessile::session::room::Running;
 use sessile::session::{Session, SessionName};
-use sessile::settings::Value;
+use sessile::settings::{Layer, Value};
 use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
 use sessile::{Error, State, StateArgs};
 
@@ -39,6 +39,10 @@ pub(crate) struct Flags {
     /// Set a variable for the command
     #[arg(long = "env", value_name = "NAME=VALUE")]
     variables: Vec<String>,
+
+    /// Set a variable for the command to the secret of a credential
+    #[arg(long, value_name = "NAME=CREDENTIAL")]
+    env_credential: Vec<String>,
 
     /// Begin with an almost empty environment: home, path, terminal and language only
     #[arg(long)]
@@ -131,7 +135,8 @@ impl Inside {
         let state = ready.state();
         let mut variables = self.environment.variables(state);
         let renewer = Renewer::new();
-        if let Some(selected) = state.selected_credential()? {
+        // One that only the settings select may be meant for other calls.
+        if let Some(selected) = state.selected_credential()?.filter(|one| one.origin.layer == Layer::Flag) {
             unlocked(cx, state, || selected.usable(state, &renewer))?;
         }
         for bound in &self.environment.bound {
@@ -285,6 +290,18 @@ impl Ready<'_> {
                 return Err(wrong("named like a variable (letters, digits and _)"));
             }
             asked.flags.push((name.to_owned(), value.to_owned()));
+        }
+        for pair in &flags.env_credential {
+            let wrong = || Error::InvalidValue {
+                place: "--env-credential".into(),
+                value: pair.clone(),
+                expected: "NAME=CREDENTIAL".into(),
+            };
+            let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;
+            if !is_variable_name(name) {
+                return Err(wrong());
+            }
+            asked.credentials.push((name.to_owned(), credential.parse()?));
         }
         let settings = self.state().settings()?;
         for key in settings.keys(false) {

@@ -33,7 +33,10 @@ impl Error {
             Error::CredentialsExpired(expired) => {
                 let credential = shell_quoted(&expired.name);
                 match (&expired.login, expired.kind) {
-                    (Some(login), _) => format!("{name} auth login {}", shell_quoted(login)),
+                    (Some(login), _) if expired.refused => {
+                        format!("{name} auth login {}", shell_quoted(login))
+                    }
+                    (Some(_), _) => format!("{name} auth refresh {credential}"),
                     (None, "oauth2") => format!("{name} auth refresh {credential}"),
                     // Its secret is from elsewhere.
                     (None, "command" | "env") => return None,
@@ -78,6 +81,9 @@ impl Error {
             }
             Error::NetworkFileSystem { .. } => {
                 format!("set {prefix}_STATE_DIR to a directory on a local disk")
+            }
+            Error::NoRuntime(_) => {
+                format!("set XDG_RUNTIME_DIR, or for programs {prefix}_VAULT_PASSPHRASE_FILE")
             }
             Error::NoHome(_) => format!("set HOME, or {prefix}_CONFIG_DIR and {prefix}_STATE_DIR"),
             Error::UntrustedProject { project, .. } => {
@@ -172,7 +178,14 @@ impl Error {
             Error::ContextUnexpected { expected, .. } => {
                 format!("name it: --context {}", shell_quoted(expected))
             }
-            Error::CredentialNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Error::CredentialNotFound { near: Some(near), name: credential, .. } => format!(
+                "did you mean {}? else put it in: {name} auth set {}",
+                quoted(near),
+                shell_quoted(credential)
+            ),
+            Error::CredentialNotFound { name: credential, wanted_by, .. } if wanted_by.starts_with("the login") => {
+                format!("log in: {name} auth login {}", shell_quoted(credential))
+            }
             Error::CredentialNotFound { name: credential, .. } => {
                 format!("put it in: {name} auth set {}; or look: {name} auth list", shell_quoted(credential))
             }
@@ -190,6 +203,9 @@ impl Error {
             Error::RenewalFailed { .. } => "try again; the old token is still there".to_owned(),
             Error::CredentialUnusable { name: credential, .. } => {
                 format!("look at it: {name} auth show {}", shell_quoted(credential))
+            }
+            Error::CredentialRejected { name: credential, kind: "oauth2", .. } => {
+                format!("log in again: {name} auth login {}", shell_quoted(credential))
             }
             Error::CredentialRejected { name: credential, .. } => {
                 format!("put a new one in: {name} auth set {}", shell_quoted(credential))

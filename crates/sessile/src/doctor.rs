@@ -293,6 +293,10 @@ const START_UP_FILES: &[(&str, &str)] = &[
 /// A variable that a shell's start-up file sets leads every shell in a session out of it.
 /// Whether the vault opens, and has what the contexts give out.
 fn vault(state: &State) -> Result<Vec<Finding>> {
+    if state.settings().is_err() {
+        // That is told where the settings are.
+        return Ok(Vec::new());
+    }
     let vault = state.vault()?;
     let all = match vault.list() {
         // That a person must open it first is how it was made.

@@ -45,6 +45,8 @@ pub struct Expired {
     pub login: Option<String>,
     /// Why it was not renewed.
     pub reason: Option<String>,
+    /// Whether the server was reached and said no.
+    pub refused: bool,
     /// The variable that would stand for it.
     pub variable: String,
 }
@@ -77,7 +79,7 @@ pub enum Error {
         /// The name given.
         name: String,
         /// Why it was refused.
-        reason: &'static str,
+        reason: std::borrow::Cow<'static, str>,
     },
     /// A value that does not fit.
     #[error("{place}: {} is not {expected}", quoted(value))]
@@ -535,6 +537,9 @@ pub enum Error {
         /// The credential there is that is nearest to it.
         near: Option<String>,
     },
+    /// Nothing can be kept for the time that the user is logged in.
+    #[error("there is no runtime directory, so {0} cannot be kept for a while")]
+    NoRuntime(&'static str),
     /// A credential that is there already.
     #[error("the {place} has another credential {}", quoted(name))]
     CredentialExists {
@@ -575,6 +580,8 @@ pub enum Error {
         site: String,
         /// The HTTP status.
         status: u16,
+        /// Its kind.
+        kind: &'static str,
     },
     /// A credential for other sites.
     #[error("credential {} is not sent to {}: {reason}", quoted(name), shown(site))]
@@ -756,7 +763,7 @@ impl Error {
             Error::Store { .. } => Code::Store,
             Error::StoreTooNew { .. } => Code::StoreTooNew,
             Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
-            Error::NoHome(_) => Code::NoHome,
+            Error::NoHome(_) | Error::NoRuntime(_) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,
             Error::ContextNotFound { .. } => Code::ContextNotFound,
             Error::NoContext | Error::NoPreviousContext => Code::NoContext,

@@ -62,7 +62,9 @@ const LONGEST: usize = 64;
 
 /// Fails unless the text can be a name: part of a path, a flag's value and a variable's value alike.
 pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
-    let refuse = |reason| Err(Error::InvalidName { what, name: crate::text::shortened(name, 80), reason });
+    let refuse = |reason: &'static str| {
+        Err(Error::InvalidName { what, name: crate::text::shortened(name, 80), reason: reason.into() })
+    };
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
     match name {
         "" => refuse("it is empty"),

@@ -228,7 +228,10 @@ impl Status {
             let place =
                 vault.path.as_ref().map_or_else(String::new, |path| format!(" {}", shown(path.display())));
             let key = vault.key.map_or_else(String::new, |key| format!(", key from {key}"));
-            lines.push(("vault", format!("{}{place}{key}  from {}", backend.as_str(), vault.origin)));
+            let open = vault.unlocked_seconds.map_or_else(String::new, |seconds| {
+                format!(", open for {}", crate::duration::short(std::time::Duration::from_secs(seconds)))
+            });
+            lines.push(("vault", format!("{}{place}{key}{open}  from {}", backend.as_str(), vault.origin)));
         }
         if let Some(project) = &self.project {
             let trust = if project.trusted { "trusted" } else { "not trusted" };

@@ -64,11 +64,14 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     args.flags.check_expected(&cx.state)?;
     let ready = Which::default().session(cx, "env")?;
     let presence = ready.enter(&own_record(&[]))?;
-    let inside = ready.prepare_for_shell(&args.flags)?;
+    let mut inside = ready.prepare_for_shell(&args.flags)?;
     drop(presence);
-    for bound in &inside.environment.bound {
+    for bound in std::mem::take(&mut inside.environment.bound) {
         // What is printed ends up in files and histories.
         let (name, credential) = (&bound.name, &bound.credential);
+        // Another's value would act in its place.
+        let change = Change { name: name.clone(), value: None, origin: bound.origin.clone(), isolates: true };
+        inside.environment.changes.push(change);
         cx.out.note(&format!(
             "{name} is not printed: `run` and `shell` give credential {credential} to what they run"
         ));

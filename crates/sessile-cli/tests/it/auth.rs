@@ -317,7 +317,7 @@ fn a_passphrase_opens_the_vault_for_a_while() {
     std::fs::create_dir(&runtime).unwrap();
     let with_runtime = |call: Call| call.env("XDG_RUNTIME_DIR", &runtime);
     with_runtime(home.call(&["auth", "rekey", "--to", "passphrase", "--passphrase-file", "words"])).ok();
-    assert!(home.path(".local/state/sessile/vault/key").exists());
+    assert!(!home.path(".local/state/sessile/vault/key").exists(), "the old key opens nothing any more");
     let locked = with_runtime(printed(&home)).run().exit(125);
     assert!(locked.stderr().contains("needs its passphrase"), "{}", locked.told());
     assert_eq!(home.call(&["auth", "list", "-ojson"]).run().exit(8).code(), "VAULT_LOCKED");
@@ -409,6 +409,107 @@ fn what_is_known_can_be_changed_without_the_secret() {
     assert_eq!(printed(&home).ok().stdout(), format!("{TOKEN}\n"));
     let missing = ["auth", "set", "other", "--keep-secret", "--account", "x", "-ojson"];
     assert_eq!(home.call(&missing).run().exit(8).code(), "CREDENTIAL_NOT_FOUND");
+}
+
+#[test]
+fn a_new_secret_keeps_the_kind_and_what_is_known() {
+    let home = home();
+    set(&home, &["registry", "--basic", "deploy", "--secret-stdin", "--site", "https://r.example"]).ok();
+    set(&home, &["registry", "--secret-stdin"]).ok();
+    let one = show(&home, "registry");
+    assert_eq!((one["kind"].as_str(), one["username"].as_str()), (Some("basic"), Some("deploy")));
+    assert_eq!(one["sites"][0], "https://r.example");
+    set(&home, &["registry", "--keep-secret", "--site", "https://s.example", "--expires-in", "1h"]).ok();
+    assert_eq!(show(&home, "registry")["sites"], serde_json::json!(["https://s.example"]));
+    set(&home, &["registry", "--keep-secret", "--expires-at", "never"]).ok();
+    assert_eq!(show(&home, "registry")["expires_at"], serde_json::Value::Null);
+}
+
+#[test]
+fn two_credentials_never_share_a_variable_nor_an_agent() {
+    let home = with_bot(&[]);
+    let twin = set(&home, &["BOT", "--secret-stdin", "-ojson"]).run().exit(2);
+    assert_eq!(twin.code(), "INVALID_NAME");
+    let url = "http://localhost:8000/a";
+    set(&home, &["one", "--url", url, "--secret-stdin"]).ok();
+    let told = set(&home, &["two", "--url", url, "--secret-stdin"]).ok();
+    assert!(told.stderr().contains("no longer gets one"), "{}", told.told());
+    // Below the agent it is the agent's.
+    assert_eq!(show(&home, "http://localhost:8000/a/health")["name"], "two");
+    assert_eq!(home.call(&["auth", "show", "http://localhost:8000/ab"]).run().status(), Some(8));
+}
+
+#[test]
+fn the_secrets_of_other_contexts_stay_out_of_a_command() {
+    let home = with_bot(&[]);
+    let run = |more: &[&str]| {
+        let call = home.call(&["run", "--context", "staging"]).args(more).args(&["--", "printenv"]);
+        let given = call.env("SESSILE_CREDENTIAL_BOT", "own-one").env("SESSILE_CREDENTIAL_PROD", "other-one");
+        given.ok().stdout()
+    };
+    let seen = run(&[]);
+    assert!(seen.contains("BOT_TOKEN=own-one") && seen.contains("SESSILE_CREDENTIAL_BOT=own-one"), "{seen}");
+    assert!(!seen.contains("other-one"), "{seen}");
+    assert!(run(&["--keep-env", "SESSILE_CREDENTIAL_*"]).contains("other-one"));
+    assert!(run(&["--env-credential", "X=prod"]).contains("\nX=other-one\n"));
+}
+
+#[test]
+fn a_shell_that_takes_the_variables_does_not_keep_the_user_s_own_token() {
+    let home = with_bot(&[]);
+    home.call(&["session", "start", "--name", "work", "--context", "staging"]).ok();
+    let script = home.call(&["env", "--session", "work"]).env("BOT_TOKEN", "my-own").ok().stdout();
+    assert!(script.contains("unset BOT_TOKEN"), "{script}");
+}
+
+#[test]
+fn inside_a_session_nobody_takes_credentials_from_the_others() {
+    let home = with_bot(&[]);
+    let program = home.program().display().to_string();
+    let calls: &[&[&str]] = &[
+        &["auth", "clear", "bot", "--yes"],
+        &["auth", "logout", "--all", "--yes"],
+        &["auth", "rekey", "--to", "file"],
+        &["auth", "move", "--to", "keychain"],
+    ];
+    for words in calls {
+        let run = home.call(&["run", "--", &program]).args(words).args(&["-ojson"]).run().exit(7);
+        assert_eq!(run.code(), "IN_SESSION");
+    }
+    assert_eq!(printed(&home).ok().stdout(), format!("{TOKEN}\n"));
+}
+
+#[test]
+fn a_key_file_is_changed_for_a_new_one() {
+    let home = with_bot(&[]);
+    let file = ".local/state/sessile/vault/key";
+    let before = home.read(file);
+    home.call(&["auth", "rekey", "--to", "file"]).ok();
+    let after = home.read(file);
+    assert!(before != after && after.lines().count() == 1, "{after}");
+    assert_eq!(printed(&home).ok().stdout(), format!("{TOKEN}\n"));
+    // Both may be there if a change was cut short.
+    home.write(file, format!("{before}{after}"));
+    assert_eq!(printed(&home).ok().stdout(), format!("{TOKEN}\n"));
+}
+
+#[test]
+fn many_are_checked_and_each_is_told() {
+    let home = with_bot(&["--expires-at", "2020-01-01T00:00:00Z"]);
+    set(&home, &["good", "--secret-stdin"]).ok();
+    let done = home.call(&["auth", "check", "good", "bot", "none", "-ojson"]).run().exit(8);
+    let found = &done.json()["credentials"];
+    assert_eq!((&found[0]["valid"], &found[1]["code"]), (&true.into(), &"CREDENTIALS_EXPIRED".into()));
+    assert_eq!(found[2]["code"], "CREDENTIAL_NOT_FOUND");
+}
+
+#[test]
+fn what_a_context_gives_out_can_be_undone_for_it_is_only_a_name() {
+    let home = with_bot(&[]);
+    let last = home.call(&["history", "-ojson"]).ok().json()[0].clone();
+    assert_eq!((last["command"].as_str(), last["undoable"].as_bool()), (Some("context edit"), Some(true)));
+    home.call(&["undo", &last["id"].to_string()]).ok();
+    assert!(!home.read(".config/sessile/contexts/staging.toml").contains("bot"));
 }
 
 #[test]

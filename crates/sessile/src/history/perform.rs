@@ -201,6 +201,8 @@ fn without_secrets(effect: &Effect) -> Effect {
         Effect::Text { path, before, after } => {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
+        // A setting of that name names a credential and holds none.
+        Effect::Setting { key, .. } if key.rsplit('.').next() == Some("credential") => false,
         Effect::Setting { key, before, after, .. } | Effect::Entry { key, before, after, .. } => {
             [before, after].into_iter().flatten().any(|value| entry_hides(key, value))
         }
@@ -253,6 +255,7 @@ fn text_hides(path: &std::path::Path, text: &str) -> bool {
 
 fn node_hides(node: &Node) -> bool {
     node.members().iter().any(|(name, node)| match &node.data {
+        Data::Text(text) if name == "credential" => has_login(text),
         Data::Text(text) => !text.is_empty() && (is_secret_name(name) || has_login(text)),
         _ => node_hides(node),
     })

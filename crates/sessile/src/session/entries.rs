@@ -68,7 +68,7 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
         return Err(Error::InvalidName {
             what: "key",
             name: crate::text::shortened(key, 80),
-            reason: "a key has 1 to 256 bytes and no control characters",
+            reason: "a key has 1 to 256 bytes and no control characters".into(),
         });
     }
     match text.map(str::len).filter(|size| *size > LARGEST) {

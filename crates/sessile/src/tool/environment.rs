@@ -52,6 +52,8 @@ pub struct Change {
 pub struct Asked {
     /// Variables of this call alone.
     pub flags: Vec<(String, String)>,
+    /// Variables of this call alone that get a credential.
+    pub credentials: Vec<(String, CredentialName)>,
     /// Variables that the settings name.
     pub settings: Vec<(String, String, Origin)>,
     /// Variables that are kept although they would be taken away.
@@ -142,6 +144,14 @@ impl Environment {
             let origin = format!("would override what context {name} binds for {}", bound.tool);
             changes.clear(world, &bound.clears, &asked.keep, &origin);
         }
+        for (name, credential) in &asked.credentials {
+            changes.bound.retain(|bound| bound.name != *name);
+            changes.bound.push(BoundVariable {
+                name: name.clone(),
+                credential: credential.clone(),
+                origin: "--env-credential".to_owned(),
+            });
+        }
         // A variable that leads into the session is the session's.
         changes.bound.retain(|bound| {
             let led = changes.all.get(&bound.name).filter(|change| change.isolates && change.value.is_some());
@@ -175,6 +185,7 @@ impl Environment {
             };
             changes.all.insert(name.clone(), change);
         }
+        changes.keep_credentials_apart(state, context, asked);
         changes.leave_outer(state, session, &originals, asked);
         changes.add_state(state, session, &originals, asked)?;
         Ok(Environment {
@@ -240,6 +251,27 @@ impl Changes {
         }
     }
 
+    /// Takes away the variables that stand for credentials which are not the context's: a command of one context has
+    /// no business with the secrets of another.
+    fn keep_credentials_apart(&mut self, state: &State, context: Option<&Context>, asked: &Asked) {
+        let app = state.app();
+        let agents = context.into_iter().flat_map(|context| &context.agents).map(|(_, name)| name.as_str());
+        let bound = self.bound.iter().map(|bound| bound.credential.as_str());
+        let own: Vec<String> = bound
+            .chain(agents)
+            .chain(state.args().credential.as_deref())
+            .filter_map(|name| Some(crate::vault::variable_of(app, &name.parse().ok()?)))
+            .collect();
+        for (name, _) in state.world().variables_with_prefix(&app.variable("CREDENTIAL_")) {
+            let is_kept = asked.keep.iter().any(|kept| is_like(kept, name)) || self.all.contains_key(name);
+            if !is_kept && !own.iter().any(|own| own == name) {
+                let origin = "stands for a credential that is not the context's".to_owned();
+                let change = Change { name: name.to_owned(), value: None, origin, isolates: false };
+                self.all.insert(name.to_owned(), change);
+            }
+        }
+    }
+
     /// The context's own variables.
     fn add_own(&mut self, context: &Context, asked: &Asked) -> Result<()> {
         for (name, variable) in &context.env {
@@ -248,7 +280,8 @@ impl Changes {
                 .settings
                 .iter()
                 .any(|(other, _, origin)| other == name && origin.layer < Layer::Context)
-                || asked.flags.iter().any(|(other, _)| other == name);
+                || asked.flags.iter().any(|(other, _)| other == name)
+                || asked.credentials.iter().any(|(other, _)| other == name);
             match variable {
                 _ if overruled => {}
                 Variable::Plain(value) => {

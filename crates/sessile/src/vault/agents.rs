@@ -40,25 +40,54 @@ impl Vault<'_> {
     ) -> Result<Option<(CredentialName, String)>> {
         let url = agent_url(url)?;
         if let Some(context) = context {
-            let is_meant = |agent: &str| agent_url(agent).is_ok_and(|agent| agent == url);
-            if let Some((_, name)) = context.agents.iter().find(|(agent, _)| is_meant(agent)) {
+            let agents =
+                context.agents.iter().filter_map(|(agent, name)| Some((agent_url(agent).ok()?, name)));
+            let meant =
+                agents.filter(|(agent, _)| is_below(&url, agent)).max_by_key(|(agent, _)| agent.len());
+            if let Some((_, name)) = meant {
                 return Ok(Some((name.parse()?, format!("context {} (agents)", context.name))));
             }
         }
         let all = self.list()?;
-        let found = all.iter().find(|one| has_agent(one, &url));
-        Ok(found.map(|one| (one.about.name.clone(), "the vault".to_owned())))
+        let bound = all.iter().flat_map(|one| one.about.agents.iter().map(move |agent| (agent, one)));
+        let found = bound.filter(|(agent, _)| is_below(&url, agent)).max_by_key(|(agent, _)| agent.len());
+        Ok(found.map(|(_, one)| (one.about.name.clone(), "the vault".to_owned())))
+    }
+
+    /// Makes an agent one credential's: another that was bound to it is so no more. The names of those.
+    pub fn leave_agent(&self, url: &str, to: &CredentialName) -> Result<Vec<CredentialName>> {
+        let had =
+            |one: &Credential| one.about.name != *to && one.about.agents.iter().any(|agent| agent == url);
+        let others: Vec<CredentialName> =
+            self.list()?.into_iter().filter(had).map(|one| one.about.name).collect();
+        for other in &others {
+            self.change(other, |before| {
+                Ok(before.map(|mut one| {
+                    one.about.agents.retain(|agent| agent != url);
+                    one
+                }))
+            })?;
+        }
+        Ok(others)
     }
 }
 
-/// Whether a credential is bound to an agent.
-fn has_agent(credential: &Credential, url: &str) -> bool {
-    credential.about.agents.iter().any(|agent| agent == url)
+/// Whether a URL is an agent's own, or one below it.
+fn is_below(url: &str, agent: &str) -> bool {
+    url.strip_prefix(agent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_below_an_agent_is_the_agent_s() {
+        assert!(is_below("https://a.example/x/health", "https://a.example/x"));
+        assert!(is_below("https://a.example/x", "https://a.example"));
+        assert!(!is_below("https://a.example/xy", "https://a.example/x"));
+        assert!(!is_below("https://a.example.evil", "https://a.example"));
+    }
 
     #[test]
     fn one_agent_has_one_url_and_a_name_that_is_one() {

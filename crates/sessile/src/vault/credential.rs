@@ -126,7 +126,8 @@ impl About {
         }
     }
 
-    /// Takes over from an older one what is not said anew. Its end is not: that is the secret's own.
+    /// Takes over from an older one what is not said anew. Its end is not: that is the secret's own. An agent stays bound,
+    /// and may be sent to.
     pub fn take_over(&mut self, older: &About) {
         if self.account.is_none() {
             self.account.clone_from(&older.account);
@@ -134,12 +135,17 @@ impl About {
         if self.scopes.is_empty() {
             self.scopes.clone_from(&older.scopes);
         }
-        let new_sites =
-            older.sites.iter().filter(|site| !self.sites.contains(site)).cloned().collect::<Vec<_>>();
-        self.sites.extend(new_sites);
-        let new_agents =
-            older.agents.iter().filter(|agent| !self.agents.contains(agent)).cloned().collect::<Vec<_>>();
-        self.agents.extend(new_agents);
+        if self.sites.is_empty() {
+            self.sites.clone_from(&older.sites);
+        }
+        let agents = older.agents.iter().filter(|agent| !self.agents.contains(agent)).cloned();
+        let agents: Vec<String> = agents.collect();
+        self.agents.extend(agents);
+    }
+
+    /// Where its agents are, it may be sent.
+    pub fn allow_agents(&mut self) {
+        self.sites.extend(self.agents.iter().filter_map(|agent| Site::of_url(agent).ok()));
         self.sites.sort();
         self.sites.dedup();
     }
@@ -200,6 +206,11 @@ impl Credential {
         about.kind = self.about.kind.clone();
         about.take_over(&self.about);
         about.expires_at = about.expires_at.or(self.about.expires_at);
+        if matches!(about.kind, Kind::OAuth2(_)) && about.scopes != self.about.scopes {
+            // A token is good for what it was asked for: the next use asks anew.
+            self.secrets.main = None;
+            about.expires_at = None;
+        }
         self.about = about;
         self
     }

@@ -11,6 +11,7 @@ use crate::names::CredentialName;
 use crate::state::State;
 use crate::vault::backend::Keep;
 use crate::vault::desktop::Desktop;
+use crate::vault::keys::KeyFile;
 use crate::vault::sealed::{Key, KeySource, Sealed, Unsealable};
 use crate::vault::{Credential, Secret, credential, keys};
 
@@ -67,8 +68,10 @@ impl<'a> FileVault<'a> {
         let key = match &sealed.header.key {
             KeySource::File => {
                 let path = keys::key_file(self.state, &self.dir)?;
-                let key = keys::read_key_file(&path, self.state.world())?;
-                key.ok_or(Error::VaultKeyMissing { path: self.path(), key: path })?
+                let keys = keys::read_key_file(&path, self.state.world())?;
+                let keys = keys.ok_or(Error::VaultKeyMissing { path: self.path(), key: path })?;
+                let meant = keys.iter().find(|key| key.id() == sealed.header.key_id).or(keys.first());
+                meant.cloned().ok_or_else(|| self.unsealable(Unsealable::OtherKey))?
             }
             KeySource::Keychain => Desktop::connect(self.state)?.key()?.ok_or_else(|| {
                 Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") }
@@ -133,8 +136,9 @@ impl<'a> FileVault<'a> {
     /// Seals it under another key: from a file, the keychain, or this passphrase.
     pub(crate) fn rekey(&self, dir: &LockedDir, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
         let all = self.read()?;
+        let file = KeyFile::of(self.state, dir)?;
         let key = match to {
-            KeySource::File => self.file_key(dir)?,
+            KeySource::File => file.add_new()?,
             KeySource::Keychain => self.new_desktop_key()?,
             KeySource::Passphrase { .. } => passphrase
                 .and_then(|passphrase| to.derive(passphrase))
@@ -142,19 +146,13 @@ impl<'a> FileVault<'a> {
         };
         let _ = self.lock_up()?;
         self.write(dir, &all, &key, to.clone())?;
+        // The old key last: until the vault is sealed anew, only that one opens it.
+        match to {
+            KeySource::File => file.keep_only(&key)?,
+            _ => file.remove_own()?,
+        }
         *self.state.vault_key().borrow_mut() = Some(key);
         Ok(())
-    }
-
-    /// The key in the key file, which is made if it is not there.
-    fn file_key(&self, dir: &LockedDir) -> Result<Key> {
-        let path = keys::key_file(self.state, &self.dir)?;
-        // The vault's directory, which is where the file usually is, is locked already.
-        if path.parent() == Some(dir.path()) {
-            keys::key_in(dir, &path, self.state.world())
-        } else {
-            keys::make_key_file(self.state, &path)
-        }
     }
 
     fn new_desktop_key(&self) -> Result<Key> {
@@ -187,7 +185,7 @@ impl<'a> FileVault<'a> {
     fn change(&self, dir: &LockedDir, change: impl FnOnce(&mut Vec<Credential>)) -> Result<()> {
         let (key, source) = match self.sealed()? {
             Some(sealed) => (self.key_of(&sealed)?, sealed.header.key),
-            None => (self.file_key(dir)?, KeySource::File),
+            None => (KeyFile::of(self.state, dir)?.key()?, KeySource::File),
         };
         let mut all = self.read()?;
         change(&mut all);

@@ -55,11 +55,15 @@ impl KeySource {
     }
 }
 
-/// A file that holds a key. Whoever else can read it can read the vault, so it is refused then.
-pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Key>> {
+/// The keys in a key file: one, and while it takes the place of another that one too. Whoever else can read the file can
+/// read the vault, so it is refused then.
+pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<Key>>> {
     let Some(text) = read_private(path, world)? else { return Ok(None) };
-    let key = Key::of_text(&text).ok_or_else(|| Error::KeyFileInvalid { path: path.to_owned() })?;
-    Ok(Some(key))
+    let keys: Option<Vec<Key>> = text.lines().map(Key::of_text).collect();
+    match keys.filter(|keys| !keys.is_empty()) {
+        Some(keys) => Ok(Some(keys)),
+        None => Err(Error::KeyFileInvalid { path: path.to_owned() }),
+    }
 }
 
 /// The text of a file that only its owner can read.
@@ -82,21 +86,79 @@ pub(crate) fn key_file(state: &State, dir: &Path) -> Result<PathBuf> {
     Ok(said.map_or_else(|| dir.join("key"), |path| state.absolute(path)))
 }
 
-/// The key in a file, made first if it is not there.
-pub(crate) fn make_key_file(state: &State, path: &Path) -> Result<Key> {
-    let (dir, _) = LockedDir::of_file(&state.locker()?, path, 0o700)?;
-    key_in(&dir, path, state.world())
+/// A key file and the lock on its directory, under which it is changed.
+pub(crate) struct KeyFile<'a> {
+    path: PathBuf,
+    dir: Held<'a>,
+    world: &'a World,
 }
 
-/// The same where the directory is locked already.
-pub(crate) fn key_in(dir: &LockedDir, path: &Path, world: &World) -> Result<Key> {
-    if let Some(key) = read_key_file(path, world)? {
-        return Ok(key);
+enum Held<'a> {
+    Own(LockedDir),
+    Vault(&'a LockedDir),
+}
+
+impl<'a> KeyFile<'a> {
+    /// The file that the settings say. The vault's directory, where it usually is, is locked already.
+    pub(crate) fn of(state: &'a State, vault: &'a LockedDir) -> Result<Self> {
+        let path = key_file(state, vault.path())?;
+        let dir = if path.parent() == Some(vault.path()) {
+            Held::Vault(vault)
+        } else {
+            Held::Own(LockedDir::of_file(&state.locker()?, &path, 0o700)?.0)
+        };
+        Ok(KeyFile { path, dir, world: state.world() })
     }
-    let key = Key::generate()?;
-    let name = Path::new(path.file_name().unwrap_or_default());
-    dir.replace(name, &Zeroizing::new(format!("{}\n", key.to_text().as_str())), 0o600)?;
-    Ok(key)
+
+    /// Its key, made first if it is not there.
+    pub(crate) fn key(&self) -> Result<Key> {
+        match read_key_file(&self.path, self.world)?.and_then(|keys| keys.into_iter().next()) {
+            Some(key) => Ok(key),
+            None => {
+                let key = Key::generate()?;
+                self.write(&[&key])?;
+                Ok(key)
+            }
+        }
+    }
+
+    /// Puts a new key beside those that are there, which still open what they have sealed.
+    pub(crate) fn add_new(&self) -> Result<Key> {
+        let (old, new) = (read_key_file(&self.path, self.world)?.unwrap_or_default(), Key::generate()?);
+        let all: Vec<&Key> = [&new].into_iter().chain(&old).collect();
+        self.write(&all)?;
+        Ok(new)
+    }
+
+    /// Keeps one key only.
+    pub(crate) fn keep_only(&self, key: &Key) -> Result<()> {
+        self.write(&[key])
+    }
+
+    /// Removes it, if it is the vault's own.
+    pub(crate) fn remove_own(&self) -> Result<()> {
+        match &self.dir {
+            Held::Vault(dir) => dir.remove(self.name()).map(drop),
+            Held::Own(_) => Ok(()),
+        }
+    }
+
+    fn write(&self, keys: &[&Key]) -> Result<()> {
+        let mut text = Zeroizing::new(String::new());
+        for key in keys {
+            text.push_str(&key.to_text());
+            text.push('\n');
+        }
+        let dir = match &self.dir {
+            Held::Own(dir) => dir,
+            Held::Vault(dir) => dir,
+        };
+        dir.replace(self.name(), &text, 0o600)
+    }
+
+    fn name(&self) -> &Path {
+        Path::new(self.path.file_name().unwrap_or_default())
+    }
 }
 
 /// A key that a passphrase has opened, kept for a while in the runtime directory.

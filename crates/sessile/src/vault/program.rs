@@ -34,7 +34,9 @@ pub(crate) fn ask(
         child.current_dir(cwd);
     }
     child.stdin(if question.is_some() { Stdio::piped() } else { Stdio::null() });
-    child.stdout(Stdio::piped()).stderr(Stdio::null());
+    // A person who watches is told what it says; elsewhere it could end up in a log.
+    let stderr = if world.streams().stderr { Stdio::inherit() } else { Stdio::null() };
+    child.stdout(Stdio::piped()).stderr(stderr);
     let mut child = child.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
     let question = question.map(|question| Zeroizing::new(question.to_owned()));
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());

@@ -9,8 +9,9 @@ use crate::names::CredentialName;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, Grant, Kind, OAuth2, Secret};
 
-/// A token that ends this soon is as good as over: it has to reach its server first.
-pub(crate) const MARGIN: Duration = Duration::from_secs(30);
+/// A token that ends this soon is as good as over: it has to reach its server first. For one that lives shortly it is a
+/// quarter of its life.
+const MARGIN: Duration = Duration::from_secs(30);
 
 /// What is asked of an authorization server.
 #[derive(Clone, Debug)]
@@ -76,7 +77,7 @@ impl Renewed {
         let seconds = expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
         let end = seconds.and_then(|seconds| now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok());
         let about = &mut credential.about;
-        about.expires_at = end.or_else(|| crate::vault::jwt_expiry(access.expose()));
+        about.expires_at = end.map(whole_seconds).or_else(|| crate::vault::jwt_expiry(access.expose()));
         about.updated_at = now;
         about.scopes = scopes.unwrap_or_else(|| std::mem::take(&mut about.scopes));
         about.account = account.or_else(|| about.account.take());
@@ -85,6 +86,11 @@ impl Renewed {
             credential.secrets.refresh = refresh;
         }
     }
+}
+
+/// The same time without what nobody reads.
+pub fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 /// How far a credential's time is up.
@@ -97,13 +103,18 @@ pub(crate) enum Freshness {
 }
 
 impl Credential {
+    fn margin(&self, end: Timestamp) -> Duration {
+        let life = Duration::try_from(end.duration_since(self.about.updated_at)).unwrap_or_default();
+        MARGIN.min(life / 4)
+    }
+
     pub(crate) fn freshness(&self, now: Timestamp) -> Freshness {
         let is_missing = matches!(self.about.kind, Kind::OAuth2(_)) && self.secrets.main.is_none();
         match self.about.expires_at {
             _ if is_missing => Freshness::Over,
             None => Freshness::Fresh,
             Some(end) if end <= now => Freshness::Over,
-            Some(end) if end <= now + MARGIN => Freshness::Ending,
+            Some(end) if end <= now + self.margin(end) => Freshness::Ending,
             Some(_) => Freshness::Fresh,
         }
     }
@@ -153,7 +164,7 @@ impl Vault<'_> {
         let Kind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
         let name = &credential.about.name;
         let login = match &oauth.login {
-            Some(login) => Some(self.require(login, &format!("credential {name}"))?),
+            Some(login) => Some(self.require(login, &format!("the login of credential {name}"))?),
             None => None,
         };
         let source = login.as_ref().unwrap_or(credential);

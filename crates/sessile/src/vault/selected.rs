@@ -75,6 +75,7 @@ impl SelectedCredential {
                 expired_at: Some(end.to_string()),
                 login: None,
                 reason: None,
+                refused: false,
                 variable: state.app().variable("TOKEN_FILE"),
             })));
         }

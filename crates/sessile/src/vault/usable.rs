@@ -113,14 +113,14 @@ impl Vault<'_> {
                 }
                 match self.renewed(name, oauth, renew) {
                     Ok(renewed) => self.checked(renewed, wanted_by, None),
-                    Err(Error::RenewalFailed { login, reason, .. }) => {
+                    Err(Error::RenewalFailed { login, reason, refused, .. }) => {
                         if freshness == Freshness::Ending {
                             self.state.warn(
                                 format!("credential {name} ends soon and could not be renewed: {reason}"),
                                 None,
                             );
                         }
-                        self.checked(credential, wanted_by, Some((login, reason)))
+                        self.checked(credential, wanted_by, Some((login, reason, refused)))
                     }
                     Err(other) => Err(other),
                 }
@@ -130,7 +130,7 @@ impl Vault<'_> {
     }
 
     /// What a variable that is named after a credential says. It stands for the kept one, and goes where that goes.
-    pub(crate) fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
+    pub fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let Some(said) = Variables::new(self.state).get(name)? else { return Ok(None) };
         let about = match self.get(name).ok().flatten().map(|kept| kept.about) {
             Some(kept) if matches!(kept.kind, Kind::ApiKey { .. } | Kind::Basic { .. }) => {
@@ -147,12 +147,12 @@ impl Vault<'_> {
         &self,
         credential: Credential,
         wanted_by: &str,
-        unrenewed: Option<(String, String)>,
+        unrenewed: Option<(String, String, bool)>,
     ) -> Result<Usable> {
         let name = &credential.about.name;
         if credential.freshness(self.state.world().now()) == Freshness::Over {
-            let (login, reason) =
-                unrenewed.map_or((None, None), |(login, reason)| (Some(login), Some(reason)));
+            let (login, reason, refused) = unrenewed
+                .map_or((None, None, false), |(login, reason, refused)| (Some(login), Some(reason), refused));
             return Err(Error::CredentialsExpired(Box::new(Expired {
                 name: name.to_string(),
                 kind: credential.about.kind.as_str(),
@@ -160,6 +160,7 @@ impl Vault<'_> {
                 expired_at: credential.about.expires_at.map(|end| end.to_string()),
                 login,
                 reason,
+                refused,
                 variable: variable_of(self.state.app(), name),
             })));
         }

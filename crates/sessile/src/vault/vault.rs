@@ -15,7 +15,7 @@ use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};
 use crate::vault::helper::Helper;
 use crate::vault::sealed::KeySource;
-use crate::vault::variables::Variables;
+use crate::vault::variables::{Variables, variable_of};
 use crate::vault::{About, Credential, Secret};
 
 /// The vault, as this call finds it.
@@ -94,9 +94,28 @@ impl Vault<'_> {
         let before = keeper.get(name)?;
         let had = before.is_some();
         match change(before)? {
-            Some(after) => keeper.put(&dir, &after).map(|()| Some(after)),
+            Some(after) => {
+                if !had {
+                    self.refuse_twin(&*keeper, name)?;
+                }
+                keeper.put(&dir, &after).map(|()| Some(after))
+            }
             None if had => keeper.remove(&dir, name).map(|()| None),
             None => Ok(None),
+        }
+    }
+
+    /// Fails if another credential is stood for by the variable that would stand for this one.
+    fn refuse_twin(&self, keeper: &dyn Keep, name: &CredentialName) -> Result<()> {
+        let variable = variable_of(self.state.app(), name);
+        let twin = keeper.all()?.into_iter().map(|one| one.about.name);
+        match twin.into_iter().find(|other| variable_of(self.state.app(), other) == variable) {
+            Some(twin) => Err(Error::InvalidName {
+                what: "credential",
+                name: name.to_string(),
+                reason: format!("{variable} already stands for {twin}").into(),
+            }),
+            None => Ok(()),
         }
     }
 
@@ -177,6 +196,11 @@ impl Vault<'_> {
     /// Shuts a vault that a passphrase has opened; whether it was open.
     pub fn lock_up(&self) -> Result<bool> {
         self.require_file()?.lock_up()
+    }
+
+    /// Fails unless it is a sealed file: nothing else has a key of its own.
+    pub fn require_sealed(&self) -> Result<()> {
+        self.require_file().map(drop)
     }
 
     /// Seals the file anew under another key.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
+use sessile::text::shown;
 use sessile::vault::{Site, Usable};
 
 use super::{end_of, one_named};
@@ -33,46 +34,83 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let renewer = Renewer::new();
-    let usable: Vec<Usable> = unlocked(cx, &cx.state, || args.usable(cx, &renewer))?;
-    let mut results: Vec<Value> = Vec::new();
-    for one in &usable {
-        let status = match &args.url {
-            Some(url) => Some(send(one, url, &renewer)?),
-            None => None,
-        };
-        results.push(json!({
-            "name": if one.for_this_call { Value::Null } else { json!(one.about.name) },
-            "valid": true,
-            "account": one.about.account,
-            "expires_at": one.about.expires_at,
-            "status": status,
-        }));
+    if args.names.len() > 1 {
+        return check_all(args, cx, &renewer);
     }
-    let json = json!({ "valid": true, "credentials": results });
-    cx.out.result(&json, || {
-        let line = |one: &Usable| {
-            let end = match end_of(&cx.state, &one.about).as_str() {
-                "-" => String::new(),
-                end => format!(", ends {end}"),
-            };
-            format!("{} is valid{end}\n", one.about.name)
+    let checked = check(args, cx, &renewer, args.names.first())?;
+    let json = json!({ "valid": true, "credentials": [checked.json()] });
+    cx.out.result(&json, || checked.line(cx))
+}
+
+/// Checks many: each is told, and one that fails makes it fail in the end.
+fn check_all(args: &Args, cx: &Cx, renewer: &Renewer) -> Outcome {
+    let mut exit = None;
+    let (mut results, mut lines) = (Vec::new(), String::new());
+    for name in &args.names {
+        match check(args, cx, renewer, Some(name)) {
+            Ok(checked) => {
+                results.push(checked.json());
+                lines.push_str(&checked.line(cx));
+            }
+            Err(failure) => {
+                exit.get_or_insert(failure.exit());
+                let report = failure.report(cx.state.app());
+                let message = report.as_ref().map(|report| report.message.clone()).unwrap_or_default();
+                let code = report.map(|report| report.code.as_str());
+                lines.push_str(&format!("{}: {}\n", shown(name), shown(&message)));
+                results.push(json!({ "name": name, "valid": false, "code": code, "message": message }));
+            }
+        }
+    }
+    cx.out.result(&json!({ "valid": exit.is_none(), "credentials": results }), || lines)?;
+    exit.map_or(Ok(()), |exit| Err(Failure::Told(exit)))
+}
+
+/// A credential that can be used, and what a server answered to it.
+struct Checked {
+    usable: Usable,
+    status: Option<u16>,
+}
+
+fn check(args: &Args, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Checked, Failure> {
+    let usable = unlocked(cx, &cx.state, || args.usable(cx, renewer, name))?;
+    let status = args.url.as_ref().map(|url| send(&usable, url, renewer)).transpose()?;
+    Ok(Checked { usable, status })
+}
+
+impl Checked {
+    fn json(&self) -> Value {
+        let Checked { usable, status } = self;
+        json!({
+            "name": if usable.for_this_call { Value::Null } else { json!(usable.about.name) },
+            "valid": true,
+            "account": usable.about.account,
+            "expires_at": usable.about.expires_at,
+            "status": status,
+        })
+    }
+
+    fn line(&self, cx: &Cx) -> String {
+        let about = &self.usable.about;
+        let end = match end_of(&cx.state, about).as_str() {
+            "-" => String::new(),
+            end => format!(", ends {end}"),
         };
-        usable.iter().map(line).collect()
-    })
+        let name = if self.usable.for_this_call { "the token for this call" } else { about.name.as_str() };
+        let accepted = if self.status.is_some() { " and accepted" } else { "" };
+        format!("{name} is valid{accepted}{end}\n")
+    }
 }
 
 impl Args {
-    fn usable(&self, cx: &Cx, renewer: &Renewer) -> Result<Vec<Usable>, Error> {
+    fn usable(&self, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Usable, Error> {
         let state = &cx.state;
-        if !self.names.is_empty() {
+        if let Some(text) = name {
             let vault = state.vault()?;
-            let use_one =
-                |text: &String| vault.usable(&one_named(state, &vault, text)?, "this command", renewer);
-            return self.names.iter().map(use_one).collect();
+            return vault.usable(&one_named(state, &vault, text)?, "this command", renewer);
         }
-        let selected = state.selected_credential()?;
-        if let Some(selected) = &selected {
-            return Ok(vec![selected.usable(state, renewer)?]);
+        if let Some(selected) = state.selected_credential()? {
+            return selected.usable(state, renewer);
         }
         let vault = state.vault()?;
         let bound = match &self.url {
@@ -80,7 +118,7 @@ impl Args {
             None => None,
         };
         match bound {
-            Some((name, origin)) => Ok(vec![vault.usable(&name, &origin, renewer)?]),
+            Some((name, origin)) => vault.usable(&name, &origin, renewer),
             None => Err(Error::Usage(
                 "say which: NAME, --credential NAME, or the --url of an agent that gets one".into(),
             )),
@@ -96,7 +134,8 @@ fn send(usable: &Usable, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
     match status {
         401 | 403 => {
             let name = usable.about.name.to_string();
-            Err(Error::CredentialRejected { name, site, status }.into())
+            let kind = usable.about.kind.as_str();
+            Err(Error::CredentialRejected { name, site, status, kind }.into())
         }
         429 => Err(Error::RateLimited { what: site, wait: None }.into()),
         500.. => {

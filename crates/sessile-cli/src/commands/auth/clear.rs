@@ -3,7 +3,7 @@
 use serde_json::json;
 use sessile::vault::uses_login;
 
-use super::Chosen;
+use super::{Chosen, refuse_inside};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -21,6 +21,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    refuse_inside(cx, "taking credentials out of the vault")?;
     let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
@@ -43,5 +44,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             ));
         }
     }
-    cx.changed(json!({ "cleared": names }), || format!("cleared {} credential(s)\n", names.len()))
+    cx.changed(json!({ "cleared": names }), || {
+        format!("cleared {} credential(s): {}\n", names.len(), words.join(", "))
+    })
 }

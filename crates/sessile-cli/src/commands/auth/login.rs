@@ -116,13 +116,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     about.kind = Kind::OAuth2(oauth.clone());
     let client = client(&oauth, client_secret.as_ref());
-    let tokens = args.tokens(cx, &renewer, &client, &oauth, &about.scopes)?;
+    let known = before.as_ref().and_then(Credential::refresh_token);
+    let (tokens, taken_over) = args.tokens(cx, &renewer, &client, &oauth, &about.scopes, known)?;
     let mut credential = Credential::new(about, None).with_client_secret(client_secret);
-    if let Some((tokens, taken_over)) = tokens {
-        // A server that gives no new refresh token leaves the old one good.
-        credential = credential.with_refresh_token(taken_over);
-        renewed(tokens).into_credential(&mut credential, cx.state.world().now());
-    }
+    // A server that gives no new refresh token leaves the old one good.
+    credential = credential.with_refresh_token(taken_over);
+    renewed(tokens).into_credential(&mut credential, cx.state.world().now());
     unlocked(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
     let about = &credential.about;
@@ -212,23 +211,27 @@ impl Args {
         client: &Client,
         oauth: &OAuth2,
         scopes: &[String],
-    ) -> Result<Option<(Tokens, Option<Secret>)>, Failure> {
+        known: Option<&Secret>,
+    ) -> Result<(Tokens, Option<Secret>), Failure> {
         let (audience, resource) = (oauth.audience.as_deref(), oauth.resource.as_deref());
         let http = renewer.http();
         let wrong = |error: OAuthError| Failure::from(failed(&client.token_url, &error));
         match oauth.grant {
             Grant::ClientCredentials => {
                 let tokens = client.client_credentials(http, scopes, audience, resource).map_err(wrong)?;
-                Ok(Some((tokens, None)))
+                Ok((tokens, None))
             }
             Grant::RefreshToken => {
                 let source = self.refresh_token.as_ref().and_then(Option::as_deref);
-                let token = self.from.read(cx, "--refresh-token", source, "Refresh token: ")?;
+                let token = match known {
+                    Some(known) if self.refresh_token.is_none() => known.clone(),
+                    _ => self.from.read(cx, "--refresh-token", source, "Refresh token: ")?,
+                };
                 let tokens = client.refresh(http, &token, scopes, audience, resource).map_err(wrong)?;
-                Ok(Some((tokens, Some(token))))
+                Ok((tokens, Some(token)))
             }
             Grant::DeviceCode => {
-                self.by_device(cx, renewer, client, oauth, scopes).map(|tokens| Some((tokens, None)))
+                self.by_device(cx, renewer, client, oauth, scopes).map(|tokens| (tokens, None))
             }
         }
     }

@@ -6,7 +6,7 @@ use sessile::session::life::Life;
 use sessile::text::shown;
 use sessile::vault::{Credential, uses_login};
 
-use super::Chosen;
+use super::{Chosen, refuse_inside};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -27,6 +27,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    refuse_inside(cx, "logging out")?;
     let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
     let vault = cx.state.vault()?;
     let gone: Vec<Credential> = vault

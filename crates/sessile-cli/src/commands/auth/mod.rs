@@ -47,6 +47,7 @@ pub enum Command {
     /// Show a credential, its secrets masked
     Show(Lazy<show::Args>),
     /// Take credentials out of the vault
+    #[command(alias = "remove", alias = "delete")]
     Clear(Lazy<clear::Args>),
     /// Take credentials out of the vault, and every copy out of the sessions' rooms
     Logout(Lazy<logout::Args>),
@@ -78,6 +79,14 @@ impl Command {
             Command::Move(Lazy(args)) => move_to::run(args, cx),
             Command::Rekey(Lazy(args)) => rekey::run(args, cx),
         }
+    }
+}
+
+/// Fails inside a session: what others have credentials from is not for one of them to take away.
+pub(crate) fn refuse_inside(cx: &Cx, what: &str) -> Result<(), Error> {
+    match cx.state.inside_session() {
+        Some(_) => Err(Error::InSession { what: what.to_owned(), instead: "do it outside the session" }),
+        None => Ok(()),
     }
 }
 

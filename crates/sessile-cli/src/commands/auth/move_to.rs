@@ -4,6 +4,7 @@ use serde_json::json;
 use sessile::settings::Layer;
 use sessile::vault::Backend;
 
+use super::refuse_inside;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -22,6 +23,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    refuse_inside(cx, "moving the vault")?;
     let to = match args.to.as_str() {
         "keychain" => Backend::Keychain,
         "helper" => Backend::Helper,

@@ -6,6 +6,7 @@ use serde_json::json;
 use sessile::Error;
 use sessile::vault::KeySource;
 
+use super::refuse_inside;
 use super::unlock::passphrase;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -33,6 +34,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    refuse_inside(cx, "changing the key of the vault")?;
+    cx.state.vault()?.require_sealed()?;
     // Whoever cannot open it is told before a new passphrase is typed.
     unlocked(cx, &cx.state, || cx.state.vault()?.list())?;
     let (source, secret) = match args.to.as_str() {

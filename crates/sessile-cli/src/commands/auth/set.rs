@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sessile::args::parse_duration;
+use sessile::context::is_variable_name;
 use sessile::names::CredentialName;
 use sessile::vault::{About, Credential, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry, name_for_agent};
 use sessile::{Error, State};
@@ -101,6 +102,9 @@ pub struct Args {
     secret: Option<Option<String>>,
 }
 
+/// The end of what has none.
+const NEVER: &str = "never";
+
 /// What may be known about a credential.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct AboutArgs {
@@ -112,11 +116,11 @@ pub(crate) struct AboutArgs {
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
 
-    /// A site (scheme, host and port of this URL) that it may be sent to
+    /// A site (scheme, host and port of this URL) that it may be sent to; these take the place of those before
     #[arg(long = "site", value_name = "URL")]
     sites: Vec<String>,
 
-    /// When it ends
+    /// When it ends, or never
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "expires_in")]
     expires_at: Option<String>,
 
@@ -137,12 +141,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name = unlocked(cx, &cx.state, || args.credential_name(&cx.state, agent.as_deref()))?;
     let mut about = args.about_of(cx, name.clone(), agent)?;
     let kind = args.kind(cx)?;
+    if kind.is_none() && !args.keep_secret {
+        let known = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?;
+        if known.is_some_and(|known| matches!(known.about.kind, Kind::OAuth2(_))) {
+            return Err(is_login(&name).into());
+        }
+    }
     let secret = if args.keep_secret || kind.as_ref().is_some_and(|(_, has_secret)| !has_secret) {
         None
     } else {
         Some(args.read_secret(cx, &name)?)
     };
-    if about.expires_at.is_none() {
+    if about.expires_at.is_none() && !args.about.never_ends() {
         about.expires_at = secret.as_ref().and_then(|secret| jwt_expiry(secret.expose()));
     }
     let mut is_new = true;
@@ -156,16 +166,34 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                     wanted_by: "--keep-secret".into(),
                     near: None,
                 })?;
-                return Ok(Some(before.with_about(about)));
+                let mut after = before.with_about(about);
+                after.about.allow_agents();
+                if args.about.never_ends() {
+                    after.about.expires_at = None;
+                }
+                return Ok(Some(after));
             }
-            // What was known of the one before and is not said anew goes on.
+            // What was known of the one before and is not said anew goes on, its kind too.
+            let mut known = None;
             if let Some(before) = &before {
                 about.take_over(&before.about);
+                known = Some(before.about.kind.clone());
             }
-            about.kind = kind.clone().map_or(Kind::Bearer, |(kind, _)| kind);
+            about.allow_agents();
+            about.kind = match (kind.clone().map(|(kind, _)| kind), known) {
+                (Some(kind), _) => kind,
+                (None, Some(Kind::OAuth2(_))) => return Err(is_login(&name)),
+                (None, Some(Kind::Command { .. } | Kind::Env { .. }) | None) => Kind::Bearer,
+                (None, Some(known)) => known,
+            };
             Ok(Some(Credential::new(about, secret)))
         })
     })?;
+    for agent in &about.agents {
+        for other in cx.state.vault()?.leave_agent(agent, &name)? {
+            cx.out.note(&format!("the agent at {agent} no longer gets {other}"));
+        }
+    }
     sessile::history::record(&cx.state, "auth set", name.as_str(), "a secret is never recorded")?;
     let Some(kept) = kept else { return Ok(()) };
     let mut json = described(&cx.state, &kept.about);
@@ -203,10 +231,7 @@ impl Args {
 
     fn about_of(&self, cx: &Cx, name: CredentialName, agent: Option<String>) -> Result<About, Failure> {
         let mut about = self.about.about(&cx.state, name)?;
-        if let Some(agent) = agent {
-            about.sites.push(Site::of_url(&agent)?);
-            about.agents.push(agent);
-        }
+        about.agents.extend(agent);
         Ok(about)
     }
 
@@ -235,9 +260,18 @@ impl Args {
                     words(command).filter(|words| !words.is_empty()).ok_or_else(|| Error::InvalidValue {
                         place: "--command".into(),
                         value: command.clone(),
-                        expected: "a command with its arguments, quoted as in a shell".into(),
+                        expected: "a command with its arguments; for what a shell does say sh -c '...'"
+                            .into(),
                     })?;
                 (Kind::Command { command, cache_seconds: self.cache.map(|time| time.as_secs()) }, false)
+            }
+            Args { from_env: Some(variable), .. } if !is_variable_name(variable) => {
+                return Err(Error::InvalidValue {
+                    place: "--from-env".into(),
+                    value: variable.clone(),
+                    expected: "the name of a variable".into(),
+                }
+                .into());
             }
             Args { from_env: Some(variable), .. } => (Kind::Env { variable: variable.clone() }, false),
             Args { login: Some(login), .. } => (self.shared_login(cx, login)?, false),
@@ -291,13 +325,25 @@ impl Args {
     }
 }
 
+/// What came from a server is not typed.
+fn is_login(name: &CredentialName) -> Error {
+    let reason =
+        format!("it is a login: renew it with `auth login {name}`, or say another kind to replace it");
+    Error::CredentialUnusable { name: name.to_string(), reason }
+}
+
 impl AboutArgs {
+    /// Whether it is said to have no end.
+    fn never_ends(&self) -> bool {
+        self.expires_at.as_deref() == Some(NEVER)
+    }
+
     /// What is said of a credential; its kind comes later.
     pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<About, Error> {
         let now = state.world().now();
         let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);
         if let Some(time) = self.expires_in {
-            expires_at = now.checked_add(time).ok();
+            expires_at = now.checked_add(time).ok().map(sessile::vault::whole_seconds);
         }
         let sites = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
         Ok(About {
@@ -312,8 +358,10 @@ impl AboutArgs {
 
 /// A time as RFC 3339 writes it.
 fn parse_time(text: &str) -> Result<String, String> {
-    let known = sessile::vault::time_of(text).map(|_| text.to_owned());
-    known.ok_or_else(|| "expected a time such as 2030-01-01T00:00:00Z".to_owned())
+    let known = text == NEVER || sessile::vault::time_of(text).is_some();
+    known
+        .then(|| text.to_owned())
+        .ok_or_else(|| "expected a time such as 2030-01-01T00:00:00Z, or never".to_owned())
 }
 
 /// A command line as words: blanks separate, quotes hold together, nothing else means anything.
@@ -325,12 +373,22 @@ fn words(line: &str) -> Option<Vec<String>> {
     while let Some(letter) = letters.next() {
         match (quote, letter) {
             (Some(open), letter) if letter == open => quote = None,
-            (Some('"') | None, '\\') => word.get_or_insert_default().push(letters.next()?),
+            (None, '\\') => word.get_or_insert_default().push(letters.next()?),
+            (Some('"'), '\\') => {
+                let next = letters.next()?;
+                let word = word.get_or_insert_default();
+                if !matches!(next, '"' | '\\' | '$' | '`') {
+                    word.push('\\');
+                }
+                word.push(next);
+            }
             (Some(_), letter) => word.get_or_insert_default().push(letter),
             (None, '\'' | '"') => {
                 quote = Some(letter);
                 word.get_or_insert_default();
             }
+            // No shell runs it, so what only a shell can do is not left to fail later.
+            (None, '|' | '&' | ';' | '<' | '>' | '$' | '`' | '(' | ')') => return None,
             (None, letter) if letter.is_whitespace() => words.extend(word.take()),
             (None, letter) => word.get_or_insert_default().push(letter),
         }
@@ -348,7 +406,13 @@ mod tests {
         let of = |line: &str| words(line);
         assert_eq!(of("pass show a/b").unwrap(), ["pass", "show", "a/b"]);
         assert_eq!(of(r#" a 'b c' "d \" e" f\ g '' "#).unwrap(), ["a", "b c", "d \" e", "f g", ""]);
-        assert_eq!(of("$(x) `y` *").unwrap(), ["$(x)", "`y`", "*"]);
+        assert_eq!(
+            of(r#"sh -c 'a | b' "x\ny" '$HOME' * "#).unwrap(),
+            ["sh", "-c", "a | b", "x\\ny", "$HOME", "*"]
+        );
+        for line in ["a | b", "a && b", "a; b", "a > b", "$(a)", "`a`", "$HOME/x"] {
+            assert_eq!(of(line), None, "{line}");
+        }
         assert_eq!(of("'open"), None);
         assert_eq!(of("end\\"), None);
         assert!(of("  ").unwrap().is_empty());

@@ -71,8 +71,11 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
 fn bound(cx: &Cx, all: &[About]) -> Result<Vec<Value>, Failure> {
     let Some(context) = cx.state.context()? else { return Ok(Vec::new()) };
     let now = cx.state.world().now();
+    let vault = cx.state.vault()?;
     let row = |kind: &str, to: &str, name: &str| {
-        let about = all.iter().find(|about| about.name.as_str() == name);
+        // A variable may stand for it.
+        let said = name.parse().ok().and_then(|name| vault.said(&name).ok().flatten()).map(|said| said.about);
+        let about = said.as_ref().or_else(|| all.iter().find(|about| about.name.as_str() == name));
         let state = match about {
             None => "missing",
             Some(about) if about.is_valid(now) => "valid",

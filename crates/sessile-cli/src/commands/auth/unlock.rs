@@ -36,6 +36,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let vault = cx.state.vault()?;
+    vault.require_sealed()?;
     if args.end {
         let was_open = vault.lock_up()?;
         return cx.changed(json!({ "unlocked": false, "was_unlocked": was_open }), || {
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let usual = cx.state.duration("vault.unlock")?.unwrap_or_default();
     let time = args.time.unwrap_or(usual);
     if !vault.unlock(&passphrase, time)? {
-        return Err(Error::NoHome("the vault's key, which needs XDG_RUNTIME_DIR").into());
+        return Err(Error::NoRuntime("the vault's key").into());
     }
     let text = sessile::duration::short(time);
     cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || {

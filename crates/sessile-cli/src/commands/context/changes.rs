@@ -64,6 +64,10 @@ impl ChangeArgs {
         };
         for pair in &self.env_credential {
             let (variable, name) = split(pair, "--env-credential", "NAME=CREDENTIAL")?;
+            if self.env.iter().any(|plain| plain.split('=').next() == Some(variable)) {
+                let what = format!("{variable} gets one value: say --env or --env-credential");
+                return Err(Error::Usage(what));
+            }
             changes.push(named("env", variable, name)?);
         }
         for pair in &self.agent_credential {
