@@ -96,6 +96,11 @@ impl Keyring {
             daemon.kill().expect("it can be killed");
             daemon.wait().expect("it ends");
         }
+        // The bus notices that in its own time; until then the name is the dead one's.
+        self.wait_for("the end of the old daemon", |keyring| {
+            let owner = ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"];
+            keyring.send_to("org.freedesktop.DBus", "/org/freedesktop/DBus", &owner).contains("boolean false")
+        });
         self.start_daemon();
     }
 
@@ -146,9 +151,13 @@ impl Keyring {
     }
 
     fn send(&self, object: &str, call: &[&str]) -> String {
+        self.send_to("org.freedesktop.secrets", object, call)
+    }
+
+    fn send_to(&self, name: &str, object: &str, call: &[&str]) -> String {
         let done = Command::new(require_tool("dbus-send"))
             .arg(format!("--bus={}", self.address()))
-            .args(["--print-reply", "--dest=org.freedesktop.secrets", object])
+            .args(["--print-reply", &format!("--dest={name}"), object])
             .args(call)
             .output()
             .expect("dbus-send runs");

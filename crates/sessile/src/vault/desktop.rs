@@ -15,6 +15,9 @@ use crate::vault::{Credential, Secret};
 /// How long the keychain may take to answer: it may have to be started first.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// What kind of item they are, for those who look into the keychain.
+const SCHEMA: &str = "org.sessile.Vault";
+
 /// The keychain, opened for this application and this state directory.
 pub(crate) struct Desktop {
     keychain: RefCell<Keychain>,
@@ -48,10 +51,14 @@ impl Desktop {
         self.keychain.borrow_mut().require_unlocked().map_err(failed)
     }
 
+    /// What every item of this vault has. Those of one kind have the same names, so that one replaces only its like.
+    fn attributes<'a>(&'a self, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+        let own = [("xdg:schema", SCHEMA), ("application", &*self.application), ("vault", &*self.vault)];
+        own.iter().chain(more).copied().collect()
+    }
+
     fn find(&self, more: &[(&str, &str)]) -> Result<Vec<Secret>> {
-        let mut attributes = vec![("application", self.application.as_str()), ("vault", self.vault.as_str())];
-        attributes.extend_from_slice(more);
-        let found = self.keychain.borrow_mut().find(&attributes).map_err(failed)?;
+        let found = self.keychain.borrow_mut().find(&self.attributes(more)).map_err(failed)?;
         Ok(found.into_iter().map(|(_, secret)| secret).collect())
     }
 
@@ -64,9 +71,7 @@ impl Desktop {
     }
 
     fn put_item(&self, label: &str, more: &[(&str, &str)], secret: &Secret) -> Result<()> {
-        let mut attributes = vec![("application", self.application.as_str()), ("vault", self.vault.as_str())];
-        attributes.extend_from_slice(more);
-        self.keychain.borrow_mut().put(label, &attributes, secret).map_err(failed)
+        self.keychain.borrow_mut().put(label, &self.attributes(more), secret).map_err(failed)
     }
 
     /// The key of a sealed file that is kept here.
@@ -108,11 +113,10 @@ impl Keep for Desktop {
     }
 
     fn remove(&self, _dir: &LockedDir, name: &CredentialName) -> Result<()> {
-        let attributes = [
-            ("application", self.application.as_str()),
-            ("vault", self.vault.as_str()),
-            ("credential", name.as_str()),
-        ];
-        self.keychain.borrow_mut().remove(&attributes).map(drop).map_err(failed)
+        self.keychain
+            .borrow_mut()
+            .remove(&self.attributes(&[("credential", name.as_str())]))
+            .map(drop)
+            .map_err(failed)
     }
 }
