@@ -266,7 +266,7 @@ pub fn run(world: &World, args: impl IntoIterator<Item = OsString>) -> u8 {
     // Until the settings are read, only flags and variables can say how to print.
     let early = early_output(world, &args);
     let outcome = match parse(&args) {
-        Err(error) => Err(Failure::Arguments(Box::new(error))),
+        Err(error) => Err(Failure::of_arguments(error, &args)),
         Ok(Cli { command: None, .. }) => print_help(&early),
         Ok(Cli { state, command: Some(command) }) => return call(world, &early, &state, &command),
     };

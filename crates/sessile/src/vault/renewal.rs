@@ -151,7 +151,7 @@ impl Vault<'_> {
         let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let current = self.require(name, "renewing it")?;
         // Another did it while this one waited.
-        if current.about.updated_at > found.about.updated_at
+        if current.about.updated_at != found.about.updated_at
             && current.freshness(self.state.world().now()) == Freshness::Fresh
         {
             return Ok(current);
@@ -204,14 +204,25 @@ impl Vault<'_> {
         {
             // First of all: the old one may be worth nothing by now.
             self.change(&login.about.name, |before| {
-                Ok(before.map(|before| before.with_refresh_token(Some(refresh))))
+                // One that was logged out of or in to anew meanwhile has nothing to do with this token.
+                let is_same = |before: &Credential| before.secrets.refresh == login.secrets.refresh;
+                Ok(before.map(|before| {
+                    if is_same(&before) { before.with_refresh_token(Some(refresh)) } else { before }
+                }))
             })?;
         }
         let changed = self.change(name, |before| {
-            let mut after = before.unwrap_or_else(|| credential.clone());
+            // What was taken out meanwhile stays out, and what was put in its place stays as it is.
+            let Some(before) = before else { return Ok(None) };
+            if before.about.kind != credential.about.kind
+                || before.secrets.refresh != credential.secrets.refresh
+            {
+                return Ok(Some(before));
+            }
+            let mut after = before;
             renewed.into_credential(&mut after, now);
             Ok(Some(after))
         })?;
-        changed.ok_or_else(|| failed("it is gone".into(), false))
+        changed.ok_or_else(|| failed("it was taken out of the vault meanwhile".into(), false))
     }
 }
