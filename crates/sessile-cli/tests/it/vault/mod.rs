@@ -30,7 +30,8 @@ fn set(home: &Home, name: &str, secret: &str) -> Call {
 
 /// A context that gives credentials to commands, as the variables of these names.
 fn bind(home: &Home, context: &str, variables: &[(&str, &str)]) {
-    let lines = variables.iter().map(|(name, credential)| format!("{name} = {{ credential = \"{credential}\" }}\n"));
+    let lines =
+        variables.iter().map(|(name, credential)| format!("{name} = {{ credential = \"{credential}\" }}\n"));
     let text: String = std::iter::once("[env]\n".to_owned()).chain(lines).collect();
     home.write(format!(".config/sessile/contexts/{context}.toml"), text);
 }
@@ -47,8 +48,7 @@ fn secrets(home: &Home, names: &[String]) -> BTreeMap<String, String> {
     }
     let variables: Vec<String> = (0..names.len()).map(|number| format!("SECRET_{number}")).collect();
     let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
-    let pairs: Vec<(&str, &str)> =
-        variables.iter().copied().zip(names.iter().map(String::as_str)).collect();
+    let pairs: Vec<(&str, &str)> = variables.iter().copied().zip(names.iter().map(String::as_str)).collect();
     bind(home, "looking", &pairs);
     let lines = printed(home, "looking", &variables).ok().stdout();
     assert_eq!(lines.lines().count(), names.len());
@@ -87,7 +87,8 @@ fn together<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 /// The flags with which a person logs in at a server, and may be away for long.
 fn by_device(server: &OidcServer) -> Vec<String> {
     let flags = ["--issuer", server.issuer(), "--client-id", OidcServer::PUBLIC_CLIENT, "--wait", "3m"];
-    let scopes = ["openid", "offline_access", "api:read", "api:write"].iter().flat_map(|scope| ["--scope", scope]);
+    let scopes =
+        ["openid", "offline_access", "api:read", "api:write"].iter().flat_map(|scope| ["--scope", scope]);
     flags.into_iter().chain(scopes).map(str::to_owned).collect()
 }
 
@@ -100,7 +101,8 @@ fn by_client(server: &OidcServer) -> Vec<String> {
 /// Logs in while a person elsewhere says yes; everything that was printed.
 fn log_in(call: Call, server: &OidcServer) -> String {
     let mut command = call.args(&["--output", "json"]).command();
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     let mut approved = false;
