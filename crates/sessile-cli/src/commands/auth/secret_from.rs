@@ -86,7 +86,8 @@ impl SecretFrom {
             let value = cx.state.world().variable(variable).and_then(|value| value.to_str());
             return value
                 .map(str::to_owned)
-                .ok_or_else(|| Error::Usage(format!("--secret-env: {variable} is not set")).into());
+                // What stands there may be the secret itself, in a place for its variable.
+                .ok_or_else(|| Error::Usage("--secret-env: there is no variable of that name".into()).into());
         }
         if let Some(number) = self.secret_fd {
             let path = PathBuf::from(format!("/dev/fd/{number}"));
