@@ -103,9 +103,15 @@ impl Credential {
             _ if is_missing => Freshness::Over,
             None => Freshness::Fresh,
             Some(end) if end <= now => Freshness::Over,
-            Some(end) if end <= now + MARGIN => Freshness::Ending,
+            Some(end) if end <= now + self.margin(end) => Freshness::Ending,
             Some(_) => Freshness::Fresh,
         }
+    }
+
+    /// One that is good for a short time only would be ending from the start, and be asked for by everyone.
+    fn margin(&self, end: Timestamp) -> Duration {
+        let whole = Duration::try_from(end.duration_since(self.about.updated_at)).unwrap_or_default();
+        MARGIN.min(whole / 4)
     }
 }
 
@@ -202,5 +208,29 @@ impl Vault<'_> {
             Ok(Some(after))
         })?;
         changed.ok_or_else(|| failed("it is gone".into(), false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::vault::credential::tests::bearer;
+
+    #[test]
+    fn what_is_good_for_a_short_time_is_fresh_for_most_of_it() {
+        let given = Timestamp::UNIX_EPOCH;
+        let at = |seconds: i64| given + SignedDuration::from_secs(seconds);
+        for (whole, fresh, ending) in [(3600, 3569, 3571), (120, 89, 91), (20, 14, 16), (4, 2, 3)] {
+            let mut one = bearer("bot", "hunter2");
+            one.about.expires_at = Some(at(whole));
+            assert_eq!(one.freshness(at(0)), Freshness::Fresh, "{whole}");
+            assert_eq!(one.freshness(at(fresh)), Freshness::Fresh, "{whole}");
+            assert_eq!(one.freshness(at(ending)), Freshness::Ending, "{whole}");
+            assert_eq!(one.freshness(at(whole)), Freshness::Over, "{whole}");
+            // Its end may have been before it was set.
+            assert_eq!(one.freshness(at(2 * whole)), Freshness::Over, "{whole}");
+        }
     }
 }
