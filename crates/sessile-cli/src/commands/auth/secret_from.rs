@@ -87,7 +87,9 @@ impl SecretFrom {
             return value
                 .map(str::to_owned)
                 // What stands there may be the secret itself, in a place for its variable.
-                .ok_or_else(|| Error::Usage("--secret-env: there is no variable of that name".into()).into());
+                .ok_or_else(|| {
+                    Error::Usage("--secret-env: there is no variable of that name".into()).into()
+                });
         }
         if let Some(number) = self.secret_fd {
             let path = PathBuf::from(format!("/dev/fd/{number}"));
