@@ -96,7 +96,11 @@ impl SecretFrom {
             let failed = |source| Error::Io { action: "read", path: path.clone(), source };
             let mut text = String::new();
             let file = std::fs::File::open(&path).map_err(failed)?;
-            file.take(LIMIT).read_to_string(&mut text).map_err(failed)?;
+            file.take(LIMIT + 1).read_to_string(&mut text).map_err(failed)?;
+            if text.len() as u64 > LIMIT {
+                drop(zeroized(text));
+                return Err(Error::Usage(format!("the secret is longer than {LIMIT} bytes")).into());
+            }
             return Ok(text);
         }
         if cx.state.args().no_input || !cx.state.world().can_ask() {
