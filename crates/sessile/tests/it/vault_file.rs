@@ -2,6 +2,14 @@
 //!
 //! `SESSILE_TEST_FUZZ` says how many changed files are read.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and tells how far it came"
+)]
+
 use std::collections::BTreeSet;
 
 use sessile::vault::KeySource;
