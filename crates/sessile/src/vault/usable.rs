@@ -173,10 +173,28 @@ impl Vault<'_> {
         }
         let _alone = self.lock_for_renewal(name)?;
         let found = self.require(name, "keeping its answer")?;
-        let Kind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
         if is_kept(&found) {
             return Ok(found);
         }
+        self.ask_and_keep(found)
+    }
+
+    /// Asks a command whose answer is kept, whether its time is up or not. If it fails, the old answer stays.
+    pub fn ask_again(&self, name: &CredentialName) -> Result<Credential> {
+        let found = self.require(name, "asking again")?;
+        let _alone = self.lock_for_renewal(name)?;
+        let current = self.require(name, "asking again")?;
+        // Another did it while this one waited.
+        if current.about.updated_at > found.about.updated_at {
+            return Ok(current);
+        }
+        self.ask_and_keep(current)
+    }
+
+    /// Asks the command and keeps its answer. The caller has the lock.
+    fn ask_and_keep(&self, found: Credential) -> Result<Credential> {
+        let name = &found.about.name;
+        let Kind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
         let answer = self.ask_command(name, command)?;
         let now = self.state.world().now();
         let seconds = i64::try_from(cache_seconds.unwrap_or_default()).unwrap_or(i64::MAX);
@@ -192,18 +210,6 @@ impl Vault<'_> {
             }))
         })?;
         kept.ok_or_else(|| Error::CredentialUnusable { name: name.to_string(), reason: "it is gone".into() })
-    }
-
-    /// Forgets the kept answer of a command, so that it is asked again.
-    pub fn forget_answer(&self, name: &CredentialName) -> Result<()> {
-        self.change(name, |before| {
-            Ok(before.map(|mut one| {
-                one.secrets.main = None;
-                one.about.expires_at = None;
-                one
-            }))
-        })
-        .map(drop)
     }
 
     fn ask_command(&self, name: &CredentialName, command: &[String]) -> Result<CommandAnswer> {

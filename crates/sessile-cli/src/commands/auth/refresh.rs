@@ -32,10 +32,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let found = vault.require(name, "this command")?;
         let result = match &found.about.kind {
             Kind::OAuth2(_) => vault.renew(name, &renewer),
-            Kind::Command { cache_seconds: Some(_), .. } => vault.forget_answer(name).and_then(|()| {
-                vault.usable(name, "auth refresh", &renewer)?;
-                vault.require(name, "this command")
-            }),
+            Kind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),
             _ if args.chosen.all => continue,
             _ => vault.renew(name, &renewer),
         };

@@ -156,6 +156,10 @@ fn ends(place: &Place) {
     assert_eq!(place.secret("asked"), "first");
     place.call(&["auth", "refresh", "asked"]).ok();
     assert_eq!(place.secret("asked"), "second");
+    std::fs::remove_file(place.home.path("answer")).unwrap();
+    let failed = place.call(&["auth", "refresh", "asked", "--output", "json"]).run().exit(8);
+    assert_eq!(failed.code(), "CREDENTIAL_UNUSABLE");
+    assert_eq!(place.secret("asked"), "second", "the old one stays");
 }
 
 /// A login, its renewal by one of many, and what shares it.
