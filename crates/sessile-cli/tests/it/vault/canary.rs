@@ -10,6 +10,7 @@ use testkit::{Call, Home, Keyring, OidcServer};
 use super::sought::Sought;
 use super::{DIR, LONG_AGO, bind, by_client, device_login, printed, set};
 use crate::contract::{CALLS, furnished_for};
+use crate::crash::{Killer, kills};
 use crate::home;
 
 /// What the user has put there, and nobody else.
@@ -315,6 +316,14 @@ fn no_passphrase_leaves_a_trace() {
         .call("unlock", key(&["unlock", "--passphrase-file", "-", "--output", "json"]).stdin(right))
         .exit(0);
     sought.call("back", key(&["rekey", "--to", "file"])).exit(0);
+    let mut terminal = key(&["rekey", "--to", "passphrase"]).tty();
+    let mut shown = terminal.expect("New passphrase: ");
+    terminal.type_line(&sought.canary("typed"));
+    shown += &terminal.expect("The same again: ");
+    terminal.type_line(&sought.canary("typed"));
+    let (rest, status) = terminal.finish();
+    assert_eq!(status, 0, "{shown}{rest}");
+    sought.assert_not_in("a terminal", format!("{shown}{rest}"));
     sought.assert_not_in_files(&home, &[INPUT]);
     assert!(processes.seen().is_empty());
 }
@@ -365,6 +374,49 @@ fn no_command_shows_a_secret() {
         sought.assert_not_in_files(&home, &[INPUT]);
     }
     assert!(processes.seen().is_empty());
+}
+
+/// The one command that needs an editor.
+#[test]
+fn no_editor_is_shown_a_secret() {
+    let sought = Sought::new();
+    let vault = a_vault(&sought);
+    script(
+        &vault,
+        "editor",
+        "cat \"$1\" >> \"$HOME/edited\"; env -u CI_TOKEN -u SESSILE_CREDENTIAL_SAID >> \"$HOME/edited\"",
+    );
+    let call = with_variables(&sought, vault.call(&["--verbose", "config", "edit", "--global"]));
+    let (shown, status) = call.env("EDITOR", vault.path("input/editor")).tty().finish();
+    assert_eq!(status, 0, "{shown}");
+    sought.assert_not_in("a terminal", shown);
+    assert!(vault.read("edited").contains("HOME="), "it was there");
+    sought.assert_not_in_files(&vault, &[INPUT]);
+}
+
+/// What is half done is in temporary files and in the store's log.
+#[test]
+fn nothing_that_a_killed_command_leaves_has_a_secret_in_it() {
+    let home = home();
+    let sought = Sought::new();
+    input(&home, "asked", &sought.canary("asked"));
+    bind(&home, "work", &[("T", "bot"), ("A", "asked")]);
+    let set =
+        || home.call(&["auth", "set", "bot", "--secret-env", "VALUE"]).env("VALUE", sought.canary("bot"));
+    let calls =
+        [set(), home.call(&["auth", "set", "asked", "--cache", "1h", "--command", "cat input/asked"]), set()];
+    let mut killer = Killer::new(0x5e55_1e301, calls);
+    let kills = (kills() / 2).max(12);
+    for number in 0..kills {
+        killer.kill(match number % 4 {
+            0 | 1 => set(),
+            2 => home.call(&["auth", "refresh", "asked"]),
+            _ => home.call(&["run", "--context", "work", "--", "true"]),
+        });
+        sought.assert_not_in_files(&home, &[INPUT]);
+    }
+    killer.assert_it_was_a_fight(kills);
+    assert_eq!(printed(&home, "work", &["T"]).ok().stdout(), format!("{}\n", sought.canary("bot")));
 }
 
 #[test]
