@@ -131,7 +131,7 @@ fn a_killed_rekey_leaves_the_old_key_or_the_new_one() {
     for number in 0..5 {
         set(&home, &format!("k{number}"), "kept").ok();
     }
-    let kills = (kills() / 4).max(10);
+    let kills = (kills() / 8).max(10);
     let warm = ["passphrase", "file", "passphrase", "file"].map(rekey);
     let mut killer = Killer::new(0x5e55_1e103, warm);
     for number in 0..kills {
