@@ -5,6 +5,7 @@ mod canary;
 mod crowd;
 mod damage;
 mod kills;
+mod refusals;
 mod sought;
 
 use std::collections::BTreeMap;
