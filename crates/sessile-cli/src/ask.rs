@@ -5,6 +5,8 @@ use std::io::{self, BufRead, Write};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sessile::confirm::{Consent, consent, is_yes};
 use sessile::{Error, State};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// Fails unless `what` ("delete this or that") is confirmed: by `--yes`, or by a person who says so.
 pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
@@ -28,9 +30,25 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     let mut hidden = before.clone();
     hidden.local_modes &= !LocalModes::ECHO;
     hidden.local_modes |= LocalModes::ECHONL;
+    // Who ends the program here must see again what they type afterwards.
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).ok();
+    let handle = signals.as_ref().map(Signals::handle);
+    let after = before.clone();
+    let watcher = signals.map(|mut signals| {
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &after);
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        })
+    });
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &hidden);
     let answer = line(prompt);
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
+    if let (Some(handle), Some(watcher)) = (handle, watcher) {
+        handle.close();
+        let _ = watcher.join();
+    }
     answer
 }
 

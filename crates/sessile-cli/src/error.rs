@@ -11,8 +11,6 @@ pub enum Failure {
     Library(Error),
     /// The arguments could not be parsed.
     Arguments(Box<clap::Error>),
-    /// The same where an argument may be a secret that was put there by mistake: none is repeated.
-    SecretArguments(Report),
     /// Standard output could not be written.
     Output(io::Error),
     /// The result was printed and is itself bad news; nothing more is said.
@@ -72,7 +70,6 @@ impl Failure {
                     exit::DONE
                 }
             }
-            Failure::SecretArguments(_) => exit::USAGE,
             // Whoever closed the pipe has read enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
             Failure::Output(_) => exit::FAILED,
@@ -88,7 +85,6 @@ impl Failure {
         match self {
             Failure::Library(error) | Failure::Own(error) => Some(error.report(app)),
             Failure::Arguments(error) => Some(arguments(error)),
-            Failure::SecretArguments(report) => Some(report.clone()),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Failure::Output(error) => {
                 let is_full = error.kind() == io::ErrorKind::StorageFull;
@@ -112,26 +108,6 @@ impl Failure {
                 Some(report)
             }
         }
-    }
-}
-
-impl Failure {
-    /// The failure to parse these arguments. Those of `auth` may hold a secret by mistake, and are not repeated.
-    pub(crate) fn of_arguments(error: clap::Error, args: &[std::ffi::OsString]) -> Self {
-        let words: Vec<&str> = args.iter().skip(1).filter_map(|arg| arg.to_str()).collect();
-        if !error.use_stderr() || !words.contains(&"auth") {
-            return Failure::Arguments(Box::new(error));
-        }
-        let mut report = arguments(&error);
-        let values = words.iter().map(|word| match word.split_once('=') {
-            Some((flag, value)) if flag.starts_with('-') => value,
-            _ => word,
-        });
-        for value in values.filter(|value| !value.starts_with('-') && value.len() >= 6) {
-            report.message = report.message.replace(value, "...");
-            report.hint = report.hint.map(|hint| hint.replace(value, "..."));
-        }
-        Failure::SecretArguments(report)
     }
 }
 

@@ -290,7 +290,6 @@ const START_UP_FILES: &[(&str, &str)] = &[
     (".config/fish/config.fish", "fish"),
 ];
 
-
 /// Whether the vault opens, and has what the contexts give out.
 fn vault(state: &State) -> Result<Vec<Finding>> {
     if state.settings().is_err() {

@@ -22,7 +22,7 @@ fn furnished() -> Home {
 
 /// The same, with what the command is about: an operation 1, a session "work" with a value, an exported one, a lock
 /// with token 1, and a copy of the store.
-fn furnished_for(path: &str) -> Home {
+pub(crate) fn furnished_for(path: &str) -> Home {
     let home = furnished();
     let word = path.split(' ').next().unwrap_or_default();
     let steps: &[&[&str]] = match word {
@@ -48,7 +48,7 @@ fn furnished_for(path: &str) -> Home {
 }
 
 /// A call of every command that can succeed without a terminal. The others are in [`ELSEWHERE`].
-const CALLS: &[(&str, &[&str])] = &[
+pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("auth check", &["auth", "check", "bot"]),
     ("auth clear", &["auth", "clear", "bot", "--yes"]),
     ("auth list", &["auth", "list"]),

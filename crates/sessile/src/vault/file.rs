@@ -38,7 +38,15 @@ impl<'a> FileVault<'a> {
     /// The file, if there is one, not opened.
     fn sealed(&self) -> Result<Option<Sealed>> {
         let path = self.path();
-        let Some(text) = crate::files::read_up_to(&path, LIMIT)? else { return Ok(None) };
+        let text = match crate::files::read_up_to(&path, LIMIT) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
+            Err(Error::FileNotUtf8 { offset, .. }) => {
+                let reason = format!("it is not text (first bad byte at offset {offset})");
+                return Err(Error::VaultDamaged { path, reason });
+            }
+            Err(other) => return Err(other),
+        };
         Sealed::of_text(&text).map(Some).map_err(|reason| self.unsealable(reason))
     }
 

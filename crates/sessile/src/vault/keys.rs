@@ -179,6 +179,7 @@ struct Kept {
     key: String,
     /// On the clock that cannot be set back.
     until_ms: u64,
+    boot: String,
 }
 
 impl Drop for Kept {
@@ -199,7 +200,7 @@ pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
     let Some(path) = kept_file(state, &key.id()) else { return Ok(false) };
     let until = state.world().since_boot() + time;
     let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
-    let kept = Kept { key: key.to_text().to_string(), until_ms };
+    let kept = Kept { key: key.to_text().to_string(), until_ms, boot: crate::process::boot_id() };
     let text = Zeroizing::new(serde_json::to_string(&kept).unwrap_or_default());
     let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
     dir.replace_for_now(&name, &text, 0o600)?;
@@ -210,7 +211,8 @@ pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
 pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)>> {
     let Some(path) = kept_file(state, key_id) else { return Ok(None) };
     let Some(text) = read_private(&path, state.world())? else { return Ok(None) };
-    let kept: Option<Kept> = serde_json::from_str(&text).ok();
+    let kept: Option<Kept> =
+        serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.boot == crate::process::boot_id());
     let left = kept.as_ref().and_then(|kept| {
         Duration::from_millis(kept.until_ms)
             .checked_sub(state.world().since_boot())

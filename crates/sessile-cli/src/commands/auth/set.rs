@@ -265,6 +265,10 @@ impl Args {
                 }
                 (Kind::ApiKey { header }, true)
             }
+            // Such a name cannot be sent, and what follows may be the password.
+            Args { basic: Some(username), .. } if username.contains(':') => {
+                return Err(refused("--basic").into());
+            }
             Args { basic: Some(username), .. } => (Kind::Basic { username: username.clone() }, true),
             Args { command: Some(command), .. } => {
                 let command =
