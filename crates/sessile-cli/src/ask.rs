@@ -1,6 +1,8 @@
 //! Asking a person. End of input is a no, and without a person nothing is asked.
 
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sessile::confirm::{Consent, consent, is_yes};
@@ -31,7 +33,12 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     hidden.local_modes &= !LocalModes::ECHO;
     hidden.local_modes |= LocalModes::ECHONL;
     // Who ends the program here must see again what they type afterwards.
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).ok();
+    let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    let is_ended = Arc::new(AtomicBool::new(false));
+    for signal in ends {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&is_ended));
+    }
+    let signals = Signals::new(ends).ok();
     let handle = signals.as_ref().map(Signals::handle);
     let after = before.clone();
     let watcher = signals.map(|mut signals| {
@@ -46,7 +53,10 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     let answer = line(prompt);
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
     if let (Some(handle), Some(watcher)) = (handle, watcher) {
-        handle.close();
+        // What was typed after the end is no answer: the watcher is about to end the program.
+        if !is_ended.load(Ordering::SeqCst) {
+            handle.close();
+        }
         let _ = watcher.join();
     }
     answer

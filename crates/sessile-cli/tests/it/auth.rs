@@ -406,10 +406,12 @@ fn a_prompt_that_is_interrupted_leaves_the_terminal_as_it_was() {
     let home = home();
     let mut shell = home.shell();
     let program = home.program().display().to_string();
-    shell.type_line(&format!("{program} auth set bot"));
+    shell.run("trap : INT; stty echo");
+    shell.type_line(&format!("{program} auth set bot; echo ended: $?"));
     shell.expect("Secret for bot: ");
     shell.interrupt();
-    let (state, _) = shell.run("stty -a | grep -c ' echo '");
+    shell.expect("ended: 130");
+    let (state, _) = shell.run("stty -a | grep -cw -e '[^-]echo'");
     assert!(state.contains('1'), "{state}");
 }
 

@@ -193,42 +193,11 @@ fn a_logout_while_a_token_is_renewed_stays_a_logout() {
     let mut check = home.call(&["auth", "check", "corp"]).command();
     let check = check.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let lock = home.path(".local/state/sessile/vault/renewing/corp");
-    crate::eventually(|| lock.exists());
+    crate::eventually("the renewal", || lock.exists());
     home.call(&["auth", "clear", "corp", "--yes"]).ok();
     let output = check.wait_with_output().unwrap();
     assert!(!output.status.success());
     assert_eq!(home.call(&["auth", "list", "-ojson"]).ok().json(), serde_json::json!([]));
-}
-
-#[test]
-fn those_who_wait_for_a_renewal_that_fails_do_not_ask_again() {
-    let server = OidcServer::with(&OidcOptions { delay_millis: 1500, ..OidcOptions::default() });
-    let home = logged_in(&server);
-    // A refresh token that the server does not know.
-    home.write("gone", "no-such-token\n");
-    let take_over = ["auth", "login", "corp", "--refresh-token", "@gone"];
-    home.call(&take_over).run().exit(8);
-    home.call(&["auth", "refresh", "corp"]).ok();
-    home.call(&["auth", "set", "corp", "--keep-secret", "--expires-at", "2020-01-01T00:00:00Z"]).ok();
-    let before = server.counts();
-    // The login is ended at the server: its refresh token is spent by a copy of this home.
-    let copy = Home::new(home.program());
-    for (path, content) in home.tree() {
-        let path = path.strip_prefix(home.dir()).unwrap_or(&path).to_owned();
-        copy.write(path, content);
-    }
-    copy.call(&["auth", "refresh", "corp"]).ok();
-    let children: Vec<Child> = (0..8)
-        .map(|_| {
-            let mut check = home.call(&["auth", "check", "corp"]).command();
-            check.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-        })
-        .collect();
-    for child in children {
-        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(8));
-    }
-    let refused = server.counts().refused_refresh_token - before.refused_refresh_token;
-    assert!(refused < 8, "{refused} of 8 asked");
 }
 
 #[test]

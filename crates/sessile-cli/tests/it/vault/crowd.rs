@@ -140,22 +140,22 @@ fn fifty_processes_of_many_credentials_spend_each_refresh_token_of_their_login_o
 
 /// The error of a credential whose time is up and that could not be renewed.
 #[track_caller]
-fn assert_expired(done: &Done) {
+fn assert_expired(done: &Done, fix: &str) {
     let error = done.json_error();
     assert_eq!(error["code"], "CREDENTIALS_EXPIRED", "{error}");
     assert!(error["expired_at"].as_str().is_some_and(|end| end.starts_with("2020-01-01")), "{error}");
     assert_eq!(error["variable"], "SESSILE_CREDENTIAL_CORP");
-    assert_eq!(error["fix_command"], "sessile auth login corp");
+    assert_eq!(error["fix_command"], fix);
 }
 
 /// Everyone is told, and the vault is as it was.
-fn all_are_told(home: &Home) {
+fn all_are_told(home: &Home, fix: &str) {
     let before = files(home);
     together(CROWD, |number| {
         if number % 2 == 0 {
-            assert_expired(&home.call(&["auth", "check", "corp", "--output", "json"]).run().exit(8));
+            assert_expired(&home.call(&["auth", "check", "corp", "--output", "json"]).run().exit(8), fix);
         } else {
-            assert_expired(&printed(home, "work", &["T"]).env("SESSILE_OUTPUT", "json").run().exit(125));
+            assert_expired(&printed(home, "work", &["T"]).env("SESSILE_OUTPUT", "json").run().exit(125), fix);
         }
     });
     assert!(files(home) == before, "the old one stays as it is");
@@ -178,13 +178,15 @@ fn fifty_processes_whose_server_is_down_or_refuses_keep_the_old_token() {
     }
     assert_eq!(printed(&home, "work", &["T"]).ok().stdout(), token);
     expire(&home, "corp");
-    all_are_told(&home);
+    all_are_told(&home, "sessile auth login corp");
     let counts = server.counts();
     assert_eq!(counts.refresh_token, 1, "nothing was given");
-    assert!(counts.refused_refresh_token > 0, "it was asked");
+    // Those who waited are told what the others were.
+    assert!((1..50).contains(&counts.refused_refresh_token), "{}", counts.refused_refresh_token);
 
     drop(server);
-    all_are_told(&home);
+    // Nobody said no: it is worth another try.
+    all_are_told(&home, "sessile auth refresh corp");
     home.call(&["auth", "set", "corp", "--keep-secret", "--expires-at", "2099-01-01T00:00:00Z"]).ok();
     assert_eq!(printed(&home, "work", &["T"]).ok().stdout(), token, "the old one is there");
 }

@@ -207,7 +207,7 @@ fn a_key_that_is_missing_wrong_or_for_all_to_read_is_told() {
 
     let invalid = ("KEY_FILE_INVALID", 1);
     let half = &key[..32];
-    for garbage in [&b""[..], b"garbage\n", half, &[&key[..], &key[..]].concat(), b"\n\n"] {
+    for garbage in [&b""[..], b"garbage\n", half, &[&key[..], b"more"].concat(), b"\n\n"] {
         put(garbage, 0o600);
         kept.assert_told("garbage", &[invalid]);
     }

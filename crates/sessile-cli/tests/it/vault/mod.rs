@@ -136,8 +136,9 @@ fn expire(home: &Home, name: &str) {
     home.call(&["auth", "set", name, "--keep-secret", "--expires-at", LONG_AGO]).ok();
 }
 
-/// Every file of the vault with its bytes.
+/// Every file of the vault with its bytes. What those who wait for a renewal tell each other is none of it.
 fn files(home: &Home) -> Vec<(std::path::PathBuf, Vec<u8>)> {
-    let dir = home.path(DIR);
-    home.tree().into_iter().filter(|(path, _)| path.starts_with(&dir)).collect()
+    let (dir, notes) = (home.path(DIR), home.path(DIR).join("renewing"));
+    let is_kept = |path: &std::path::Path| path.starts_with(&dir) && !path.starts_with(&notes);
+    home.tree().into_iter().filter(|(path, _)| is_kept(path)).collect()
 }
