@@ -35,7 +35,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// It can be read from anywhere. It is written only by [`exposed`], which a field must name.
+/// It can be read from anywhere. It is written only by `exposed`, which a field must name.
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Secret::new)
