@@ -6,6 +6,7 @@ pub mod args;
 pub mod code;
 pub mod confirm;
 pub mod context;
+pub mod conversation;
 pub mod dirs;
 pub mod doctor;
 pub mod duration;
