@@ -12,7 +12,7 @@ use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
-    auth, backup, completions, config, context, demo, doctor, env, history, hook, lock, man, manifest,
+    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock, man, manifest,
     prompt, run, session, shell, status, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
@@ -68,6 +68,10 @@ pub enum Command {
     Session(LazyGroup<session::Command>),
     /// Keep credentials in the vault, and use them without showing them
     Auth(LazyGroup<auth::Command>),
+    /// Name agents, and look at their cards
+    Agent(LazyGroup<agent::Command>),
+    /// Look at, name and forget conversations with agents
+    Conversation(LazyGroup<conversation::Command>),
     /// Exclude other agents: hold a lock while a command runs, or for a time
     Lock(LazyGroup<lock::Command>),
     /// Show what was changed, when and by whom
@@ -181,6 +185,8 @@ impl Command {
             "context" => Some(context::Command::augment_subcommands),
             "config" => Some(config::Command::augment_subcommands),
             "session" => Some(session::Command::augment_subcommands),
+            "agent" => Some(agent::Command::augment_subcommands),
+            "conversation" => Some(conversation::Command::augment_subcommands),
             "auth" => Some(auth::Command::augment_subcommands),
             "lock" => Some(lock::Command::augment_subcommands),
             "tool" => Some(tool::Command::augment_subcommands),
@@ -234,6 +240,8 @@ impl Command {
             Command::Config(LazyGroup(command)) => command.run(cx),
             Command::Session(LazyGroup(command)) => command.run(cx),
             Command::Auth(LazyGroup(command)) => command.run(cx),
+            Command::Agent(LazyGroup(command)) => command.run(cx),
+            Command::Conversation(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),
             Command::Undo(Lazy(args)) => undo::run(args, cx),

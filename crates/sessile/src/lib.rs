@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod advice;
+pub mod agents;
 pub mod app;
 pub mod args;
 pub mod code;

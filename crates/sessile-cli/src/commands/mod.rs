@@ -1,10 +1,12 @@
 //! One file per command, one folder per group. The doc comment on the arguments is the help.
 
+pub mod agent;
 pub mod auth;
 pub mod backup;
 pub mod completions;
 pub mod config;
 pub mod context;
+pub mod conversation;
 pub mod demo;
 pub mod doctor;
 pub mod env;
