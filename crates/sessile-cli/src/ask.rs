@@ -1,10 +1,14 @@
 //! Asking a person. End of input is a no, and without a person nothing is asked.
 
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sessile::confirm::{Consent, consent, is_yes};
 use sessile::{Error, State};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// Fails unless `what` ("delete this or that") is confirmed: by `--yes`, or by a person who says so.
 pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
@@ -28,9 +32,33 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     let mut hidden = before.clone();
     hidden.local_modes &= !LocalModes::ECHO;
     hidden.local_modes |= LocalModes::ECHONL;
+    // Who ends the program here must see again what they type afterwards.
+    let ends = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    let is_ended = Arc::new(AtomicBool::new(false));
+    for signal in ends {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&is_ended));
+    }
+    let signals = Signals::new(ends).ok();
+    let handle = signals.as_ref().map(Signals::handle);
+    let after = before.clone();
+    let watcher = signals.map(|mut signals| {
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &after);
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        })
+    });
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &hidden);
     let answer = line(prompt);
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);
+    if let (Some(handle), Some(watcher)) = (handle, watcher) {
+        // What was typed after the end is no answer: the watcher is about to end the program.
+        if !is_ended.load(Ordering::SeqCst) {
+            handle.close();
+        }
+        let _ = watcher.join();
+    }
     answer
 }
 

@@ -274,11 +274,27 @@ pub fn run(world: &World, args: impl IntoIterator<Item = OsString>) -> u8 {
     // Until the settings are read, only flags and variables can say how to print.
     let early = early_output(world, &args);
     let outcome = match parse(&args) {
-        Err(error) => Err(Failure::Arguments(Box::new(error))),
+        Err(error) => Err(Failure::Arguments(Box::new(unrepeated(error, &args)))),
         Ok(Cli { command: None, .. }) => print_help(&early),
         Ok(Cli { state, command: Some(command) }) => return call(world, &early, &state, &command),
     };
     finish(&early, outcome)
+}
+
+/// An error that does not repeat a value, where that may be a secret in a place in which none belongs.
+fn unrepeated(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if !args.iter().any(|arg| arg == "auth") {
+        return error;
+    }
+    let is_word = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if !arg.starts_with('-'));
+    let kind = match error.kind() {
+        ErrorKind::UnknownArgument if is_word => ContextKind::InvalidArg,
+        _ if error.get(ContextKind::InvalidValue).is_some() => ContextKind::InvalidValue,
+        _ => return error,
+    };
+    error.insert(kind, ContextValue::String("********".to_owned()));
+    error
 }
 
 /// Parses the arguments: with a tree that holds the called command alone, which is what a hot command can afford,

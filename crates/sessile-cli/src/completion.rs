@@ -80,7 +80,11 @@ fn credentials(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Ok(state) = State::open(&app(), World::from_process(), StateArgs::default()) else {
         return Vec::new();
     };
-    let all = state.vault().and_then(|vault| vault.list()).unwrap_or_default();
+    // A keychain or a helper may take its time, and a person waits.
+    let is_quick = |vault: &sessile::vault::Vault<'_>| {
+        vault.status().is_ok_and(|status| status.backend == Some(sessile::vault::Backend::File))
+    };
+    let all = state.vault().ok().filter(is_quick).and_then(|vault| vault.list().ok()).unwrap_or_default();
     let typed = typed.to_string_lossy();
     all.iter()
         .filter(|one| one.about.name.as_str().starts_with(&*typed))

@@ -294,7 +294,7 @@ impl Ready<'_> {
         for pair in &flags.env_credential {
             let wrong = || Error::InvalidValue {
                 place: "--env-credential".into(),
-                value: pair.clone(),
+                value: pair.split('=').next().unwrap_or_default().to_owned(),
                 expected: "NAME=CREDENTIAL".into(),
             };
             let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;

@@ -21,21 +21,21 @@ impl Renewer {
     }
 
     /// Gives the tokens of a credential back to the server that handed them out; what went wrong, if something did.
-    pub(crate) fn give_back(&self, credential: &Credential) -> Option<String> {
-        let Kind::OAuth2(oauth) = &credential.about.kind else { return None };
+    pub(crate) fn give_back(&self, credential: &Credential, login: Option<&Credential>) -> Option<String> {
+        // One that shares a login has its tokens from there.
+        let source = login.unwrap_or(credential);
+        let Kind::OAuth2(oauth) = &source.about.kind else { return None };
         let url = oauth.revocation_url.as_deref()?;
-        let client = client(oauth, credential.client_secret());
+        let client = client(oauth, source.client_secret());
         let failed = credential.handed_out().find_map(|token| client.revoke(&self.http, url, token).err());
         failed.map(|error| error.to_string())
     }
 
     /// The status with which a server answers to a credential.
     pub(crate) fn status_of(&self, url: &str, header: &str, value: &Secret) -> Result<u16, Error> {
-        match self.http.get(url, &[(header, value.expose())]) {
-            Ok(answer) => Ok(answer.status),
+        match self.http.status(url, &[(header, value.expose())]) {
+            Ok(status) => Ok(status),
             Err(HttpError::NotAllowed(reason)) => Err(Error::Usage(reason)),
-            // What it says does not count, so that there is too much of it does not either.
-            Err(HttpError::TooLarge { .. }) => Ok(200),
             Err(error) => Err(unreachable(url, &error)),
         }
     }

@@ -207,12 +207,19 @@ impl Error {
             Error::CredentialRejected { name: credential, kind: "oauth2", .. } => {
                 format!("log in again: {name} auth login {}", shell_quoted(credential))
             }
+            Error::CredentialRejected { kind: "command" | "env", .. } => {
+                "renew it where it is from".to_owned()
+            }
+            Error::CredentialRejected { name: credential, .. } if credential == "this-call" => {
+                "give another token for this call".to_owned()
+            }
             Error::CredentialRejected { name: credential, .. } => {
                 format!("put a new one in: {name} auth set {}", shell_quoted(credential))
             }
             Error::SiteRefused { name: credential, sites, site, reason } if reason.contains("may not") => {
+                let flags: String = sites.iter().map(|site| format!(" --site {}", shell_quoted(site))).collect();
                 let sites = if sites.is_empty() { "nowhere yet".to_owned() } else { sites.join(", ") };
-                format!("it may be sent to: {sites}; allow more with `{name} auth set {credential} --site {site} --keep-secret`")
+                format!("it may be sent to: {sites}; allow more with `{name} auth set {credential}{flags} --site {site} --keep-secret`")
             }
             Error::ConversationNotFound { near: Some(near), .. } | Error::AgentNotFound { near: Some(near), .. } => {
                 format!("did you mean {}?", quoted(near))

@@ -290,7 +290,6 @@ const START_UP_FILES: &[(&str, &str)] = &[
     (".config/fish/config.fish", "fish"),
 ];
 
-/// A variable that a shell's start-up file sets leads every shell in a session out of it.
 /// Whether the vault opens, and has what the contexts give out.
 fn vault(state: &State) -> Result<Vec<Finding>> {
     if state.settings().is_err() {
@@ -335,6 +334,7 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// A variable that a shell's start-up file sets leads every shell in a session out of it.
 fn start_up_files(state: &State) -> Result<Vec<Finding>> {
     let Some(home) = state.world().home() else { return Ok(Vec::new()) };
     let mut names = std::collections::BTreeMap::new();

@@ -66,6 +66,14 @@ impl Http {
         Http { connect, total, ..self }
     }
 
+    /// Asks for a page and looks at the status alone.
+    pub(crate) fn status(&self, url: &str, headers: &[(&str, &str)]) -> Result<u16, HttpError> {
+        let address = Address::parse(url)?;
+        let request: RequestBuilder<WithoutBody> = self.agent(&address)?.get(address.uri());
+        let sent = with_headers(request, &address, headers)?.call();
+        sent.map(|answer| answer.status().as_u16()).map_err(|error| HttpError::new(&address, error))
+    }
+
     /// Asks for a page.
     pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Answer, HttpError> {
         let address = Address::parse(url)?;

@@ -385,6 +385,37 @@ fn the_vault_moves_to_the_keychain_and_back() {
 }
 
 #[test]
+fn a_key_file_behind_a_link_is_changed_where_it_is() {
+    let home = with_bot(&[]);
+    let key = home.read(".local/state/sessile/vault/key");
+    let real = home.write("keys/real", &key);
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&real, home.path("key")).unwrap();
+    let with = |call: Call| call.env("SESSILE_SET", format!("vault.key-file={}", home.path("key").display()));
+    assert_eq!(with(printed(&home)).ok().stdout(), format!("{TOKEN}\n"));
+    with(home.call(&["auth", "rekey", "--to", "file"])).ok();
+    assert_eq!(with(printed(&home)).ok().stdout(), format!("{TOKEN}\n"));
+    assert!(home.read("keys/real") != key && home.path("key").is_symlink());
+    // One that depends on where one stands is none.
+    let relative = home.call(&["auth", "list", "--set", "vault.key-file=keys/real", "-ojson"]).run().exit(2);
+    assert_eq!(relative.code(), "INVALID_VALUE");
+}
+
+#[test]
+fn a_prompt_that_is_interrupted_leaves_the_terminal_as_it_was() {
+    let home = home();
+    let mut shell = home.shell();
+    let program = home.program().display().to_string();
+    shell.run("trap : INT; stty echo");
+    shell.type_line(&format!("{program} auth set bot; echo ended: $?"));
+    shell.expect("Secret for bot: ");
+    shell.interrupt();
+    shell.expect("ended: 130");
+    let (_, is_off) = shell.run("stty -a | tr ' ' '\\n' | grep -qx -e -echo");
+    assert_eq!(is_off, 1);
+}
+
+#[test]
 fn an_untrusted_project_cannot_choose_a_credential_or_a_helper() {
     let home = with_bot(&[]);
     home.write("evil", "#!/bin/sh\ntouch called\n");
@@ -397,6 +428,12 @@ fn an_untrusted_project_cannot_choose_a_credential_or_a_helper() {
     assert_eq!(done.json()["vault"]["backend"], "file");
     home.call(&["auth", "list"]).cwd("project").ok();
     assert!(!home.path("called").exists());
+    // Nor does its context, by the URL of an agent.
+    home.write("project/.sessile/contexts/dev.toml", "[agents.'http://localhost:9']\ncredential = 'bot'\n");
+    let typed =
+        ["auth", "set", "--url", "http://localhost:9", "--secret-stdin", "--context", "dev", "-ojson"];
+    let kept = home.call(&typed).cwd("project").stdin("mine").ok().json();
+    assert_eq!(kept["name"], "localhost-9");
 }
 
 #[test]

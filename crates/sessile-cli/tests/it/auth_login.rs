@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
-use testkit::{Home, OidcServer};
+use testkit::{Home, OidcOptions, OidcServer};
 
 use crate::{home, home_with};
 
@@ -168,6 +168,36 @@ fn one_login_serves_many_credentials_and_contexts() {
     let out = home.call(&["auth", "logout", "corp", "--yes", "-ojson"]).ok().json();
     assert_eq!(out["logged_out"], serde_json::json!(["corp", "reader", "writer"]));
     assert_eq!(server.whoami(&login), None, "the server was to take the token back");
+}
+
+#[test]
+fn what_one_server_gave_is_never_sent_to_another() {
+    let (first, second) = (OidcServer::start(), OidcServer::start());
+    let home = home();
+    home.write("secret", format!("{}\n", OidcServer::SECRET));
+    let login = ["auth", "login", "robot", "--client-id", OidcServer::SECRET_CLIENT, "--client-credentials"];
+    home.call(&login).args(&["--issuer", first.issuer(), "--client-secret", "@secret"]).ok();
+    // The secret is known to the first; for the second it is asked for, and nobody is there.
+    let other = home.call(&login).args(&["--issuer", second.issuer(), "-ojson"]).run().exit(2);
+    assert_eq!(other.code(), "TERMINAL_REQUIRED");
+    let counts = second.counts();
+    assert_eq!((counts.client_credentials, counts.refused_client_credentials), (0, 0));
+    home.call(&["auth", "login", "robot"]).ok();
+}
+
+#[test]
+fn a_logout_while_a_token_is_renewed_stays_a_logout() {
+    let server = OidcServer::with(&OidcOptions { delay_millis: 1500, ..OidcOptions::default() });
+    let home = logged_in(&server);
+    home.call(&["auth", "set", "corp", "--keep-secret", "--expires-at", "2020-01-01T00:00:00Z"]).ok();
+    let mut check = home.call(&["auth", "check", "corp"]).command();
+    let check = check.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let lock = home.path(".local/state/sessile/vault/renewing/corp");
+    crate::eventually("the renewal", || lock.exists());
+    home.call(&["auth", "clear", "corp", "--yes"]).ok();
+    let output = check.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    assert_eq!(home.call(&["auth", "list", "-ojson"]).ok().json(), serde_json::json!([]));
 }
 
 #[test]

@@ -16,15 +16,13 @@ fn furnished() -> Home {
     home.write("bundle.toml", "[contexts.fresh]\ndescription = \"taken in\"\n");
     home.write("project/.sessile/config.toml", "env.A = \"1\"\n");
     let shell = home.write("say", "#!/bin/sh\necho '{}'\n");
-    let keep = home.write("keep", "#!/bin/sh\ncat > /dev/null\necho '{}'\n");
-    std::fs::set_permissions(keep, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::set_permissions(shell, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     home
 }
 
 /// The same, with what the command is about: an operation 1, a session "work" with a value, an exported one, a lock
 /// with token 1, and a copy of the store.
-fn furnished_for(path: &str) -> Home {
+pub(crate) fn furnished_for(path: &str) -> Home {
     let home = furnished();
     let word = path.split(' ').next().unwrap_or_default();
     let steps: &[&[&str]] = match word {
@@ -50,12 +48,11 @@ fn furnished_for(path: &str) -> Home {
 }
 
 /// A call of every command that can succeed without a terminal. The others are in [`ELSEWHERE`].
-const CALLS: &[(&str, &[&str])] = &[
+pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("auth check", &["auth", "check", "bot"]),
     ("auth clear", &["auth", "clear", "bot", "--yes"]),
     ("auth list", &["auth", "list"]),
     ("auth logout", &["auth", "logout", "bot", "--yes"]),
-    ("auth move", &["auth", "move", "--to", "helper", "--set", "vault.helper=./keep"]),
     ("auth refresh", &["auth", "refresh", "asked"]),
     ("auth rekey", &["auth", "rekey", "--to", "file"]),
     ("auth set", &["auth", "set", "new", "--secret-file", "secret"]),
@@ -125,8 +122,8 @@ const CALLS: &[(&str, &[&str])] = &[
 /// Its output is the command's own; `--output` comes before the dashes.
 const LOCK_RUN: &[&str] = &["lock", "run", "free", "--", "echo", "{}"];
 
-/// One needs an editor, the other a server: their own tests look at what they print.
-const ELSEWHERE: [&str; 2] = ["config edit", "auth login"];
+/// They need an editor, a server or another vault: their own tests look at what they print.
+const ELSEWHERE: [&str; 3] = ["config edit", "auth login", "auth move"];
 
 /// These print or list unless they are told to write; what `run`, `shell` and `lock run` print is their command's.
 const PRINT_UNLESS_TOLD: &[&str] =

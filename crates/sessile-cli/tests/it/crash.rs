@@ -20,10 +20,10 @@ pub(crate) fn kills() -> usize {
 }
 
 /// A generator with a fixed seed (xorshift), so that a failure comes back.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -69,6 +69,7 @@ mod terminals;
 mod tool;
 mod trust;
 mod undo;
+mod vault;
 
 /// A throwaway home for the program.
 fn home() -> Home {

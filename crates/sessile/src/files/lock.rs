@@ -165,6 +165,7 @@ impl Locker {
 /// A file that is there to be locked, made if it is not there. What is in it does not count.
 pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
     OpenOptions::new()
+        .read(true)
         .write(true)
         .create(true)
         .truncate(false)

@@ -128,6 +128,23 @@ impl LockedDir {
     }
 }
 
+/// Puts another file in the place of one in a session's room, with its mode. What else has the old one keeps it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a room's files are replaced under names that others do not use"
+)]
+pub(crate) fn put_in_place(path: &Path, content: &[u8], old: &std::fs::Metadata) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(TEMPORARY);
+    let temporary = path.with_file_name(name);
+    let _ = std::fs::remove_file(&temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    file.write_all(content)?;
+    file.set_permissions(old.permissions())?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)
+}
+
 /// Makes a directory and those above it, durably. What exists already is left as it is.
 pub fn create_dir(dir: &Path, mode: u32) -> Result<()> {
     match dir.metadata() {

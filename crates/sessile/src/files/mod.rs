@@ -13,6 +13,7 @@ mod read;
 
 pub use filesystem::network_file_system;
 pub use lock::{Holder, Locker, Waiting};
+pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use read::{LIMIT, read, resolve_links};
 

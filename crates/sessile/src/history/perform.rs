@@ -202,7 +202,7 @@ fn without_secrets(effect: &Effect) -> Effect {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
         // A setting of that name names a credential and holds none.
-        Effect::Setting { key, .. } if key.rsplit('.').next() == Some("credential") => false,
+        Effect::Setting { key, .. } if key == "credential" || is_agent_s(key) => false,
         Effect::Setting { key, before, after, .. } | Effect::Entry { key, before, after, .. } => {
             [before, after].into_iter().flatten().any(|value| entry_hides(key, value))
         }
@@ -247,18 +247,33 @@ fn is_secret_name(name: &str) -> bool {
 
 fn text_hides(path: &std::path::Path, text: &str) -> bool {
     match Document::parse(path, text.to_owned()) {
-        Ok(document) => node_hides(document.root()),
+        Ok(document) => node_hides(document.root(), &mut Vec::new()),
         // What cannot be parsed cannot be looked through.
         Err(_) => true,
     }
 }
 
-fn node_hides(node: &Node) -> bool {
+/// Whether a setting is the credential of a named agent.
+fn is_agent_s(key: &str) -> bool {
+    key.strip_prefix("agents.").and_then(|rest| rest.strip_suffix(".credential")).is_some()
+}
+
+/// `within` are the tables around it: `credential` is the name of one at the top and in the tables that say so.
+fn node_hides<'a>(node: &'a Node, within: &mut Vec<&'a str>) -> bool {
     node.members().iter().any(|(name, node)| match &node.data {
-        Data::Text(text) if name == "credential" => has_login(text),
+        Data::Text(text) if name == "credential" && names_credential(within) => has_login(text),
         Data::Text(text) => !text.is_empty() && (is_secret_name(name) || has_login(text)),
-        _ => node_hides(node),
+        _ => {
+            within.push(name);
+            let hides = node_hides(node, within);
+            within.pop();
+            hides
+        }
     })
+}
+
+fn names_credential(within: &[&str]) -> bool {
+    matches!(within, [] | [.., "settings"] | [.., "env" | "agents", _])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Which credential an agent gets.
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::names::CredentialName;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, Site};
@@ -10,8 +10,15 @@ use crate::vault::{Credential, Site};
 pub fn agent_url(url: &str) -> Result<String> {
     let site = Site::of_url(url)?;
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    let path = rest.find('/').map_or("", |at| &rest[at..]);
-    let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let path = rest.find('/').map_or("", |at| &rest[at..]).trim_end_matches('/');
+    if path.split('/').any(|part| part == ".." || part == ".") {
+        return Err(Error::InvalidValue {
+            place: "URL".into(),
+            value: format!("{site}{}", crate::text::shortened(path, 60)),
+            expected: "a URL without `.` and `..` in its path".into(),
+        });
+    }
     Ok(format!("{site}{path}"))
 }
 
@@ -39,7 +46,8 @@ impl Vault<'_> {
         context: Option<&Context>,
     ) -> Result<Option<(CredentialName, String)>> {
         let url = agent_url(url)?;
-        if let Some(context) = context {
+        // What a stranger's project says does not choose a credential.
+        if let Some(context) = context.filter(|context| context.trusted) {
             let agents =
                 context.agents.iter().filter_map(|(agent, name)| Some((agent_url(agent).ok()?, name)));
             let meant =
@@ -97,9 +105,12 @@ mod tests {
             ("http://localhost:8000", "localhost-8000"),
             ("https://a.example/agents/one/", "a.example-agents-one"),
             ("http://[::1]:9/", "1-9"),
-            ("https://a.example/..//..x", "a.example-.-.x"),
         ] {
             assert_eq!(name_for_agent(url).unwrap().as_str(), name);
+        }
+        assert_eq!(agent_url("https://a.example?x=/foo").unwrap(), "https://a.example");
+        for wrong in ["https://a.example/x/../y", "https://a.example/."] {
+            assert!(agent_url(wrong).is_err(), "{wrong}");
         }
         assert!(name_for_agent(&format!("https://a.example/{}", "x".repeat(200))).is_ok());
     }

@@ -74,21 +74,24 @@ impl Choice {
             Some("env") => Some(Backend::Env),
             // One file stands for everything there: so does the directory beside it.
             _ if matches!(state.source(), ConfigSource::File(_)) => Some(Backend::File),
-            _ if dir.join(CHOSEN).exists() => Some(Backend::Keychain),
-            _ if dir.join(FILE).exists() => Some(Backend::File),
-            _ => None,
+            _ => Choice::remembered(dir),
         };
         Ok(Choice { backend, origin })
     }
 
-    /// Decides for what is to be kept first: the keychain if it is there and open, else a file.
-    pub(crate) fn decide(state: &State, dir: &LockedDir) -> Result<Backend> {
-        let usable = Desktop::connect(state).and_then(|desktop| desktop.require_unlocked());
-        if usable.is_err() {
-            return Ok(Backend::File);
+    /// Where they were put before.
+    pub(crate) fn remembered(dir: &Path) -> Option<Backend> {
+        match () {
+            () if dir.join(CHOSEN).exists() => Some(Backend::Keychain),
+            () if dir.join(FILE).exists() => Some(Backend::File),
+            () => None,
         }
-        Choice::remember(dir, Backend::Keychain)?;
-        Ok(Backend::Keychain)
+    }
+
+    /// Decides for what is to be kept first: the keychain if it is there and open, else a file.
+    pub(crate) fn decide(state: &State) -> Backend {
+        let usable = Desktop::connect(state).and_then(|desktop| desktop.require_unlocked());
+        if usable.is_ok() { Backend::Keychain } else { Backend::File }
     }
 
     /// Remembers where credentials are, for those who say nothing about it.

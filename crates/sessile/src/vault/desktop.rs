@@ -74,16 +74,25 @@ impl Desktop {
         self.keychain.borrow_mut().put(label, &self.attributes(more), secret).map_err(failed)
     }
 
-    /// The key of a sealed file that is kept here.
-    pub(crate) fn key(&self) -> Result<Option<Key>> {
-        Ok(self.find(&[("purpose", "vault-key")])?.first().and_then(|text| Key::of_text(text.expose())))
+    /// The key of a sealed file that is kept here, by its id.
+    pub(crate) fn key(&self, id: &str) -> Result<Option<Key>> {
+        Ok(self.find(&key_attributes(id))?.first().and_then(|text| Key::of_text(text.expose())))
     }
 
-    /// Keeps such a key.
+    /// Keeps such a key, beside others.
     pub(crate) fn keep_key(&self, key: &Key) -> Result<()> {
         let label = format!("{} vault key", self.application);
-        self.put_item(&label, &[("purpose", "vault-key")], &Secret::new(key.to_text().as_str()))
+        self.put_item(&label, &key_attributes(&key.id()), &Secret::new(key.to_text().as_str()))
     }
+
+    /// Forgets a key that is no longer needed.
+    pub(crate) fn forget_key(&self, id: &str) -> Result<()> {
+        self.keychain.borrow_mut().remove(&self.attributes(&key_attributes(id))).map(drop).map_err(failed)
+    }
+}
+
+fn key_attributes(id: &str) -> [(&str, &str); 2] {
+    [("purpose", "vault-key"), ("key", id)]
 }
 
 fn failed(error: KeychainError) -> Error {

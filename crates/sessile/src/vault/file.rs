@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::vault::backend::Keep;
 use crate::vault::desktop::Desktop;
 use crate::vault::keys::KeyFile;
-use crate::vault::sealed::{Key, KeySource, Sealed, Unsealable};
+use crate::vault::sealed::{Header, Key, KeySource, Sealed, Unsealable};
 use crate::vault::{Credential, Secret, credential, keys};
 
 /// The file's name in the vault's directory.
@@ -38,7 +38,15 @@ impl<'a> FileVault<'a> {
     /// The file, if there is one, not opened.
     fn sealed(&self) -> Result<Option<Sealed>> {
         let path = self.path();
-        let Some(text) = crate::files::read_up_to(&path, LIMIT)? else { return Ok(None) };
+        let text = match crate::files::read_up_to(&path, LIMIT) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
+            Err(Error::FileNotUtf8 { offset, .. }) => {
+                let reason = format!("it is not text (first bad byte at offset {offset})");
+                return Err(Error::VaultDamaged { path, reason });
+            }
+            Err(other) => return Err(other),
+        };
         Sealed::of_text(&text).map(Some).map_err(|reason| self.unsealable(reason))
     }
 
@@ -73,9 +81,11 @@ impl<'a> FileVault<'a> {
                 let meant = keys.iter().find(|key| key.id() == sealed.header.key_id).or(keys.first());
                 meant.cloned().ok_or_else(|| self.unsealable(Unsealable::OtherKey))?
             }
-            KeySource::Keychain => Desktop::connect(self.state)?.key()?.ok_or_else(|| {
-                Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") }
-            })?,
+            KeySource::Keychain => {
+                Desktop::connect(self.state)?.key(&sealed.header.key_id)?.ok_or_else(|| {
+                    Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") }
+                })?
+            }
             KeySource::Passphrase { .. } => match keys::kept(self.state, &sealed.header.key_id)? {
                 Some((key, _)) => key,
                 None => self.key_of_passphrase_file(sealed)?,
@@ -136,6 +146,7 @@ impl<'a> FileVault<'a> {
     /// Seals it under another key: from a file, the keychain, or this passphrase.
     pub(crate) fn rekey(&self, dir: &LockedDir, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
         let all = self.read()?;
+        let old = self.sealed()?.map(|sealed| sealed.header);
         let file = KeyFile::of(self.state, dir)?;
         let key = match to {
             KeySource::File => file.add_new()?,
@@ -146,29 +157,42 @@ impl<'a> FileVault<'a> {
         };
         let _ = self.lock_up()?;
         self.write(dir, &all, &key, to.clone())?;
-        // The old key last: until the vault is sealed anew, only that one opens it.
-        match to {
-            KeySource::File => file.keep_only(&key)?,
-            _ => file.remove_own()?,
-        }
         *self.state.vault_key().borrow_mut() = Some(key);
-        Ok(())
+        // The old key last: until the vault is sealed anew, only that one opens it.
+        match old {
+            Some(Header { key: KeySource::File, key_id, .. }) => file.drop_key(&key_id),
+            Some(Header { key: KeySource::Keychain, key_id, .. }) => {
+                Desktop::connect(self.state)?.forget_key(&key_id)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn new_desktop_key(&self) -> Result<Key> {
         let desktop = Desktop::connect(self.state)?;
         desktop.require_unlocked()?;
-        if let Some(key) = desktop.key()? {
-            return Ok(key);
-        }
         let key = Key::generate()?;
         desktop.keep_key(&key)?;
         Ok(key)
     }
 
+    /// Its content. It may be sealed anew, under another key, between the looks at the file and at its key: then once
+    /// more.
     fn read(&self) -> Result<Vec<Credential>> {
         let Some(sealed) = self.sealed()? else { return Ok(Vec::new()) };
-        let content = sealed.open(&self.key_of(&sealed)?).map_err(|reason| self.unsealable(reason))?;
+        match self.opened(&sealed) {
+            Err(error @ (Error::VaultWrongKey { .. } | Error::VaultKeyMissing { .. })) => {
+                match self.sealed()? {
+                    Some(now) if now.header.key_id != sealed.header.key_id => self.opened(&now),
+                    _ => Err(error),
+                }
+            }
+            opened => opened,
+        }
+    }
+
+    fn opened(&self, sealed: &Sealed) -> Result<Vec<Credential>> {
+        let content = sealed.open(&self.key_of(sealed)?).map_err(|reason| self.unsealable(reason))?;
         credential::list_of_text(&content).map_err(|reason| Error::VaultDamaged { path: self.path(), reason })
     }
 

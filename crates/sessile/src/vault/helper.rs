@@ -42,8 +42,15 @@ impl<'a> Helper<'a> {
         let Some(word) = said.as_ref().and_then(|found| found.value.as_str()) else {
             return Err(Error::Usage("vault.backend is helper, and vault.helper does not say which".into()));
         };
-        let program = if word.contains('/') {
-            state.absolute(std::path::Path::new(word)).to_string_lossy().into_owned()
+        let program = if word.starts_with('/') {
+            word.to_owned()
+        } else if word.contains('/') {
+            // One that depended on the working directory could be anybody's.
+            return Err(Error::InvalidValue {
+                place: "vault.helper".into(),
+                value: word.to_owned(),
+                expected: "an absolute path, or a word".into(),
+            });
         } else {
             let name = format!("{}-vault-{word}", state.app().name());
             // The caller's PATH counts, not that of this process.
@@ -97,7 +104,15 @@ fn named(name: &CredentialName) -> String {
 
 impl Keep for Helper<'_> {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
-        self.ask("get", &named(name), |answer| answer.credential.map(|one| self.read(one.get())).transpose())
+        let found = self.ask("get", &named(name), |answer| {
+            answer.credential.map(|one| self.read(one.get())).transpose()
+        })?;
+        match found {
+            Some(other) if other.about.name != *name => {
+                Err(self.failed("it answered with another credential"))
+            }
+            found => Ok(found),
+        }
     }
 
     fn all(&self) -> Result<Vec<Credential>> {

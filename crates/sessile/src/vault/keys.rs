@@ -82,13 +82,23 @@ pub(crate) fn read_private(path: &Path, world: &World) -> Result<Option<Zeroizin
 /// The file with the key, as the settings say.
 pub(crate) fn key_file(state: &State, dir: &Path) -> Result<PathBuf> {
     let said = state.settings()?.get("vault.key-file")?;
-    let said = said.as_ref().and_then(|found| found.value.as_str()).map(Path::new);
-    Ok(said.map_or_else(|| dir.join("key"), |path| state.absolute(path)))
+    match said.as_ref().and_then(|found| found.value.as_str()).map(Path::new) {
+        None => Ok(dir.join("key")),
+        Some(path) if path.is_absolute() => Ok(path.to_owned()),
+        // One that depended on the working directory would be another file in each.
+        Some(path) => Err(Error::InvalidValue {
+            place: "vault.key-file".into(),
+            value: path.to_string_lossy().into_owned(),
+            expected: "an absolute path".into(),
+        }),
+    }
 }
 
 /// A key file and the lock on its directory, under which it is changed.
 pub(crate) struct KeyFile<'a> {
     path: PathBuf,
+    /// Its name in the directory that really holds it.
+    name: PathBuf,
     dir: Held<'a>,
     world: &'a World,
 }
@@ -102,12 +112,17 @@ impl<'a> KeyFile<'a> {
     /// The file that the settings say. The vault's directory, where it usually is, is locked already.
     pub(crate) fn of(state: &'a State, vault: &'a LockedDir) -> Result<Self> {
         let path = key_file(state, vault.path())?;
-        let dir = if path.parent() == Some(vault.path()) {
-            Held::Vault(vault)
+        let real = crate::files::resolve_links(&path)?;
+        let inode = |dir: &Path| dir.metadata().ok().map(|found| (found.dev(), found.ino()));
+        let parent = real.parent().unwrap_or(Path::new("/"));
+        let is_in_vault = inode(parent).is_some_and(|found| Some(found) == inode(vault.path()));
+        let (dir, name) = if is_in_vault {
+            (Held::Vault(vault), PathBuf::from(real.file_name().unwrap_or_default()))
         } else {
-            Held::Own(LockedDir::of_file(&state.locker()?, &path, 0o700)?.0)
+            let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
+            (Held::Own(dir), name)
         };
-        Ok(KeyFile { path, dir, world: state.world() })
+        Ok(KeyFile { path, name, dir, world: state.world() })
     }
 
     /// Its key, made first if it is not there.
@@ -130,16 +145,17 @@ impl<'a> KeyFile<'a> {
         Ok(new)
     }
 
-    /// Keeps one key only.
-    pub(crate) fn keep_only(&self, key: &Key) -> Result<()> {
-        self.write(&[key])
-    }
-
-    /// Removes it, if it is the vault's own.
-    pub(crate) fn remove_own(&self) -> Result<()> {
+    /// Takes a key out that is no longer needed; with the last one the file goes, if it is the vault's own. Others in a
+    /// file that vaults share stay.
+    pub(crate) fn drop_key(&self, id: &str) -> Result<()> {
+        let keys = read_key_file(&self.path, self.world)?.unwrap_or_default();
+        let left: Vec<&Key> = keys.iter().filter(|key| key.id() != id).collect();
         match &self.dir {
-            Held::Vault(dir) => dir.remove(self.name()).map(drop),
-            Held::Own(_) => Ok(()),
+            _ if left.len() == keys.len() => Ok(()),
+            Held::Vault(dir) if left.is_empty() => dir.remove(&self.name).map(drop),
+            // An empty file would be one without a key.
+            Held::Own(_) if left.is_empty() => Ok(()),
+            _ => self.write(&left),
         }
     }
 
@@ -153,11 +169,7 @@ impl<'a> KeyFile<'a> {
             Held::Own(dir) => dir,
             Held::Vault(dir) => dir,
         };
-        dir.replace(self.name(), &text, 0o600)
-    }
-
-    fn name(&self) -> &Path {
-        Path::new(self.path.file_name().unwrap_or_default())
+        dir.replace(&self.name, &text, 0o600)
     }
 }
 
@@ -167,6 +179,7 @@ struct Kept {
     key: String,
     /// On the clock that cannot be set back.
     until_ms: u64,
+    boot: String,
 }
 
 impl Drop for Kept {
@@ -187,7 +200,7 @@ pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
     let Some(path) = kept_file(state, &key.id()) else { return Ok(false) };
     let until = state.world().since_boot() + time;
     let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
-    let kept = Kept { key: key.to_text().to_string(), until_ms };
+    let kept = Kept { key: key.to_text().to_string(), until_ms, boot: crate::process::boot_id() };
     let text = Zeroizing::new(serde_json::to_string(&kept).unwrap_or_default());
     let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
     dir.replace_for_now(&name, &text, 0o600)?;
@@ -198,7 +211,8 @@ pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
 pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)>> {
     let Some(path) = kept_file(state, key_id) else { return Ok(None) };
     let Some(text) = read_private(&path, state.world())? else { return Ok(None) };
-    let kept: Option<Kept> = serde_json::from_str(&text).ok();
+    let kept: Option<Kept> =
+        serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.boot == crate::process::boot_id());
     let left = kept.as_ref().and_then(|kept| {
         Duration::from_millis(kept.until_ms)
             .checked_sub(state.world().since_boot())

@@ -30,6 +30,7 @@ pub use agents::{agent_url, name_for_agent};
 pub use backend::Backend;
 pub use credential::{About, Credential, Grant, Kind, OAuth2};
 pub use renewal::{Renew, Renewal, Renewed, Unrenewed, whole_seconds};
+pub use rooms::Blotted;
 pub use sealed::KeySource;
 pub use secret::Secret;
 pub use selected::{Selected, SelectedCredential};

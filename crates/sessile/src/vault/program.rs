@@ -3,11 +3,14 @@
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
 use crate::world::World;
+
+/// How often one that has answered is looked at until it ends.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The longest answer.
 const LIMIT: u64 = 1024 * 1024;
@@ -37,6 +40,7 @@ pub(crate) fn ask(
     // A person who watches is told what it says; elsewhere it could end up in a log.
     let stderr = if world.streams().stderr { Stdio::inherit() } else { Stdio::null() };
     child.stdout(Stdio::piped()).stderr(stderr);
+    let begun = Instant::now();
     let mut child = child.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
     let question = question.map(|question| Zeroizing::new(question.to_owned()));
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
@@ -64,7 +68,19 @@ pub(crate) fn ask(
         let _ = child.wait();
         return Err(format!("its answer is longer than {LIMIT} bytes"));
     }
-    let status = child.wait().map_err(|error| format!("it cannot be waited for: {error}"))?;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if begun.elapsed() < limit => std::thread::sleep(PAUSE),
+            // It has said what it had to say, and goes on for whatever reason.
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it did not end within {}", crate::duration::short(limit)));
+            }
+            Err(error) => return Err(format!("it cannot be waited for: {error}")),
+        }
+    };
     Ok(Answer { succeeded: status.success(), status: status.to_string(), output })
 }
 
@@ -89,6 +105,7 @@ mod tests {
     fn one_that_does_not_answer_or_never_stops_is_given_up() {
         assert!(run("sleep 100", None, Duration::from_millis(100)).is_err());
         assert!(run("yes", None, Duration::from_secs(60)).is_err());
+        assert!(run("echo x; exec >&-; sleep 100", None, Duration::from_millis(200)).is_err());
         let world = World::empty();
         assert!(ask(&world, &["/no/such/program".into()], None, Duration::from_secs(1)).is_err());
         assert!(ask(&world, &[], None, Duration::from_secs(1)).is_err());

@@ -1,8 +1,11 @@
 //! Renewing a credential: by one process, for all that wait for it.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::names::CredentialName;
@@ -93,6 +96,44 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
+/// A renewal that failed, in the file of its lock, for those who waited.
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    /// On the clock that cannot be set back.
+    at: Duration,
+    login: String,
+    reason: String,
+    refused: bool,
+}
+
+impl Failure {
+    fn of(error: &Error, at: Duration) -> Option<Self> {
+        let Error::RenewalFailed { login, reason, refused, .. } = error else { return None };
+        Some(Failure { at, login: login.clone(), reason: reason.clone(), refused: *refused })
+    }
+
+    fn read(file: &mut File) -> Option<Self> {
+        let mut text = String::new();
+        file.seek(SeekFrom::Start(0)).ok()?;
+        file.take(4096).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// If it cannot be written, the others ask by themselves.
+    fn write(&self, file: &mut File) {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let _ = file
+            .set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(text.as_bytes()));
+    }
+
+    fn into_error(self, name: &CredentialName) -> Error {
+        let Failure { login, reason, refused, .. } = self;
+        Error::RenewalFailed { name: name.to_string(), login, reason, refused }
+    }
+}
+
 /// How far a credential's time is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
@@ -103,11 +144,6 @@ pub(crate) enum Freshness {
 }
 
 impl Credential {
-    fn margin(&self, end: Timestamp) -> Duration {
-        let life = Duration::try_from(end.duration_since(self.about.updated_at)).unwrap_or_default();
-        MARGIN.min(life / 4)
-    }
-
     pub(crate) fn freshness(&self, now: Timestamp) -> Freshness {
         let is_missing = matches!(self.about.kind, Kind::OAuth2(_)) && self.secrets.main.is_none();
         match self.about.expires_at {
@@ -117,6 +153,12 @@ impl Credential {
             Some(end) if end <= now + self.margin(end) => Freshness::Ending,
             Some(_) => Freshness::Fresh,
         }
+    }
+
+    /// One that is good for a short time only would be ending from the start, and be asked for by everyone.
+    fn margin(&self, end: Timestamp) -> Duration {
+        let whole = Duration::try_from(end.duration_since(self.about.updated_at)).unwrap_or_default();
+        MARGIN.min(whole / 4)
     }
 }
 
@@ -129,14 +171,25 @@ impl Vault<'_> {
         oauth: &OAuth2,
         renew: &dyn Renew,
     ) -> Result<Credential> {
+        let begun = self.state.world().since_boot();
         // Those that share a login share its refresh token, which may be good for one use only.
-        let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
+        let mut alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let now = self.state.world().now();
         let credential = self.require(name, "renewing it")?;
         if credential.freshness(now) == Freshness::Fresh {
             return Ok(credential);
         }
-        self.renew_now(&credential, renew)
+        // What another was told while this one waited for it, this one need not ask again.
+        if let Some(failure) = Failure::read(&mut alone).filter(|failure| failure.at >= begun) {
+            return Err(failure.into_error(name));
+        }
+        let renewed = self.renew_now(&credential, renew);
+        let failure =
+            renewed.as_ref().err().and_then(|error| Failure::of(error, self.state.world().since_boot()));
+        if let Some(failure) = failure {
+            failure.write(&mut alone);
+        }
+        renewed
     }
 
     /// The same whether its time is up or not. For one call at a time.
@@ -151,7 +204,7 @@ impl Vault<'_> {
         let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let current = self.require(name, "renewing it")?;
         // Another did it while this one waited.
-        if current.about.updated_at > found.about.updated_at
+        if current.about.updated_at != found.about.updated_at
             && current.freshness(self.state.world().now()) == Freshness::Fresh
         {
             return Ok(current);
@@ -204,14 +257,49 @@ impl Vault<'_> {
         {
             // First of all: the old one may be worth nothing by now.
             self.change(&login.about.name, |before| {
-                Ok(before.map(|before| before.with_refresh_token(Some(refresh))))
+                // One that was logged out of or in to anew meanwhile has nothing to do with this token.
+                let is_same = |before: &Credential| before.secrets.refresh == login.secrets.refresh;
+                Ok(before.map(|before| {
+                    if is_same(&before) { before.with_refresh_token(Some(refresh)) } else { before }
+                }))
             })?;
         }
         let changed = self.change(name, |before| {
-            let mut after = before.unwrap_or_else(|| credential.clone());
+            // What was taken out meanwhile stays out, and what was put in its place stays as it is.
+            let Some(before) = before else { return Ok(None) };
+            if before.about.kind != credential.about.kind
+                || before.secrets.refresh != credential.secrets.refresh
+            {
+                return Ok(Some(before));
+            }
+            let mut after = before;
             renewed.into_credential(&mut after, now);
             Ok(Some(after))
         })?;
-        changed.ok_or_else(|| failed("it is gone".into(), false))
+        changed.ok_or_else(|| failed("it was taken out of the vault meanwhile".into(), false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::vault::credential::tests::bearer;
+
+    #[test]
+    fn what_is_good_for_a_short_time_is_fresh_for_most_of_it() {
+        let given = Timestamp::UNIX_EPOCH;
+        let at = |seconds: i64| given + SignedDuration::from_secs(seconds);
+        for (whole, fresh, ending) in [(3600, 3569, 3571), (120, 89, 91), (20, 14, 16), (4, 2, 3)] {
+            let mut one = bearer("bot", "hunter2");
+            one.about.expires_at = Some(at(whole));
+            assert_eq!(one.freshness(at(0)), Freshness::Fresh, "{whole}");
+            assert_eq!(one.freshness(at(fresh)), Freshness::Fresh, "{whole}");
+            assert_eq!(one.freshness(at(ending)), Freshness::Ending, "{whole}");
+            assert_eq!(one.freshness(at(whole)), Freshness::Over, "{whole}");
+            // Its end may have been before it was set.
+            assert_eq!(one.freshness(at(2 * whole)), Freshness::Over, "{whole}");
+        }
     }
 }

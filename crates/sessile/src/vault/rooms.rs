@@ -2,25 +2,36 @@
 
 use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result};
 use crate::vault::Credential;
 use crate::vault::vault::Vault;
 
 /// The largest file that is looked into. What tools keep logins in is small.
 const LARGEST: u64 = 16 * 1024 * 1024;
 /// Shorter secrets would be found everywhere.
-const SHORTEST: usize = 6;
+const SHORTEST: usize = 8;
+/// Longer ones are no words by chance.
+const LONG: usize = 16;
+
+/// What became of the copies in rooms.
+#[derive(Clone, Debug, Default)]
+pub struct Blotted {
+    /// The files where there was one.
+    pub files: Vec<PathBuf>,
+    /// The files that hold one still, for they cannot be changed.
+    pub failed: Vec<PathBuf>,
+}
 
 impl Vault<'_> {
     /// Blots out every copy of a credential's secrets in the rooms of this user's sessions: as they are, and in base 64.
-    /// The files where there was one.
-    pub fn blot_out(&self, credentials: &[Credential]) -> Result<Vec<PathBuf>> {
+    pub fn blot_out(&self, credentials: &[Credential]) -> Blotted {
         let mut wanted: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         for secret in credentials.iter().flat_map(Credential::secrets) {
             let text = secret.expose();
@@ -29,11 +40,11 @@ impl Vault<'_> {
                 wanted.extend(in_base64(text));
             }
         }
-        let mut blotted = Vec::new();
+        let mut blotted = Blotted::default();
         if let (false, Ok(state_dir)) = (wanted.is_empty(), self.state.dirs().state()) {
-            search(&state_dir.join("rooms"), &wanted, &mut blotted)?;
+            search(&state_dir.join("rooms"), &wanted, &mut blotted);
         }
-        Ok(blotted)
+        blotted
     }
 }
 
@@ -51,50 +62,76 @@ fn in_base64(text: &str) -> Vec<Zeroizing<Vec<u8>>> {
     (0..3).filter_map(form).filter(|part| part.len() >= SHORTEST).collect()
 }
 
-fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut Vec<PathBuf>) -> Result<()> {
+fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut Blotted) {
     // A room may go meanwhile, and a directory may be another's: both hold nothing for us.
-    let Ok(entries) = std::fs::read_dir(dir) else { return Ok(()) };
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         // A link leads to the user's own files, which are not the session's.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => search(&path, wanted, blotted)?,
-            Ok(kind) if kind.is_file() && blot_out(&path, wanted)? => blotted.push(path),
+            Ok(kind) if kind.is_dir() => search(&path, wanted, blotted),
+            Ok(kind) if kind.is_file() => match blot_out(&path, wanted) {
+                Ok(true) => blotted.files.push(path),
+                Ok(false) => {}
+                Err(_) => blotted.failed.push(path),
+            },
             _ => {}
         }
     }
-    Ok(())
 }
 
-/// Writes asterisks over every occurrence. The length stays, so that whatever else is in the file stays readable.
-fn blot_out(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> Result<bool> {
-    let failed = |error| Error::io("write", path, error);
-    let Ok(mut file) = OpenOptions::new().read(true).open(path) else { return Ok(false) };
-    if file.metadata().is_ok_and(|found| found.len() > LARGEST) {
+/// Writes asterisks over every occurrence. The length stays, so that whatever else is in the file stays readable. A file
+/// that has another name elsewhere, or that may not be written, is replaced in the room and left as it is elsewhere.
+fn blot_out(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<bool> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let open = |write: bool| OpenOptions::new().read(true).write(write).custom_flags(flags).open(path);
+    let (mut file, may_write) = match open(true) {
+        Ok(file) => (file, true),
+        Err(_) => match open(false) {
+            Ok(file) => (file, false),
+            // Who may not even read it has not been told anything by it.
+            Err(_) => return Ok(false),
+        },
+    };
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > LARGEST {
         return Ok(false);
     }
     let mut content = Zeroizing::new(Vec::new());
-    if file.read_to_end(&mut content).is_err() {
-        return Ok(false);
-    }
+    Read::by_ref(&mut file).take(LARGEST + 1).read_to_end(&mut content)?;
     let mut places = Vec::new();
     for secret in wanted {
         let mut from = 0;
-        while let Some(at) = find(&content[from..], secret) {
-            places.push((from + at, secret.len()));
-            from += at + secret.len();
+        while let Some(at) = find(&content[from..], secret).map(|at| from + at) {
+            if stands_alone(&content, at, secret.len()) {
+                places.push((at, secret.len()));
+            }
+            from = at + secret.len();
         }
     }
     if places.is_empty() {
         return Ok(false);
     }
-    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-    for (at, length) in places {
-        file.seek(SeekFrom::Start(at as u64)).map_err(failed)?;
-        file.write_all(&vec![b'*'; length]).map_err(failed)?;
+    if may_write && found.nlink() == 1 {
+        for (at, length) in places {
+            file.seek(SeekFrom::Start(at as u64))?;
+            file.write_all(&vec![b'*'; length])?;
+        }
+        file.sync_all()?;
+    } else {
+        for (at, length) in places {
+            content[at..at + length].fill(b'*');
+        }
+        crate::files::put_in_place(path, &content, &found)?;
     }
-    file.sync_all().map_err(failed)?;
     Ok(true)
+}
+
+/// Whether an occurrence is the secret and not part of a longer word, which a short one may well be.
+fn stands_alone(content: &[u8], at: usize, length: usize) -> bool {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let before = at.checked_sub(1).and_then(|before| content.get(before));
+    length >= LONG || !(is_word(before) || is_word(content.get(at + length)))
 }
 
 fn find(content: &[u8], secret: &[u8]) -> Option<usize> {
@@ -126,9 +163,21 @@ mod tests {
         let other = write("other", "nothing here");
         let mut wanted = vec![Zeroizing::new(b"hunter2hunter2".to_vec())];
         wanted.extend(in_base64("hunter2hunter2"));
-        let mut blotted = Vec::new();
-        search(dir.path(), &wanted, &mut blotted).unwrap();
-        assert_eq!(blotted.len(), 4, "{blotted:?}");
+        // What has another name elsewhere stays as it is there; what may not be written is replaced.
+        let elsewhere = dir.path().join("elsewhere");
+        let linked = write("linked", "x hunter2hunter2 y");
+        std::fs::hard_link(&linked, &elsewhere).unwrap();
+        let sealed = write("sealed", "hunter2hunter2");
+        std::fs::set_permissions(&sealed, std::os::unix::fs::PermissionsExt::from_mode(0o444)).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, files.join("link")).unwrap();
+        let part = write("part", "xhunter2hunter2x");
+        let mut blotted = Blotted::default();
+        search(&dir.path().join("rooms"), &wanted, &mut blotted);
+        assert_eq!((blotted.files.len(), blotted.failed.len()), (6, 0), "{blotted:?}");
+        assert_eq!(crate::files::read(&elsewhere).unwrap().unwrap(), "x hunter2hunter2 y");
+        assert_eq!(crate::files::read(&linked).unwrap().unwrap(), "x ************** y");
+        assert_eq!(crate::files::read(&sealed).unwrap().unwrap(), "**************");
+        assert_eq!(crate::files::read(&part).unwrap().unwrap(), "xhunter2hunter2x");
         assert_eq!(crate::files::read(&plain).unwrap().unwrap(), "token: **************\nuser: me\n");
         for path in around {
             let text = crate::files::read(&path).unwrap().unwrap();

@@ -103,7 +103,7 @@ impl SelectedCredential {
             Selected::Named(_) => Secret::new(""),
             Selected::TokenFile(path) => {
                 let text = crate::files::read(path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
-                Secret::new(text.trim())
+                Secret::new(zeroize::Zeroizing::new(text).trim())
             }
             Selected::Token(token) => token.clone(),
         };

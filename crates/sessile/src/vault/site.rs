@@ -77,6 +77,11 @@ impl Site {
 pub(crate) fn without_user(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {
+            let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
+            // A password that was not encoded may hold what ends the host.
+            let is_password = !port.trim_end_matches(']').bytes().all(|byte| byte.is_ascii_hexdigit());
+            let rest = if is_password { rest.rsplit('@').next().unwrap_or_default() } else { rest };
             let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
             let (authority, path) = rest.split_at(end);
             let host = authority.rsplit('@').next().unwrap_or_default();

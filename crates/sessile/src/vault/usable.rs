@@ -122,6 +122,10 @@ impl Vault<'_> {
                         }
                         self.checked(credential, wanted_by, Some((login, reason, refused)))
                     }
+                    // The one that renews it takes long, and this one holds for a moment yet.
+                    Err(Error::LockHeld { .. }) if freshness == Freshness::Ending => {
+                        self.checked(credential, wanted_by, None)
+                    }
                     Err(other) => Err(other),
                 }
             }
@@ -185,33 +189,38 @@ impl Vault<'_> {
         if is_kept(&found) {
             return Ok(found);
         }
+        self.keep_answer(&found, command, cache_seconds.unwrap_or_default())
+    }
+
+    /// Asks a command again whose answer is kept. If it fails, the old answer stays.
+    pub fn ask_again(&self, name: &CredentialName) -> Result<Credential> {
+        let _alone = self.lock_for_renewal(name)?;
+        let found = self.require(name, "asking again")?;
+        let Kind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
+        self.keep_answer(&found, command, cache_seconds.unwrap_or_default())
+    }
+
+    /// Asks a command and keeps its answer for a time.
+    fn keep_answer(&self, found: &Credential, command: &[String], seconds: u64) -> Result<Credential> {
+        let name = &found.about.name;
         let answer = self.ask_command(name, command)?;
         let now = self.state.world().now();
-        let seconds = i64::try_from(cache_seconds.unwrap_or_default()).unwrap_or(i64::MAX);
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let end = now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
         // Its own end may come first.
         let end = [end, answer.expires_at].into_iter().flatten().min();
         let kept = self.change(name, |before| {
             Ok(before.map(|mut one| {
-                one.about.expires_at = end;
-                one.about.updated_at = now;
-                one.secrets.main = Some(answer.secret.clone());
+                // Another command may be meant by now.
+                if one.about.kind == found.about.kind {
+                    one.about.expires_at = end;
+                    one.about.updated_at = now;
+                    one.secrets.main = Some(answer.secret.clone());
+                }
                 one
             }))
         })?;
         kept.ok_or_else(|| Error::CredentialUnusable { name: name.to_string(), reason: "it is gone".into() })
-    }
-
-    /// Forgets the kept answer of a command, so that it is asked again.
-    pub fn forget_answer(&self, name: &CredentialName) -> Result<()> {
-        self.change(name, |before| {
-            Ok(before.map(|mut one| {
-                one.secrets.main = None;
-                one.about.expires_at = None;
-                one
-            }))
-        })
-        .map(drop)
     }
 
     fn ask_command(&self, name: &CredentialName, command: &[String]) -> Result<CommandAnswer> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
 use crate::names::{CredentialName, nearest};
-use crate::settings::Origin;
+use crate::settings::{Layer, Origin};
 use crate::state::{ConfigSource, State};
 use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
 use crate::vault::desktop::Desktop;
@@ -17,6 +17,9 @@ use crate::vault::helper::Helper;
 use crate::vault::sealed::KeySource;
 use crate::vault::variables::{Variables, variable_of};
 use crate::vault::{About, Credential, Secret};
+
+/// How long another may take to renew a credential: a call over the network, or a command that asks a person.
+const RENEWAL_LIMIT: Duration = Duration::from_secs(150);
 
 /// The vault, as this call finds it.
 pub struct Vault<'a> {
@@ -71,6 +74,13 @@ impl Vault<'_> {
         if let Some(found) = self.get(name)? {
             return Ok(found);
         }
+        // They may be on the way to another place.
+        let now = self.state.vault()?;
+        if now.choice.backend != self.choice.backend
+            && let Some(found) = now.get(name)?
+        {
+            return Ok(found);
+        }
         let all = self.list()?;
         let near = nearest(name.as_str(), all.iter().map(|one| one.about.name.as_str()));
         Err(Error::CredentialNotFound { name: name.to_string(), wanted_by: wanted_by.to_owned(), near })
@@ -86,10 +96,7 @@ impl Vault<'_> {
         let dir = self.lock()?;
         // Another may have decided meanwhile.
         let choice = Choice::of(self.state, dir.path())?;
-        let backend = match choice.backend {
-            Some(backend) => backend,
-            None => Choice::decide(self.state, &dir)?,
-        };
+        let backend = choice.backend.unwrap_or_else(|| Choice::decide(self.state));
         let keeper = self.keeper_of(backend, dir.path())?;
         let before = keeper.get(name)?;
         let had = before.is_some();
@@ -98,7 +105,11 @@ impl Vault<'_> {
                 if !had {
                     self.refuse_twin(&*keeper, name)?;
                 }
-                keeper.put(&dir, &after).map(|()| Some(after))
+                keeper.put(&dir, &after)?;
+                if choice.backend.is_none() {
+                    Choice::remember(&dir, backend)?;
+                }
+                Ok(Some(after))
             }
             None if had => keeper.remove(&dir, name).map(|()| None),
             None => Ok(None),
@@ -135,18 +146,29 @@ impl Vault<'_> {
         Ok(removed)
     }
 
-    /// Moves everything to another place, and stays there. What is there under a name of one that comes is an error; what
-    /// was moved leaves its old place last, so that nothing is lost on the way.
-    pub fn move_to(&self, to: Backend) -> Result<Vec<CredentialName>> {
+    /// Moves everything to the place that the settings now say, or that will be looked in from now on; `from` is where
+    /// it was, if that cannot be seen any more. What is there under a name of one that comes is an error; what was moved
+    /// leaves its old place last, so that nothing is lost on the way, and a move that was cut short can be made again.
+    pub fn move_to(&self, to: Backend, from: Option<Backend>) -> Result<Vec<CredentialName>> {
         let dir = self.lock()?;
-        let Some(from) = Choice::of(self.state, dir.path())?.backend else {
-            return Err(Error::Usage("there is nothing to move".into()));
+        let said = Choice::of(self.state, dir.path())?;
+        let is_said = said.origin.layer != Layer::Default && said.backend == Some(to);
+        let is_free = said.origin.layer == Layer::Default && matches!(to, Backend::Keychain | Backend::File);
+        if !is_said && !is_free {
+            return Err(Error::Usage(format!(
+                "nobody would look for them there: first set vault.backend to {}",
+                to.as_str()
+            )));
+        }
+        let found = if is_said { Choice::remembered(dir.path()) } else { said.backend };
+        let Some(from) = from.or(found) else {
+            return Err(Error::Usage("there is nothing to move; --from says where it was".into()));
         };
         if from == to {
             return Err(Error::Usage(format!("credentials are kept in the {} already", to.as_str())));
         }
-        if to == Backend::Env {
-            return Err(Error::Usage("nothing can be put into variables".into()));
+        if from == Backend::Env || to == Backend::Env {
+            return Err(Error::Usage("variables are neither filled nor emptied".into()));
         }
         let (old, new) = (self.keeper_of(from, dir.path())?, self.keeper_of(to, dir.path())?);
         let all = old.all()?;
@@ -205,8 +227,9 @@ impl Vault<'_> {
 
     /// Seals the file anew under another key.
     pub fn rekey(&self, to: &KeySource, passphrase: Option<&Secret>) -> Result<()> {
-        let file = self.require_file()?;
-        file.rekey(&self.lock()?, to, passphrase)
+        let dir = self.lock()?;
+        // It may have moved while the lock was waited for.
+        self.state.vault()?.require_file()?.rekey(&dir, to, passphrase)
     }
 
     /// The files it keeps, with what they are for.
@@ -225,6 +248,11 @@ impl Vault<'_> {
         files
     }
 
+    /// Keeps everyone else from renewing a credential until it is dropped.
+    pub fn alone(&self, name: &CredentialName) -> Result<impl Sized + use<>> {
+        self.lock_for_renewal(name)
+    }
+
     /// Takes the lock under which one process at a time renews a credential.
     pub(crate) fn lock_for_renewal(&self, name: &CredentialName) -> Result<std::fs::File> {
         let dir = self.require_dir()?.join("renewing");
@@ -233,7 +261,7 @@ impl Vault<'_> {
         let file = crate::files::open_lock_file(&path)?;
         // A renewal is a call over the network: it may take longer than other locks are held.
         let locker = self.state.locker()?;
-        let timeout = locker.timeout().max(Duration::from_secs(60));
+        let timeout = locker.timeout().max(RENEWAL_LIMIT);
         locker.with_timeout(timeout).lock(file, &path)
     }
 

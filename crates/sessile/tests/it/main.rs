@@ -2,3 +2,4 @@
 
 mod deployer;
 mod turns;
+mod vault_file;

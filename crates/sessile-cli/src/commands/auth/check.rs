@@ -132,7 +132,8 @@ fn send(usable: &Usable, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
     let site = Site::of_url(url)?.to_string();
     let status = renewer.status_of(url, &header, &value)?;
     match status {
-        401 | 403 => {
+        // A redirect is most often to where one would log in, and is never followed.
+        300..=399 | 401 | 403 => {
             let name = usable.about.name.to_string();
             let kind = usable.about.kind.as_str();
             Err(Error::CredentialRejected { name, site, status, kind }.into())

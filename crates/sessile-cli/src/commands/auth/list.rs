@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let json: Vec<Value> = shown_ones.iter().map(|about| described(&cx.state, about)).collect();
     cx.out.list(&json, || {
         if shown_ones.is_empty() {
-            return String::new();
+            return "there are no such credentials\n".to_owned();
         }
         let mut table = Table::new(&["NAME", "KIND", "ACCOUNT", "EXPIRES", "SITES"]);
         for about in &shown_ones {

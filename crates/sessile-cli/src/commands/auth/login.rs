@@ -109,20 +109,37 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let reason = format!("it uses the login {login}: log in there");
         return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
     }
-    let client_secret = args.client_secret(cx, before.as_ref(), &oauth)?;
+    // What one server has given, or a client is known by there, is for nobody else.
+    let is_same = before.as_ref().is_some_and(|before| match &before.about.kind {
+        Kind::OAuth2(known) => known.token_url == oauth.token_url && known.client_id == oauth.client_id,
+        _ => false,
+    });
+    let known = before.as_ref().filter(|_| is_same);
+    let client_secret = args.client_secret(cx, known, &oauth)?;
     let mut about: About = args.about.about(&cx.state, name.clone())?;
     if let Some(before) = &before {
         about.take_over(&before.about);
     }
     about.kind = Kind::OAuth2(oauth.clone());
     let client = client(&oauth, client_secret.as_ref());
-    let known = before.as_ref().and_then(Credential::refresh_token);
-    let (tokens, taken_over) = args.tokens(cx, &renewer, &client, &oauth, &about.scopes, known)?;
+    // A refresh token may be good for one use: nobody else uses it now.
+    let mut alone = None;
+    let mut refresh = None;
+    if oauth.grant == Grant::RefreshToken && args.refresh_token.is_none() && known.is_some() {
+        alone = Some(cx.state.vault()?.alone(&name)?);
+        refresh = cx.state.vault()?.get(&name)?.and_then(|now| now.refresh_token().cloned());
+    }
+    let (tokens, taken_over) = args.tokens(cx, &renewer, &client, &oauth, &about.scopes, refresh.as_ref())?;
+    if alone.is_none() {
+        alone = Some(cx.state.vault()?.alone(&name)?);
+    }
     let mut credential = Credential::new(about, None).with_client_secret(client_secret);
     // A server that gives no new refresh token leaves the old one good.
     credential = credential.with_refresh_token(taken_over);
     renewed(tokens).into_credential(&mut credential, cx.state.world().now());
+    credential.about.allow_agents();
     unlocked(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    drop(alone);
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
     let about = &credential.about;
     cx.changed(described(&cx.state, about), || {

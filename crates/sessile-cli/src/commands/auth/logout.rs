@@ -1,5 +1,7 @@
 //! `sessile auth logout`.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use sessile::names::CredentialName;
 use sessile::session::life::Life;
@@ -42,43 +44,54 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !names.is_empty() {
         ask::confirm(&cx.state, &format!("log out {} credential(s): {}", names.len(), words.join(", ")))?;
     }
+    // As they are at the moment when they go: one may have been renewed while the answer was waited for.
+    let mut removed = Vec::new();
     for name in &names {
-        vault.remove(name)?;
+        removed.extend(vault.remove(name)?);
         sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded")?;
     }
-    let blotted = vault.blot_out(&gone)?;
+    let blotted = vault.blot_out(&removed);
     // Last: here they are gone already, whatever the server says.
     let renewer = Renewer::new();
-    for one in &gone {
-        if let Some(reason) = renewer.give_back(one) {
-            cx.out.note(&format!(
-                "{} is gone here, and was not taken back by its server: {reason}",
-                one.about.name
-            ));
+    for one in &removed {
+        let login = removed.iter().find(|login| uses_login(&one.about, &login.about.name));
+        if let Some(reason) = renewer.give_back(one, login) {
+            let name = &one.about.name;
+            cx.out.note(&format!("{name} is gone here, and was not taken back by its server: {reason}"));
         }
     }
     let running = running(cx)?;
+    let paths =
+        |files: &[PathBuf]| files.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>();
     let json = json!({
         "logged_out": names,
-        "copies_removed": blotted.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "copies_removed": paths(&blotted.files),
+        "copies_left": paths(&blotted.failed),
         "still_running": running,
     });
     cx.changed(json, || {
-        let mut text = format!("logged out {} credential(s): {}\n", names.len(), words.join(", "));
-        for path in &blotted {
+        let mut text = match words.len() {
+            0 => "there was nothing to log out\n".to_owned(),
+            count => format!("logged out {count} credential(s): {}\n", words.join(", ")),
+        };
+        for path in &blotted.files {
             text.push_str(&format!("removed the copy in {}\n", shown(path.display())));
         }
-        if blotted.is_empty() {
+        for path in &blotted.failed {
+            text.push_str(&format!("a copy is left, which cannot be changed: {}\n", shown(path.display())));
+        }
+        if blotted.files.is_empty() && blotted.failed.is_empty() && !words.is_empty() {
             text.push_str("no session's room had a copy\n");
         }
-        for session in &running {
+        for session in running.iter().filter(|_| !words.is_empty()) {
+            let session = shown(session);
             text.push_str(&format!(
-                "session {} runs on with what it was given: sessile session stop {0}\n",
-                shown(session)
+                "session {session} runs on with what it was given: sessile session stop {session}\n"
             ));
         }
         text
-    })
+    })?;
+    if blotted.failed.is_empty() { Ok(()) } else { Err(Failure::Told(sessile::exit::PARTIAL)) }
 }
 
 /// The sessions in which something runs that may have been given a secret.

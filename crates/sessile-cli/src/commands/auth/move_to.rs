@@ -1,7 +1,6 @@
 //! `sessile auth move`.
 
 use serde_json::json;
-use sessile::settings::Layer;
 use sessile::vault::Backend;
 
 use super::refuse_inside;
@@ -13,33 +12,29 @@ use crate::unlocked::unlocked;
 /// Move the vault to another place: the keychain, a file or a helper
 ///
 /// Every credential is put into its new place before it leaves the old one. From then on they are looked for there,
-/// unless the setting vault.backend says otherwise.
+/// unless the setting vault.backend says otherwise. To move to a helper, or back from one, set vault.backend first.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile auth move --to keychain" "sessile auth move --to file"))]
+#[command(after_help = examples!("sessile auth move --to keychain" "sessile auth move --to file --from helper"))]
 pub struct Args {
     /// Where to: keychain, file or helper
     #[arg(long, value_name = "BACKEND", value_parser = ["keychain", "file", "helper"])]
     to: String,
+
+    /// Where they are, if that cannot be seen any more
+    #[arg(long, value_name = "BACKEND", value_parser = ["keychain", "file", "helper"])]
+    from: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "moving the vault")?;
-    let to = match args.to.as_str() {
+    let named = |word: &str| match word {
         "keychain" => Backend::Keychain,
         "helper" => Backend::Helper,
         _ => Backend::File,
     };
-    let moved = unlocked(cx, &cx.state, || cx.state.vault()?.move_to(to))?;
+    let (to, from) = (named(&args.to), args.from.as_deref().map(named));
+    let moved = unlocked(cx, &cx.state, || cx.state.vault()?.move_to(to, from))?;
     sessile::history::record(&cx.state, "auth move", to.as_str(), "move them back")?;
-    let status = cx.state.vault()?.status()?;
-    let is_overruled = status.origin.layer != Layer::Default && status.backend != Some(to);
-    if is_overruled || to == Backend::Helper && status.origin.layer == Layer::Default {
-        cx.out.note(&format!(
-            "vault.backend still says otherwise ({}): sessile config set vault.backend {} --global",
-            status.origin,
-            to.as_str()
-        ));
-    }
     cx.changed(json!({ "moved": moved, "to": to }), || {
         format!("moved {} credential(s) to the {}\n", moved.len(), to.as_str())
     })

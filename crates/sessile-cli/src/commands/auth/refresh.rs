@@ -28,14 +28,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let renewer = Renewer::new();
     let mut renewed = Vec::new();
     let mut failed: Option<Error> = None;
+    let mut failures = 0;
     for name in &names {
         let found = vault.require(name, "this command")?;
         let result = match &found.about.kind {
             Kind::OAuth2(_) => vault.renew(name, &renewer),
-            Kind::Command { cache_seconds: Some(_), .. } => vault.forget_answer(name).and_then(|()| {
-                vault.usable(name, "auth refresh", &renewer)?;
-                vault.require(name, "this command")
-            }),
+            Kind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),
             _ if args.chosen.all => continue,
             _ => vault.renew(name, &renewer),
         };
@@ -54,6 +52,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 if failed.is_some() || names.len() > 1 {
                     cx.out.note(&format!("{error}"));
                 }
+                failures += 1;
                 failed.get_or_insert(error);
             }
         }
@@ -62,7 +61,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(error.into());
     }
     let json: Vec<Value> = renewed.iter().map(|about| described(&cx.state, about)).collect();
-    cx.changed(json!({ "renewed": json, "failed": names.len() - renewed.len() }), || {
+    cx.changed(json!({ "renewed": json, "failed": failures }), || {
         let lines = renewed
             .iter()
             .map(|about| format!("renewed {}, which ends {}\n", about.name, end_of(&cx.state, about)));

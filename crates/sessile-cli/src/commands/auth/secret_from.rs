@@ -35,7 +35,7 @@ pub(crate) struct SecretFrom {
 
     /// At this file descriptor
     #[arg(long, value_name = "NUMBER")]
-    secret_fd: Option<u32>,
+    secret_fd: Option<String>,
 }
 
 impl SecretFrom {
@@ -58,7 +58,7 @@ impl SecretFrom {
         let text = match source {
             Some("-") => input::read(cx, Path::new("-"), LIMIT)?.1,
             Some(file) if file.starts_with('@') && file.len() > 1 => {
-                input::read(cx, Path::new(&file[1..]), LIMIT)?.1
+                read_file(cx.state.absolute(Path::new(&file[1..])))?
             }
             Some(_) => return Err(refused(flag).into()),
             None => self.said(cx, prompt)?,
@@ -80,21 +80,20 @@ impl SecretFrom {
             return Ok(input::read(cx, Path::new("-"), LIMIT)?.1);
         }
         if let Some(file) = &self.secret_file {
-            return Ok(input::read(cx, file, LIMIT)?.1);
+            return read_file(cx.state.absolute(file));
         }
         if let Some(variable) = &self.secret_env {
             let value = cx.state.world().variable(variable).and_then(|value| value.to_str());
-            return value
-                .map(str::to_owned)
-                .ok_or_else(|| Error::Usage(format!("--secret-env: {variable} is not set")).into());
+            // Its name is not repeated: it may be the secret itself, given by mistake.
+            return value.map(str::to_owned).ok_or_else(|| {
+                Error::Usage("--secret-env: there is no variable of that name, or it is empty".into()).into()
+            });
         }
-        if let Some(number) = self.secret_fd {
-            let path = PathBuf::from(format!("/dev/fd/{number}"));
-            let failed = |source| Error::Io { action: "read", path: path.clone(), source };
-            let mut text = String::new();
-            let file = std::fs::File::open(&path).map_err(failed)?;
-            file.take(LIMIT).read_to_string(&mut text).map_err(failed)?;
-            return Ok(text);
+        if let Some(number) = &self.secret_fd {
+            let number: u32 = number
+                .parse()
+                .map_err(|_| Error::Usage("--secret-fd: that is not the number of a descriptor".into()))?;
+            return read_file(PathBuf::from(format!("/dev/fd/{number}")));
         }
         if cx.state.args().no_input || !cx.state.world().can_ask() {
             return Err(Error::TerminalRequired {
@@ -110,6 +109,21 @@ impl SecretFrom {
 /// The error for a secret among the arguments.
 pub(crate) fn refused(flag: &str) -> Error {
     Error::SecretRefused { place: flag.to_owned(), instead: INSTEAD }
+}
+
+/// Reads a file that was named for this, be it a pipe.
+fn read_file(path: PathBuf) -> Result<String, Failure> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::FileNotFound(path.clone()),
+        _ => Error::Io { action: "read", path: path.clone(), source },
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(&path).map_err(failed)?;
+    file.take(LIMIT + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > LIMIT {
+        return Err(Error::FileTooLarge { path, size: text.len() as u64, limit: LIMIT }.into());
+    }
+    Ok(text)
 }
 
 fn zeroized(text: String) -> Secret {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use sessile::args::parse_duration;
 use sessile::context::is_variable_name;
 use sessile::names::CredentialName;
-use sessile::vault::{About, Credential, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry, name_for_agent};
+use sessile::vault::{
+    About, Credential, Grant, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry, name_for_agent,
+};
 use sessile::{Error, State};
 
 use super::secret_from::{SecretFrom, refused};
@@ -166,6 +168,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                     wanted_by: "--keep-secret".into(),
                     near: None,
                 })?;
+                let is_own_login = matches!(
+                    &before.about.kind,
+                    Kind::OAuth2(oauth) if oauth.login.is_none() && oauth.grant != Grant::ClientCredentials
+                );
+                if is_own_login && !about.scopes.is_empty() {
+                    let reason =
+                        format!("its scopes are what one logs in for: auth login {name} --scope ...");
+                    return Err(Error::CredentialUnusable { name: name.to_string(), reason });
+                }
                 let mut after = before.with_about(about);
                 after.about.allow_agents();
                 if args.about.never_ends() {
@@ -254,6 +265,10 @@ impl Args {
                 }
                 (Kind::ApiKey { header }, true)
             }
+            // Such a name cannot be sent, and what follows may be the password.
+            Args { basic: Some(username), .. } if username.contains(':') => {
+                return Err(refused("--basic").into());
+            }
             Args { basic: Some(username), .. } => (Kind::Basic { username: username.clone() }, true),
             Args { command: Some(command), .. } => {
                 let command =
@@ -263,12 +278,21 @@ impl Args {
                         expected: "a command with its arguments; for what a shell does say sh -c '...'"
                             .into(),
                     })?;
-                (Kind::Command { command, cache_seconds: self.cache.map(|time| time.as_secs()) }, false)
+                (
+                    Kind::Command {
+                        command,
+                        cache_seconds: self
+                            .cache
+                            .filter(|time| !time.is_zero())
+                            .map(|time| time.as_secs().max(1)),
+                    },
+                    false,
+                )
             }
             Args { from_env: Some(variable), .. } if !is_variable_name(variable) => {
                 return Err(Error::InvalidValue {
                     place: "--from-env".into(),
-                    value: variable.clone(),
+                    value: "what is given".into(),
                     expected: "the name of a variable".into(),
                 }
                 .into());
@@ -294,6 +318,9 @@ impl Args {
 
     fn shared_login(&self, cx: &Cx, login: &str) -> Result<Kind, Failure> {
         let name: CredentialName = login.parse()?;
+        if self.name.as_deref() == Some(login) {
+            return Err(Error::Usage("a credential cannot use its own login by --login".into()).into());
+        }
         let found = unlocked(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
         let Kind::OAuth2(oauth) = found.about.kind else {
             let reason = "it is no login: make one with auth login".to_owned();

@@ -89,7 +89,7 @@ fn place(attributes: &[(&str, &str)]) -> (String, String) {
     let service = format!("{} {}", get("application"), get("vault"));
     let account = match get("purpose") {
         "" | "credential" => format!("credential {}", get("credential")),
-        other => other.to_owned(),
+        other => format!("{other} {}", get("key")),
     };
     (service, account)
 }
