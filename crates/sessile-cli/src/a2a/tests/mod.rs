@@ -1,0 +1,1 @@
+//! Against servers on this machine: the official SDK, and sockets that misbehave.
