@@ -34,8 +34,8 @@ mod tests {
     #[test]
     fn values_are_counted_outside_of_texts() {
         assert_eq!(values(br#"{"a": [1, 2], "b,\"[{": "\\"}"#), 5);
-        assert!(read(b"[1,2,3]", 4).is_err());
-        assert!(read(b"[1,2,3]", 5).is_ok());
+        assert!(read(b"[1,2,3]", 3).is_err());
+        assert!(read(b"[1,2,3]", 4).is_ok());
         assert!(read(br#"",,,,[[[[""#, 2).is_ok());
     }
 
