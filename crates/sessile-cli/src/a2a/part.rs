@@ -51,7 +51,11 @@ impl Part {
             (Part::Data(data), Dialect::Kinds) => json!({ "kind": "data", "data": object(data) }),
             (Part::Data(data), Dialect::Buffers) => json!({ "data": { "data": object(data) } }),
             (Part::File { bytes, name, mime }, dialect) => {
-                file(dialect, ["raw", "bytes", "fileWithBytes"], &BASE64.encode(bytes), name, mime)
+                let mut encoded = BASE64.encode(bytes);
+                if dialect == Dialect::Buffers {
+                    encoded = BASE64.encode(encoded);
+                }
+                file(dialect, ["raw", "bytes", "fileWithBytes"], &encoded, name, mime)
             }
             (Part::Link { url, name, mime }, dialect) => {
                 file(dialect, ["url", "uri", "fileWithUri"], url, name, mime)
@@ -75,10 +79,19 @@ impl Part {
         }
         let Some(encoded) = text(file, &["raw", "bytes", "fileWithBytes"]) else { return other() };
         match BASE64.decode(encoded.replace('-', "+").replace('_', "/")) {
+            Ok(bytes) if dialect == Dialect::Buffers => {
+                Part::File { bytes: decoded_again(bytes), name, mime }
+            }
             Ok(bytes) => Part::File { bytes, name, mime },
             Err(_) => other(),
         }
     }
+}
+
+/// In [`Dialect::Buffers`] the official SDK encodes a file twice, and cannot read what is encoded once. What comes is
+/// taken as such wherever it can be.
+fn decoded_again(bytes: Vec<u8>) -> Vec<u8> {
+    base64::engine::general_purpose::STANDARD.decode(&bytes).unwrap_or(bytes)
 }
 
 /// Version 0.3 has only objects for data.
@@ -162,6 +175,15 @@ mod tests {
         let inner =
             json!({"fileWithUri": "https://a.example/x", "name": "a.bin", "mimeType": "application/x"});
         assert_eq!(link.to_json(Dialect::Buffers), json!({ "file": inner }));
+    }
+
+    #[test]
+    fn the_old_binding_encodes_files_twice_and_reads_them_either_way() {
+        let [_, file, ..] = all();
+        let Part::File { bytes, .. } = &file else { panic!("no file") };
+        assert_eq!(file.to_json(Dialect::Buffers)["file"]["fileWithBytes"], BASE64.encode("AP8+"));
+        let once = json!({"file": {"fileWithBytes": "AP8+", "name": "a.bin", "mimeType": "application/x"}});
+        assert_eq!(Part::from_json(&once, Dialect::Buffers), file, "{bytes:?}");
     }
 
     #[test]

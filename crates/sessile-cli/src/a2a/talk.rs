@@ -122,12 +122,14 @@ impl Agent<'_> {
 
     /// Tells them no more.
     pub(crate) fn push_config_remove(&self, task: &str, config: &str) -> Result<(), A2aError> {
-        let operation = Operation::PushRemove { task, config };
-        if self.interface.binding == Binding::Rest {
-            // There may be nothing in the answer.
-            return self.ask(&operation).map(|_| ());
+        let mut coming = self.ask(&Operation::PushRemove { task, config })?;
+        // There may be nothing in the answer, but if there is an error it is one.
+        let said = coming.read_all(self.options.limits.bytes)?;
+        match json::read(&said, self.options.limits.values) {
+            Ok(raw) => refused(&raw).map_or(Ok(()), Err),
+            Err(_) if self.interface.binding == Binding::Rest => Ok(()),
+            Err(error) => Err(error),
         }
-        self.answer(&operation).map(|_| ())
     }
 
     fn listen(
@@ -177,8 +179,8 @@ impl Agent<'_> {
     /// What is in an answer: JSON-RPC wraps it, and either binding may say an error in its place.
     pub(super) fn unwrapped(&self, said: &[u8]) -> Result<Value, A2aError> {
         let mut raw = json::read(said, self.options.limits.values)?;
-        if let Some(error) = raw.get("error").filter(|error| error.is_object()) {
-            return Err(A2aError::Rpc(Refusal::read(error)));
+        if let Some(error) = refused(&raw) {
+            return Err(error);
         }
         if self.interface.binding == Binding::Rest {
             return Ok(raw);
@@ -201,6 +203,12 @@ impl Agent<'_> {
         let excerpt = malformed("the answer says nothing of notifications", &raw);
         PushView::read(raw).ok_or(excerpt)
     }
+}
+
+/// The error that an answer holds in the place of a result.
+fn refused(raw: &Value) -> Option<A2aError> {
+    let error = raw.get("error").filter(|error| error.is_object())?;
+    Some(A2aError::Rpc(Refusal::read(error)))
 }
 
 fn malformed(what: &str, raw: &Value) -> A2aError {

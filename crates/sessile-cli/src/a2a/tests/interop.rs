@@ -8,7 +8,7 @@ use testkit::{AgentAuth, AgentOptions, Protocol, PythonAgent};
 
 use super::says;
 use crate::a2a::{
-    A2aError, Agent, Anonymous, Authorize, Binding, Credential, Ended, Event, Options, Outgoing, Part,
+    A2aError, Agent, Anonymous, Authorize, Credential, Ended, Event, Options, Outgoing, Part,
     ProtocolVersion, PushConfig, RefusalKind, Reply, TaskFilter, TaskState, TaskView,
 };
 use crate::http::{Http, Roots, basic};
@@ -81,8 +81,7 @@ fn messages_and_tasks_are_answered() {
         |options| options.tenant = Some("acme".to_owned()),
         |agent| {
             let way = agent.interface.to_string();
-            let (is_one, is_old_rest) =
-                (agent.interface.version == ProtocolVersion::V1, agent.interface.binding == Binding::Rest);
+            let is_one = agent.interface.version == ProtocolVersion::V1;
             let echoed = send(agent, &says("echo h\u{e9}llo"));
             assert!(matches!(echoed, Event::Message(_)), "{way}");
             assert_eq!(echoed.text(), "h\u{e9}llo", "{way}");
@@ -104,7 +103,7 @@ fn messages_and_tasks_are_answered() {
             }
             let data = &send_task(agent, &says("data")).artifacts()[0].parts()[0];
             let Part::Data(data) = data else { panic!("{way}: {data:?}") };
-            assert_eq!(data["answer"].as_f64(), Some(42.0), "{way} {is_old_rest}");
+            assert_eq!(data["answer"].as_f64(), Some(42.0), "{way}");
             let file = send_task(agent, &says("file")).artifacts().remove(0);
             let Part::File { bytes, name, mime } = &file.parts()[0] else { panic!("{way}: {:?}", file.raw) };
             assert_eq!(bytes, b"evil \x00\xff bytes\n", "{way}");
@@ -131,8 +130,8 @@ fn every_kind_of_part_arrives() {
                 assert!(got.contains(word), "{}: {word} in {got}", agent.interface);
             }
             // printf '\000\377body' | sha256sum
-            let digest = "sha256";
-            assert!(got.len() > digest.len(), "{got}");
+            let digest = "63189caad211837f768d34ac8b28978ade5343ecae47cc0bf96ac8daee491f51";
+            assert!(got.contains(digest), "{}: {got}", agent.interface);
         },
     );
 }
@@ -223,7 +222,11 @@ fn a_task_is_followed_looked_at_listed_and_called_off() {
             assert_eq!((task.state, task.text().as_str()), (TaskState::Completed, "there"), "{way}");
             assert!(task.history().len() <= 1, "{way}");
             assert_eq!(refusal(agent, agent.cancel(&id)), RefusalKind::TaskNotCancelable, "{way}");
-            assert_eq!(refusal(agent, agent.task("a/../b?c", None)), RefusalKind::TaskNotFound, "{way}");
+            assert_eq!(
+                refusal(agent, agent.task("no such?task#%", None)),
+                RefusalKind::TaskNotFound,
+                "{way}"
+            );
 
             let slow = Outgoing { blocking: false, ..says("slow 20000 x") };
             let slow = send_task(agent, &slow);
@@ -295,8 +298,11 @@ fn notifications_are_configured() {
             let task = send_task(agent, &says("ask")).id;
             let config = PushConfig { url: "http://127.0.0.1:9/".to_owned(), ..PushConfig::default() };
             let kind = refusal(agent, agent.push_config_set(&task, &config));
+            // The older SDK takes its own refusal for a failure.
+            let way = agent.interface.to_string();
             let is_no = matches!(kind, RefusalKind::PushNotSupported | RefusalKind::UnsupportedOperation);
-            assert!(is_no, "{}: {kind:?}", agent.interface);
+            assert!(is_no || (way == "JSONRPC 0.3" && kind == RefusalKind::Internal), "{way}: {kind:?}");
+            assert!(!agent.card.push, "{way}");
         },
     );
 }
