@@ -1,5 +1,6 @@
 //! Whom an agent lets in.
 
+use super::base64::from_base64;
 use super::http::Seen;
 use super::options::{AgentAuth, AgentOptions};
 use crate::node::get;
@@ -57,19 +58,4 @@ fn decode(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()
-}
-
-fn from_base64(text: &str) -> Option<String> {
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bytes, mut held, mut bits) = (Vec::new(), 0u32, 0);
-    for byte in text.trim_end_matches('=').bytes() {
-        let value = alphabet.iter().position(|known| *known == byte)?;
-        held = (held << 6) | u32::try_from(value).ok()?;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from((held >> bits) & 0xff).ok()?);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

@@ -23,6 +23,7 @@
 //! goes on.
 
 mod answer;
+mod base64;
 mod guard;
 mod hostile;
 mod http;

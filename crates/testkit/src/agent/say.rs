@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::base64::to_base64;
 use super::options::{Binding, Protocol};
 use super::wire::{Fault, Place};
 
@@ -111,6 +112,9 @@ impl Place {
             Fault::MethodNotFound => {
                 (-32601, 404, "NOT_FOUND", "METHOD_NOT_FOUND", 404, "Method not found".to_owned())
             }
+            Fault::NotAllowed => {
+                (-32601, 405, "NOT_FOUND", "METHOD_NOT_FOUND", 405, "Method Not Allowed".to_owned())
+            }
             Fault::Parse => {
                 (-32700, 400, "INVALID_ARGUMENT", "INVALID_REQUEST", 400, "Invalid JSON payload".to_owned())
             }
@@ -203,8 +207,11 @@ fn older_rest_part(part: &Value) -> Value {
     if !part["data"].is_null() {
         return json!({"data": {"data": part["data"]}});
     }
-    let (how, what) =
-        if part["raw"].is_null() { ("fileWithUri", &part["url"]) } else { ("fileWithBytes", &part["raw"]) };
+    // The official SDK codes the bytes twice: what it has is coded already, and protocol buffers do it again.
+    let (how, what) = match part["raw"].as_str() {
+        Some(raw) => ("fileWithBytes", json!(to_base64(raw))),
+        None => ("fileWithUri", part["url"].clone()),
+    };
     json!({"file": {how: what, "name": part["filename"], "mimeType": part["mediaType"]}})
 }
 

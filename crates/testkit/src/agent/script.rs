@@ -115,9 +115,7 @@ fn go_on(
     }
     let mut message = message.clone();
     (message["taskId"], message["contextId"]) = (json!(id), json!(own));
-    if let Some(history) = task.value["history"].as_array_mut() {
-        history.push(message);
-    }
+    task.hear(message);
     let (value, said) = (task.value.clone(), task.said());
     *state.contexts.entry(own).or_default() += 1;
     drop(state);

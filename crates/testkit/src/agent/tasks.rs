@@ -43,6 +43,22 @@ impl Task {
     pub(super) fn said(&self) -> usize {
         self.log.len()
     }
+
+    /// A further message from the client.
+    pub(super) fn hear(&mut self, message: Value) {
+        self.remember_question();
+        if let Some(history) = self.value["history"].as_array_mut() {
+            history.push(message);
+        }
+    }
+
+    /// What the status says is history when something follows.
+    fn remember_question(&mut self) {
+        let said = self.value["status"].as_object_mut().and_then(|status| status.remove("message"));
+        if let (Some(said), Some(history)) = (said, self.value["history"].as_array_mut()) {
+            history.push(said);
+        }
+    }
 }
 
 impl Tasks {
@@ -75,10 +91,7 @@ impl Tasks {
                 "parts": [{"text": text}],
             })
         });
-        let earlier = task.value["status"]["message"].take();
-        if let (false, Some(history)) = (earlier.is_null(), task.value["history"].as_array_mut()) {
-            history.push(earlier);
-        }
+        task.remember_question();
         task.value["status"] = status(name, message);
         let said =
             json!({"statusUpdate": {"taskId": id, "contextId": context, "status": task.value["status"]}});

@@ -106,6 +106,10 @@ impl Asked {
         let place = Place { binding: Binding::Rest, protocol, id: Value::Null };
         let body = if seen.body.trim().is_empty() { "{}" } else { &seen.body };
         let Ok(mut params) = serde_json::from_str::<Value>(body) else { return Err((place, Fault::Parse)) };
+        params = camel(params);
+        if params["message"].is_null() && params["request"].is_object() {
+            params["message"] = params["request"].take();
+        }
         for (name, value) in seen.query.split('&').filter_map(|pair| pair.split_once('=')) {
             params[name] = json!(value);
         }
@@ -127,6 +131,10 @@ impl Asked {
                 Some((id, "cancel")) if method == "POST" => {
                     task = id;
                     Cancel
+                }
+                // The official SDK of 0.3 knows only the one.
+                Some((_, "subscribe")) if method != "GET" && protocol == Protocol::V03 => {
+                    return Err((place, Fault::NotAllowed));
                 }
                 Some((id, "subscribe")) => {
                     task = id;
@@ -188,6 +196,26 @@ impl Asked {
     }
 }
 
+/// Names as JSON has them: those of protocol buffers, `like_this`, are as good.
+fn camel(value: Value) -> Value {
+    let rename = |name: &str| {
+        let mut words = name.split('_');
+        let first = words.next().unwrap_or_default().to_owned();
+        words.fold(first, |name, word| {
+            name + &word[..word.len().min(1)].to_ascii_uppercase() + &word[word.len().min(1)..]
+        })
+    };
+    match value {
+        Value::Object(members) => {
+            let rest =
+                |name: &str, value| if matches!(name, "metadata" | "data") { value } else { camel(value) };
+            members.into_iter().map(|(name, value)| (rename(&name), rest(&name, value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(camel).collect(),
+        other => other,
+    }
+}
+
 /// A part, in the shape of 1.0.
 fn part_of(part: &Value) -> Value {
     let file = &part["file"];
@@ -227,5 +255,6 @@ pub(super) enum Fault {
     Version(String),
     InvalidParams(String),
     MethodNotFound,
+    NotAllowed,
     Parse,
 }
