@@ -83,7 +83,10 @@ class Kit:
         for part in self.context.message.parts:
             shown = part.model_dump(mode='json', exclude_none=True, by_alias=True)
             if shown.get('file', {}).get('bytes'):
-                shown['file']['bytes'] = digest(base64.b64decode(shown['file']['bytes']))
+                try:
+                    shown['file']['bytes'] = digest(base64.b64decode(shown['file']['bytes'], validate=True))
+                except ValueError:
+                    shown['file']['bytes'] = 'not base64'
             parts.append(shown)
         configuration = self.context.configuration
         shown = configuration.model_dump(mode='json', exclude_none=True, by_alias=True) if configuration else {}

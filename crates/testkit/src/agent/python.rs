@@ -74,7 +74,7 @@ fn auth(auth: &AgentAuth) -> Value {
 
 /// The interpreter that `scripts/test` gave the SDK.
 #[track_caller]
-fn python(venv: &str) -> PathBuf {
+pub(super) fn python(venv: &str) -> PathBuf {
     let tested = std::env::current_exe().expect("the test's own path");
     let entry = format!("test-tools/{venv}/bin/python");
     tested.ancestors().map(|dir| dir.join(&entry)).find(|path| path.is_file()).unwrap_or_else(|| {

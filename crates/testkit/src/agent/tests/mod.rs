@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{AgentAuth, AgentOptions, Binding, Protocol, PythonAgent};
+use super::{Binding, Protocol};
+
+mod official;
+mod ours;
 
 /// A request without TLS: the status, and the head and body as they came.
 #[track_caller]
@@ -16,10 +19,11 @@ fn call(method: &str, url: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(authority).expect("the agent listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
     let length = body.len();
+    let kind = if headers.contains("Content-Type") { "" } else { "Content-Type: application/json\r\n" };
     write!(
         stream,
-        "{method} /{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n{headers}\r\n{body}"
+        "{method} /{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n{kind}{headers}\r\n{body}"
     )
     .expect("the agent reads");
     let mut answer = Vec::new();
@@ -97,31 +101,9 @@ fn converse(base: &str, way: (Binding, Protocol)) {
     assert!(answer.contains("-32001") || answer.contains("404 Not Found"), "{way:?}: {answer}");
 }
 
-#[test]
-fn the_official_sdk_converses_in_both_versions() {
-    let mut options = AgentOptions::of(Protocol::V1);
-    options.interfaces.push((Binding::JsonRpc, Protocol::V03));
-    options.tenant = Some("acme".to_owned());
-    options.extended_card = true;
-    let agent = PythonAgent::start(Protocol::V1, &options);
-    let (status, card) = call("GET", &format!("{}/.well-known/agent-card.json", agent.url()), "", "");
-    assert!(status == 200 && card.contains("supportedInterfaces") && card.contains("acme"), "{card}");
-    for protocol in [Protocol::V1, Protocol::V03] {
-        converse(agent.url(), (Binding::JsonRpc, protocol));
-        converse(agent.url(), (Binding::Rest, protocol));
-    }
-}
-
-#[test]
-fn the_older_official_sdk_converses_with_those_it_knows() {
-    let secret = AgentOptions::of(Protocol::V03).guarded(AgentAuth::Bearer, "s3cret", "ada");
-    let agent = PythonAgent::start(Protocol::V03, &secret);
-    let (status, answer) = send(agent.url(), (Binding::JsonRpc, Protocol::V03), false, "echo x", &json!({}));
-    assert!(status == 401 && answer.contains("www-authenticate: Bearer"), "{answer}");
-    let address = agent.url()["http://".len()..].to_owned();
-    drop(agent);
-    assert!(TcpStream::connect(address).is_err());
-    let agent = PythonAgent::start(Protocol::V03, &AgentOptions::of(Protocol::V03));
-    converse(agent.url(), (Binding::JsonRpc, Protocol::V03));
-    converse(agent.url(), (Binding::Rest, Protocol::V03));
-}
+const WAYS: [(Binding, Protocol); 4] = [
+    (Binding::JsonRpc, Protocol::V1),
+    (Binding::Rest, Protocol::V1),
+    (Binding::JsonRpc, Protocol::V03),
+    (Binding::Rest, Protocol::V03),
+];
