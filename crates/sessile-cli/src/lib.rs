@@ -20,6 +20,7 @@ pub mod output;
 mod renewer;
 mod settings;
 mod shell;
+mod talk;
 mod throwaway;
 mod unlocked;
 
