@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sessile::confirm::{Consent, consent, is_yes};
 use sessile::{Error, State};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 /// Fails unless `what` ("delete this or that") is confirmed: by `--yes`, or by a person who says so.
@@ -38,14 +38,19 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     for signal in ends {
         let _ = signal_hook::flag::register(signal, Arc::clone(&is_ended));
     }
-    let signals = Signals::new(ends).ok();
+    let signals = Signals::new(ends.iter().chain(&[SIGTSTP, SIGCONT])).ok();
     let handle = signals.as_ref().map(Signals::handle);
-    let after = before.clone();
+    let (after, still_hidden, again) = (before.clone(), hidden.clone(), prompt.to_owned());
     let watcher = signals.map(|mut signals| {
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &after);
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                if signal == SIGCONT {
+                    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &still_hidden);
+                    let _ = io::stderr().write_all(again.as_bytes());
+                } else {
+                    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &after);
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
             }
         })
     });
@@ -63,7 +68,7 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
 }
 
 fn line(prompt: &str) -> Option<String> {
-    let mut err = io::stderr().lock();
+    let mut err = io::stderr();
     let _ = err.write_all(prompt.as_bytes());
     let _ = err.flush();
     let mut answer = String::new();

@@ -298,7 +298,9 @@ impl Ready<'_> {
                 expected: "NAME=CREDENTIAL".into(),
             };
             let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;
-            if !is_variable_name(name) {
+            let is_own =
+                ["PATH", "HOME"].contains(&name) || name.starts_with("LD_") || name.starts_with("SESSILE_");
+            if !is_variable_name(name) || is_own {
                 return Err(wrong());
             }
             asked.credentials.push((name.to_owned(), credential.parse()?));

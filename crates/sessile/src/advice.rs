@@ -46,7 +46,7 @@ impl Error {
                 }
             }
             Error::VaultLocked { .. } => format!("{name} auth unlock"),
-            Error::KeyFileExposed { path, .. } => {
+            Error::KeyFileExposed { path, mode } if mode & 0o077 != 0 => {
                 format!("chmod 600 {}", shell_quoted(&path.to_string_lossy()))
             }
             _ => return None,
@@ -183,6 +183,9 @@ impl Error {
                 quoted(near),
                 shell_quoted(credential)
             ),
+            Error::CredentialNotFound { wanted_by, near: None, .. } if wanted_by == "this command" => {
+                format!("`{name} auth list` shows those there are")
+            }
             Error::CredentialNotFound { name: credential, wanted_by, .. } if wanted_by.starts_with("the login") => {
                 format!("log in: {name} auth login {}", shell_quoted(credential))
             }
@@ -249,12 +252,17 @@ impl Error {
                 format!("set {variable} before the call, or choose another place: --set vault.backend=file")
             }
             Error::VaultHelper { .. } => "run it by hand to see what it says; the setting is vault.helper".to_owned(),
+            Error::KeyFileExposed { path, mode } if mode & 0o077 == 0 => {
+                format!("it belongs to another user: chown it, or make your own: {}", shown(path.display()))
+            }
             Error::KeyFileExposed { path, .. } => {
                 format!("make it private: chmod 600 {}", shell_quoted(&path.to_string_lossy()))
             }
             Error::KeyFileInvalid { .. } => "is vault.key-file the right file?".to_owned(),
             Error::KeychainUnreachable { .. } => {
-                "use a file instead: --set vault.backend=file; what is in the keychain stays there".to_owned()
+                "call it where the desktop's D-Bus session is known (DBUS_SESSION_BUS_ADDRESS); `auth move --to file` there \
+                 makes a vault that needs none"
+                    .to_owned()
             }
             Error::KeychainLocked => "unlock it on the desktop, then try again".to_owned(),
             Error::RoomUnsafe { .. } => "look who made it, and remove it".to_owned(),

@@ -148,6 +148,8 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
     for ending in ["", "-wal", "-shm"] {
         check(&PathBuf::from(format!("{}{ending}", store.display())), 0o077, "0600");
     }
+    check(&state.dirs().state()?.join("vault"), 0o077, "0700");
+    check(&state.dirs().state()?.join("vault/credentials"), 0o077, "0600");
     Ok(findings)
 }
 
@@ -304,6 +306,12 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
     };
     let now = state.world().now();
     let mut findings = Vec::new();
+    if vault.has_leftover() {
+        findings.push(Finding::warning(
+            "credentials are in the keychain, and a move has left some in a file".to_owned(),
+            format!("{} auth move --to keychain --from file", state.app().name()),
+        ));
+    }
     let mut warn = |message: String, fix: Option<String>| {
         findings.push(Finding { health: Health::Warning, message, fix });
     };

@@ -528,7 +528,11 @@ pub enum Error {
         found: Option<String>,
     },
     /// No such credential.
-    #[error("{wanted_by} wants credential {}, which the vault does not have", quoted(name))]
+    #[error(
+        "{}",
+        if wanted_by == "this command" { format!("there is no credential {}", quoted(name)) }
+        else { format!("{wanted_by} wants credential {}, which the vault does not have", quoted(name)) }
+    )]
     CredentialNotFound {
         /// The credential.
         name: String,
@@ -731,7 +735,12 @@ pub enum Error {
         reason: String,
     },
     /// A file with a secret that others can read.
-    #[error("{} has mode {mode:04o}: others can read the secret in it", shown(path.display()))]
+    #[error(
+        "{} {}",
+        shown(path.display()),
+        if mode & 0o077 == 0 { "belongs to another user, who knows the secret in it".to_owned() }
+        else { format!("has mode {mode:04o}: others can read the secret in it") }
+    )]
     KeyFileExposed {
         /// The file.
         path: PathBuf,
@@ -890,6 +899,15 @@ impl Error {
             Error::ConcurrentChange { .. } | Error::RevisionConflict { .. } => Some(Duration::ZERO),
             Error::RateLimited { wait, .. } => *wait,
             _ => None,
+        }
+    }
+
+    /// Whether the same call may succeed later without anything being changed by its caller.
+    pub fn retryable(&self) -> bool {
+        match self {
+            // The server was not even reached.
+            Error::CredentialsExpired(expired) => expired.reason.is_some() && !expired.refused,
+            other => other.code().retryable(),
         }
     }
 

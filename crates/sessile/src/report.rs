@@ -21,6 +21,8 @@ pub struct Report {
     pub hint: Option<String>,
     /// A command that can be pasted to mend it.
     pub fix_command: Option<String>,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
     /// How long to wait before the same call is worth another try.
     pub retry_after: Option<Duration>,
     /// The line of a file that the message is about.
@@ -37,6 +39,7 @@ impl Error {
             message: self.to_string(),
             hint: self.hint(app),
             fix_command: self.fix_command(app),
+            retryable: self.retryable(),
             retry_after: self.retry_after(),
             place: self.place().cloned(),
             details: self.details(),
@@ -50,6 +53,7 @@ impl Report {
         let message = message.into();
         Report {
             code,
+            retryable: code.retryable(),
             message,
             hint: None,
             fix_command: None,
@@ -66,7 +70,7 @@ impl Report {
             "code": self.code.as_str(),
             "message": self.message,
             "exit_code": self.code.exit(),
-            "retryable": self.code.retryable(),
+            "retryable": self.retryable,
             "retry_after_ms": self.retry_after.map(millis),
             "hint": self.hint,
             "fix_command": self.fix_command,

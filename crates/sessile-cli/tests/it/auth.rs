@@ -380,6 +380,10 @@ fn the_vault_moves_to_the_keychain_and_back() {
     there(home.call(&["auth", "rekey", "--to", "keychain"])).ok();
     assert_eq!(there(printed(&home)).ok().stdout(), format!("{TOKEN}\n"));
     assert!(printed(&home).run().exit(125).stderr().contains("the keychain cannot be reached"));
+    // Half a move is told, and what is logged out of does not come back by the other half.
+    home.write(".local/state/sessile/vault/keychain", "");
+    assert!(there(home.call(&["doctor"])).run().stdout().contains("auth move --to keychain --from file"));
+    std::fs::remove_file(home.path(".local/state/sessile/vault/keychain")).unwrap();
     keyring.lock();
     assert!(there(printed(&home)).run().exit(125).stderr().contains("the keychain is locked"));
 }
@@ -477,6 +481,38 @@ fn two_credentials_never_share_a_variable_nor_an_agent() {
 }
 
 #[test]
+fn the_secret_of_one_agent_never_takes_the_place_of_another_s() {
+    let home = home();
+    set(&home, &["--url", "https://a.example", "--secret-stdin"]).ok();
+    let below = set(&home, &["--url", "https://a.example/two", "--secret-stdin", "-ojson"]).ok().json();
+    assert_eq!(below["created"], true);
+    set(&home, &["a-b", "--secret-stdin"]).ok();
+    let other = set(&home, &["--url", "https://a-b", "--secret-stdin", "-ojson"]).ok().json();
+    assert_eq!((other["created"].as_bool(), other["name"].as_str()), (Some(true), Some("a-b-2")));
+    // What is taken away is the very one that was named.
+    let wrong =
+        home.call(&["auth", "clear", "--url", "https://a.example/three", "--yes", "-ojson"]).run().exit(8);
+    assert_eq!(wrong.code(), "CREDENTIAL_NOT_FOUND");
+    let plain = set(&home, &["--url", "http://a.example", "--secret-stdin", "-ojson"]).run().exit(2);
+    assert_eq!(plain.code(), "INVALID_VALUE");
+}
+
+#[test]
+fn some_that_are_not_renewed_make_it_partly_done() {
+    let home = home();
+    for (name, command) in [("good", "echo answer"), ("bad", "false")] {
+        home.call(&["auth", "set", name, "--command", command, "--cache", "1h"]).ok();
+    }
+    set(&home, &["static", "--secret-stdin"]).ok();
+    let done = home.call(&["auth", "refresh", "--all", "-ojson"]).run().exit(3);
+    assert_eq!(
+        (done.json()["failed"].as_u64(), done.json()["renewed"][0]["name"].as_str()),
+        (Some(1), Some("good"))
+    );
+    home.call(&["auth", "refresh", "bad"]).run().exit(8);
+}
+
+#[test]
 fn the_secrets_of_other_contexts_stay_out_of_a_command() {
     let home = with_bot(&[]);
     let run = |more: &[&str]| {
@@ -508,7 +544,9 @@ fn inside_a_session_nobody_takes_credentials_from_the_others() {
         &["auth", "logout", "--all", "--yes"],
         &["auth", "rekey", "--to", "file"],
         &["auth", "move", "--to", "keychain"],
+        &["auth", "set", "bot", "--secret-file", "token"],
     ];
+    home.write("token", "another");
     for words in calls {
         let run = home.call(&["run", "--", &program]).args(words).args(&["-ojson"]).run().exit(7);
         assert_eq!(run.code(), "IN_SESSION");

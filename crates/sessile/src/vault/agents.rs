@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::names::CredentialName;
+use crate::vault::variables::variable_of;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, Site};
 
@@ -60,6 +61,26 @@ impl Vault<'_> {
         let bound = all.iter().flat_map(|one| one.about.agents.iter().map(move |agent| (agent, one)));
         let found = bound.filter(|(agent, _)| is_below(&url, agent)).max_by_key(|(agent, _)| agent.len());
         Ok(found.map(|(_, one)| (one.about.name.clone(), "the vault".to_owned())))
+    }
+
+    /// The credential that is bound to this very agent.
+    pub fn of_agent(&self, url: &str) -> Result<Option<CredentialName>> {
+        let url = agent_url(url)?;
+        let all = self.list()?;
+        Ok(all.into_iter().find(|one| one.about.agents.contains(&url)).map(|one| one.about.name))
+    }
+
+    /// A name for the credential of an agent that nobody named, and that no other credential has.
+    pub fn free_name(&self, url: &str) -> Result<CredentialName> {
+        let (base, all) = (name_for_agent(url)?, self.list()?);
+        let variable = |name: &CredentialName| variable_of(self.state.app(), name);
+        let is_free =
+            |name: &CredentialName| all.iter().all(|one| variable(&one.about.name) != variable(name));
+        let numbered = (2..1000).filter_map(|number| format!("{base}-{number}").parse().ok());
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        names
+            .find(|name| is_free(name))
+            .ok_or(Error::CredentialExists { name: base.to_string(), place: "vault" })
     }
 
     /// Makes an agent one credential's: another that was bound to it is so no more. The names of those.

@@ -59,6 +59,10 @@ impl Desktop {
 
     fn find(&self, more: &[(&str, &str)]) -> Result<Vec<Secret>> {
         let found = self.keychain.borrow_mut().find(&self.attributes(more)).map_err(failed)?;
+        if found.is_empty() {
+            // One that was never opened since it was started does not even tell what is in it.
+            self.require_unlocked()?;
+        }
         Ok(found.into_iter().map(|(_, secret)| secret).collect())
     }
 

@@ -37,4 +37,4 @@ pub use selected::{Selected, SelectedCredential};
 pub use site::Site;
 pub use usable::{Usable, jwt_expiry, time_of};
 pub use variables::variable_of;
-pub use vault::{Vault, VaultStatus, uses_login};
+pub use vault::{Moved, Vault, VaultStatus, uses_login};

@@ -198,7 +198,7 @@ impl Vault<'_> {
         let Kind::OAuth2(oauth) = &found.about.kind else {
             return Err(Error::CredentialUnusable {
                 name: name.to_string(),
-                reason: format!("one of kind {} cannot be renewed", found.about.kind.as_str()),
+                reason: format!("one of kind {} is not renewed by a server", found.about.kind.as_str()),
             });
         };
         let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;

@@ -55,10 +55,11 @@ impl Usable {
             return Err(refused("it may not be sent there"));
         }
         let secret = self.secret.expose();
-        if secret.contains(|c: char| c.is_control()) {
+        let is_basic = matches!(self.about.kind, Kind::Basic { .. });
+        if !is_basic && secret.contains(|c: char| !c.is_ascii_graphic() && c != ' ') {
             return Err(Error::CredentialUnusable {
                 name: self.about.name.to_string(),
-                reason: "it has a line break or another control character in it".into(),
+                reason: "it has a line break or another character in it that no header may hold".into(),
             });
         }
         Ok(match &self.about.kind {

@@ -29,6 +29,15 @@ pub struct Vault<'a> {
     choice: Choice,
 }
 
+/// What was moved to another place.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// What came.
+    pub moved: Vec<CredentialName>,
+    /// What was there already.
+    pub there: Vec<CredentialName>,
+}
+
 /// What `status` tells about it.
 #[derive(Clone, Debug, Serialize)]
 pub struct VaultStatus {
@@ -143,13 +152,18 @@ impl Vault<'_> {
             removed = before;
             Ok(None)
         })?;
+        if self.has_leftover() {
+            // What is taken out is not to come back by a move that was cut short and is made again.
+            let dir = self.lock()?;
+            FileVault::new(self.state, dir.path()).remove(&dir, name)?;
+        }
         Ok(removed)
     }
 
     /// Moves everything to the place that the settings now say, or that will be looked in from now on; `from` is where
     /// it was, if that cannot be seen any more. What is there under a name of one that comes is an error; what was moved
     /// leaves its old place last, so that nothing is lost on the way, and a move that was cut short can be made again.
-    pub fn move_to(&self, to: Backend, from: Option<Backend>) -> Result<Vec<CredentialName>> {
+    pub fn move_to(&self, to: Backend, from: Option<Backend>) -> Result<Moved> {
         let dir = self.lock()?;
         let said = Choice::of(self.state, dir.path())?;
         let is_said = said.origin.layer != Layer::Default && said.backend == Some(to);
@@ -188,7 +202,16 @@ impl Vault<'_> {
         if from == Backend::File {
             dir.remove(Path::new(FILE))?;
         }
-        Ok(all.into_iter().map(|one| one.about.name).collect())
+        let moved: Vec<CredentialName> = all.into_iter().map(|one| one.about.name).collect();
+        let there =
+            new.all()?.into_iter().map(|one| one.about.name).filter(|name| !moved.contains(name)).collect();
+        Ok(Moved { moved, there })
+    }
+
+    /// Whether a sealed file is there although credentials are elsewhere: a move was cut short.
+    pub fn has_leftover(&self) -> bool {
+        let file = self.dir.as_ref().map(|dir| dir.join(FILE));
+        self.choice.backend == Some(Backend::Keychain) && file.is_some_and(|file| file.exists())
     }
 
     /// What `status` tells about it. Nothing is decrypted and no keychain is asked.

@@ -97,8 +97,9 @@ impl Checked {
             end => format!(", ends {end}"),
         };
         let name = if self.usable.for_this_call { "the token for this call" } else { about.name.as_str() };
-        let accepted = if self.status.is_some() { " and accepted" } else { "" };
-        format!("{name} is valid{accepted}{end}\n")
+        let answered =
+            self.status.map_or_else(String::new, |status| format!(", not refused (status {status})"));
+        format!("{name} is valid{answered}{end}\n")
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "taking credentials out of the vault")?;
-    let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
+    let names = unlocked(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
         ask::confirm(

@@ -14,7 +14,7 @@ use crate::unlocked::unlocked;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile auth list" "sessile auth list --expired --output json"))]
 pub struct Args {
-    /// Only those whose time is up
+    /// Only those whose time is up and that cannot be renewed
     #[arg(long)]
     expired: bool,
 
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         .iter()
         .map(|one| &one.about)
         .filter(|about| args.cursor.as_deref().is_none_or(|cursor| about.name.as_str() > cursor))
-        .filter(|about| !args.expired || about.expires_at.is_some_and(|end| end <= now))
+        .filter(|about| !args.expired || !about.is_valid(now))
         .take(args.limit)
         .collect();
     let json: Vec<Value> = shown_ones.iter().map(|about| described(&cx.state, about)).collect();

@@ -299,14 +299,7 @@ fn tell(cx: &Cx, code: &DeviceCode) {
 }
 
 fn require_private(url: &str) -> Result<(), Error> {
-    if Site::of_url(url)?.is_private() {
-        return Ok(());
-    }
-    Err(Error::InvalidValue {
-        place: "URL".into(),
-        value: Site::of_url(url)?.to_string(),
-        expected: "an address of https: what is sent there is secret".into(),
-    })
+    super::set::require_private(&Site::of_url(url)?)
 }
 
 /// Why the server gave nothing.

@@ -30,7 +30,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "logging out")?;
-    let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
+    let names = unlocked(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
     let vault = cx.state.vault()?;
     let gone: Vec<Credential> = vault
         .list()?

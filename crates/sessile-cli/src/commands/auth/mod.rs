@@ -109,13 +109,36 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// Their names; each is there.
     pub(crate) fn names(&self, state: &State, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
+        self.named(vault, |text| one_named(state, vault, text))
+    }
+
+    /// The same for what is taken away: a URL means the credential of that very agent.
+    pub(crate) fn names_exactly(&self, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
+        self.named(vault, |text| {
+            if !text.contains("://") {
+                return text.parse();
+            }
+            let missing = || Error::CredentialNotFound {
+                name: sessile::vault::agent_url(text).unwrap_or_default(),
+                wanted_by: THIS.into(),
+                near: None,
+            };
+            vault.of_agent(text)?.ok_or_else(missing)
+        })
+    }
+
+    fn named(
+        &self,
+        vault: &Vault<'_>,
+        name: impl Fn(&str) -> Result<CredentialName, Error>,
+    ) -> Result<Vec<CredentialName>, Error> {
         if self.all {
             return Ok(vault.list()?.into_iter().map(|one| one.about.name).collect());
         }
         let mut names = Vec::new();
         for text in self.names.iter().chain(&self.url) {
-            let name = one_named(state, vault, text)?;
-            vault.require(&name, "this command")?;
+            let name = name(text)?;
+            vault.require(&name, THIS)?;
             names.push(name);
         }
         if names.is_empty() {
@@ -133,10 +156,13 @@ pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<
     let found = vault.for_agent(text, state.context()?)?;
     found.map(|(name, _)| name).ok_or_else(|| Error::CredentialNotFound {
         name: sessile::vault::agent_url(text).unwrap_or_default(),
-        wanted_by: "this command".into(),
+        wanted_by: THIS.into(),
         near: None,
     })
 }
+
+/// Who wants a credential that a command is told to look at.
+pub(crate) const THIS: &str = "this command";
 
 /// A credential as it is shown.
 pub(crate) fn described(state: &State, about: &About) -> Value {

@@ -35,7 +35,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (to, from) = (named(&args.to), args.from.as_deref().map(named));
     let moved = unlocked(cx, &cx.state, || cx.state.vault()?.move_to(to, from))?;
     sessile::history::record(&cx.state, "auth move", to.as_str(), "move them back")?;
-    cx.changed(json!({ "moved": moved, "to": to }), || {
-        format!("moved {} credential(s) to the {}\n", moved.len(), to.as_str())
+    if !moved.there.is_empty() {
+        let names: Vec<&str> = moved.there.iter().map(|name| name.as_str()).collect();
+        cx.out.note(&format!("there already: {}", names.join(", ")));
+    }
+    cx.changed(json!({ "moved": moved.moved, "there": moved.there, "to": to }), || {
+        format!("moved {} credential(s) to the {}\n", moved.moved.len(), to.as_str())
     })
 }

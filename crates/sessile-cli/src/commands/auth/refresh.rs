@@ -57,7 +57,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             }
         }
     }
-    if let (true, Some(error)) = (renewed.is_empty(), failed.take()) {
+    if renewed.is_empty()
+        && let Some(error) = failed
+    {
         return Err(error.into());
     }
     let json: Vec<Value> = renewed.iter().map(|about| described(&cx.state, about)).collect();

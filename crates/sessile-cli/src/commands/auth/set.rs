@@ -5,13 +5,11 @@ use std::time::Duration;
 use sessile::args::parse_duration;
 use sessile::context::is_variable_name;
 use sessile::names::CredentialName;
-use sessile::vault::{
-    About, Credential, Grant, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry, name_for_agent,
-};
+use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry};
 use sessile::{Error, State};
 
+use super::described;
 use super::secret_from::{SecretFrom, refused};
-use super::{described, one_named};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -158,9 +156,17 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         about.expires_at = secret.as_ref().and_then(|secret| jwt_expiry(secret.expose()));
     }
     let mut is_new = true;
+    let is_inside = cx.state.inside_session().is_some();
     let kept = unlocked(cx, &cx.state, || {
         cx.state.vault()?.change(&name, |before| {
             is_new = before.is_none();
+            if is_inside && !is_new {
+                // Others may use it.
+                return Err(Error::InSession {
+                    what: format!("changing credential {name}"),
+                    instead: "do it outside the session, or choose another name",
+                });
+            }
             let (secret, mut about) = (secret.clone(), about.clone());
             if args.keep_secret {
                 let before = before.ok_or_else(|| Error::CredentialNotFound {
@@ -207,6 +213,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     sessile::history::record(&cx.state, "auth set", name.as_str(), "a secret is never recorded")?;
     let Some(kept) = kept else { return Ok(()) };
+    if !kept.about.is_valid(cx.state.world().now()) {
+        cx.out.note("its time is up already, so nothing gets it");
+    }
     let mut json = described(&cx.state, &kept.about);
     json["created"] = serde_json::json!(is_new);
     json["vault"] = serde_json::json!(cx.state.vault()?.status()?);
@@ -223,17 +232,18 @@ impl Args {
         if named.is_some() && self.url.is_some() {
             return Err(Error::Usage("say the URL once: as the name or with --url".into()));
         }
-        self.url.as_deref().or(named).map(agent_url).transpose()
+        let agent = self.url.as_deref().or(named).map(agent_url).transpose()?;
+        agent.as_deref().map_or(Ok(()), |url| require_private(&Site::of_url(url)?))?;
+        Ok(agent)
     }
 
     fn credential_name(&self, state: &State, agent: Option<&str>) -> Result<CredentialName, Error> {
         match (self.name.as_deref().filter(|name| !name.contains("://")), agent) {
             (Some(name), _) => name.parse(),
-            (None, Some(url)) => match one_named(state, &state.vault()?, url) {
-                Ok(name) => Ok(name),
-                Err(Error::CredentialNotFound { .. }) => name_for_agent(url),
-                Err(other) => Err(other),
-            },
+            (None, Some(url)) => {
+                let vault = state.vault()?;
+                vault.of_agent(url)?.map_or_else(|| vault.free_name(url), Ok)
+            }
             (None, None) => {
                 Err(Error::Usage("say its NAME, or --url URL for the credential of an agent".into()))
             }
@@ -251,7 +261,18 @@ impl Args {
         let said = match self {
             Args { api_key: Some(_), .. } | Args { api_key_header: Some(_), .. } if self.is_api_key()? => {
                 let header = self.api_key_header.clone().unwrap_or_else(|| "X-API-Key".into());
+                // The request's own are not for a key.
+                const OWN: &[&str] = &[
+                    "host",
+                    "content-length",
+                    "transfer-encoding",
+                    "connection",
+                    "content-type",
+                    "te",
+                    "upgrade",
+                ];
                 let is_header = !header.is_empty()
+                    && !OWN.contains(&header.to_ascii_lowercase().as_str())
                     && header
                         .bytes()
                         .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
@@ -352,6 +373,18 @@ impl Args {
     }
 }
 
+/// Fails for a site that nothing would ever be sent to.
+pub(super) fn require_private(site: &Site) -> Result<(), Error> {
+    if site.is_private() {
+        return Ok(());
+    }
+    Err(Error::InvalidValue {
+        place: "URL".into(),
+        value: site.to_string(),
+        expected: "an address of https, or of this machine: what is sent there is secret".into(),
+    })
+}
+
 /// What came from a server is not typed.
 fn is_login(name: &CredentialName) -> Error {
     let reason =
@@ -372,7 +405,8 @@ impl AboutArgs {
         if let Some(time) = self.expires_in {
             expires_at = now.checked_add(time).ok().map(sessile::vault::whole_seconds);
         }
-        let sites = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
+        let sites: Vec<Site> = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
+        sites.iter().try_for_each(require_private)?;
         Ok(About {
             account: self.account.clone(),
             scopes: self.scopes.clone(),
