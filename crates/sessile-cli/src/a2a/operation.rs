@@ -240,3 +240,60 @@ fn segment(id: &str) -> Result<String, A2aError> {
     });
     Ok(encoded.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::a2a::ProtocolVersion;
+
+    fn call(
+        operation: &Operation<'_>,
+        binding: Binding,
+        version: ProtocolVersion,
+    ) -> (String, Option<Value>) {
+        let (url, tenant) = ("https://a.example/x/".to_owned(), Some("a/b".to_owned()));
+        let interface = Interface { binding, url, version, tenant };
+        let call = operation.call(&interface, interface.dialect().unwrap()).unwrap();
+        (format!("{} {}", call.method, call.url), call.body)
+    }
+
+    #[test]
+    fn a_tenant_stands_where_the_binding_wants_it() {
+        let operation = Operation::Task { id: "t", history_length: Some(2) };
+        let (line, body) = call(&operation, Binding::JsonRpc, ProtocolVersion::V1);
+        let params = json!({"id": "t", "historyLength": 2, "tenant": "a/b"});
+        let expected = json!({"jsonrpc": "2.0", "id": "1", "method": "GetTask", "params": params});
+        assert_eq!((line.as_str(), body), ("POST https://a.example/x/", Some(expected)));
+        let (line, body) = call(&operation, Binding::Rest, ProtocolVersion::V1);
+        assert_eq!((line.as_str(), body), ("GET https://a.example/x/a%2Fb/tasks/t?historyLength=2", None));
+        let (line, _) = call(&operation, Binding::Rest, ProtocolVersion::V03);
+        assert_eq!(line, "GET https://a.example/x/v1/tasks/t?historyLength=2");
+    }
+
+    #[test]
+    fn an_id_stays_within_its_place() {
+        for (id, place) in
+            [("../../admin", "..%2F..%2Fadmin"), ("a?b#c", "a%3Fb%23c"), ("\u{e9}\r\n", "%C3%A9%0D%0A")]
+        {
+            let (line, _) = call(&Operation::Cancel(id), Binding::Rest, ProtocolVersion::V1);
+            assert_eq!(line, format!("POST https://a.example/x/a%2Fb/tasks/{place}:cancel"));
+        }
+        for id in ["", ".", ".."] {
+            assert!(matches!(segment(id), Err(A2aError::Malformed(_))), "{id}");
+        }
+    }
+
+    #[test]
+    fn tasks_are_asked_for_by_what_is_known_of_them() {
+        let filter = TaskFilter {
+            context_id: Some("a b".to_owned()),
+            state: Some(TaskState::InputRequired),
+            page_size: Some(5),
+            include_artifacts: true,
+            ..TaskFilter::default()
+        };
+        let (line, _) = call(&Operation::Tasks(&filter), Binding::Rest, ProtocolVersion::V1);
+        let query = "contextId=a+b&status=TASK_STATE_INPUT_REQUIRED&pageSize=5&includeArtifacts=true";
+        assert_eq!(line, format!("GET https://a.example/x/a%2Fb/tasks?{query}"));
+    }
+}

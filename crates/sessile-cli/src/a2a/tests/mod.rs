@@ -1,7 +1,10 @@
-//! Against servers on this machine: the official SDK, and sockets that misbehave.
+//! Against servers on this machine: the official SDK, testkit's own agent, and sockets that misbehave.
 
+mod conversing;
+mod following;
 mod hostile;
-mod interop;
+mod known;
+mod partners;
 mod redirects;
 mod server;
 
