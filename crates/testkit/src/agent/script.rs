@@ -129,7 +129,8 @@ fn go_on(
         tasks.artifact(&id, &artifact("greeting", &json!({"text": answer})), false, true);
         tasks.status(&id, "COMPLETED", Some(&answer));
     });
-    Ok(Outcome::Task { value, said, bare: false, cut: None })
+    // The official SDK does not begin with the task when it only goes on.
+    Ok(Outcome::Task { value, said, bare: true, cut: None })
 }
 
 /// What a task does, in a thread of its own.
