@@ -12,8 +12,8 @@ use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
-    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock, man, manifest,
-    prompt, run, session, shell, status, tool, trust, undo,
+    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
+    man, manifest, prompt, run, session, shell, status, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;

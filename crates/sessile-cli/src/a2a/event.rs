@@ -1,10 +1,10 @@
 //! What an agent says: tasks, messages, and what changes in a task.
 
 use serde_json::Value;
+use sessile::conversation::TaskState;
 
 use super::dialect::Dialect;
 use super::part::{Part, joined, text};
-use super::state::TaskState;
 
 /// A task, as it is at one time.
 #[derive(Debug, Clone)]
@@ -141,7 +141,7 @@ impl StatusView {
         StatusView {
             task_id: filled(&raw, "taskId"),
             context_id: filled(&raw, "contextId"),
-            is_final: said.unwrap_or(state.is_terminal() || state.is_interrupted()),
+            is_final: said.unwrap_or(state.is_terminal() || state.waits()),
             state,
             raw,
             dialect,
@@ -199,7 +199,7 @@ impl ArtifactView {
 
 fn state(raw: &Value) -> TaskState {
     let word = raw.get("status").and_then(|status| status.get("state")).and_then(Value::as_str);
-    word.map_or(TaskState::Unknown, TaskState::parse)
+    word.map_or(TaskState::Unknown, TaskState::of)
 }
 
 fn status_message(raw: &Value, dialect: Dialect) -> Option<MessageView> {

@@ -41,5 +41,4 @@ pub(crate) use part::Part;
 pub(crate) use push::PushView;
 pub(crate) use reply::{Event, Reply};
 pub(crate) use scheme::{Flow, Scheme, SchemeKind};
-pub(crate) use state::TaskState;
 pub(crate) use talk::{Ended, TaskPage};

@@ -1,13 +1,15 @@
 //! What can be asked of an agent, and the request that asks it.
 
 use serde_json::{Map, Value, json};
+use sessile::conversation::TaskState;
+
+use super::state::in_capitals;
 use ureq::http::Method;
 
 use super::dialect::Dialect;
 use super::error::{A2aError, Refusal, RefusalKind};
 use super::interface::{Binding, Interface};
 use super::outgoing::{Outgoing, PushConfig, maybe};
-use super::state::TaskState;
 use crate::http::form;
 
 /// What is asked.
@@ -200,7 +202,7 @@ impl TaskFilter {
     fn to_json(&self) -> Value {
         let mut params = Map::new();
         maybe(&mut params, "contextId", self.context_id.as_deref());
-        maybe(&mut params, "status", self.state.map(TaskState::in_capitals));
+        maybe(&mut params, "status", self.state.map(in_capitals));
         maybe(&mut params, "pageSize", self.page_size);
         maybe(&mut params, "pageToken", self.page_token.as_deref());
         maybe(&mut params, "historyLength", self.history_length);

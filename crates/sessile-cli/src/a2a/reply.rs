@@ -1,10 +1,10 @@
 //! Which of its things an agent said, in whatever way it says so.
 
 use serde_json::Value;
+use sessile::conversation::TaskState;
 
 use super::dialect::Dialect;
 use super::event::{ArtifactView, MessageView, StatusView, TaskView};
-use super::state::TaskState;
 
 /// The answer to a message.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ impl Event {
     /// Whether nothing more is to be expected.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Event::Task(task) => task.state.is_terminal() || task.state.is_interrupted(),
+            Event::Task(task) => task.state.is_terminal() || task.state.waits(),
             Event::Message(_) => true,
             Event::Status(status) => status.is_final,
             Event::Artifact(_) => false,

@@ -62,7 +62,9 @@ impl<'a> Credentials<'a> {
         let vault = state.vault()?;
         let bound = match (&agent.credential, vault.for_agent(&agent.url, state.context()?)?) {
             (_, Some((name, origin))) if origin != "the vault" => Some((name, origin)),
-            (Some(name), _) => Some((name.parse()?, format!("agent {}", agent.name.as_deref().unwrap_or("")))),
+            (Some(name), _) => {
+                Some((name.parse()?, format!("agent {}", agent.name.as_deref().unwrap_or(""))))
+            }
             (None, found) => found,
         };
         if let Some((name, origin)) = bound {

@@ -135,7 +135,8 @@ impl<'a> Memory<'a> {
             Event::Status(_) => "status",
             Event::Artifact(_) => "artifact",
         };
-        let mut items: Vec<(&'static str, Value)> = self.sent.take().map(|sent| ("sent", sent)).into_iter().collect();
+        let mut items: Vec<(&'static str, Value)> =
+            self.sent.take().map(|sent| ("sent", sent)).into_iter().collect();
         items.push((kind, event.raw().clone()));
         self.context_id = event.context_id().map(str::to_owned).or_else(|| self.context_id.take());
         if let Some(task) = event.task_id() {

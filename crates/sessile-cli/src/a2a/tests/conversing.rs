@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use super::partners::{refusal, send, send_task, with_all};
 use super::says;
-use crate::a2a::{Ended, Event, Outgoing, Part, ProtocolVersion, RefusalKind, TaskState};
+use sessile::conversation::TaskState;
+
+use crate::a2a::{Ended, Event, Outgoing, Part, ProtocolVersion, RefusalKind};
 
 #[test]
 fn messages_and_tasks_are_answered() {

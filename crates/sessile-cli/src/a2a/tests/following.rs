@@ -7,9 +7,9 @@ use sessile::vault::Secret;
 
 use super::partners::{refusal, send_task, with_all};
 use super::says;
-use crate::a2a::{
-    A2aError, Ended, Outgoing, ProtocolVersion, PushConfig, RefusalKind, TaskFilter, TaskState,
-};
+use sessile::conversation::TaskState;
+
+use crate::a2a::{A2aError, Ended, Outgoing, ProtocolVersion, PushConfig, RefusalKind, TaskFilter};
 
 #[test]
 fn a_task_is_followed_looked_at_listed_and_called_off() {

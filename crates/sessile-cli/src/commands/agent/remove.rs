@@ -34,5 +34,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     change(&cx.state, "agent remove", &target, &key("credential"), None)?;
     let json = json!({ "name": args.name, "layer": target.layer(), "path": changed.path.to_string_lossy() });
-    cx.changed(json, || shown(format!("agent {} has no name in {} any more", args.name, target.place())) + "\n")
+    cx.changed(json, || {
+        shown(format!("agent {} has no name in {} any more", args.name, target.place())) + "\n"
+    })
 }

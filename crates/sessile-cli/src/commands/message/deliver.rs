@@ -1,0 +1,140 @@
+//! What comes back: remembered, shown, and saved.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sessile::text::{shell_quoted, shown, shown_lines};
+use sessile::{Error, conversation::TaskState};
+
+use crate::a2a::{ArtifactView, Event};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::output::Tone;
+use crate::talk::{Memory, save};
+
+/// What was heard so far.
+pub(crate) struct Heard<'a> {
+    cx: &'a Cx,
+    agent: &'a str,
+    dir: Option<&'a Path>,
+    pub(crate) texts: Vec<String>,
+    saved: Vec<String>,
+    artifacts: Vec<Value>,
+    last: Option<Value>,
+    state: Option<TaskState>,
+}
+
+impl<'a> Heard<'a> {
+    pub(crate) fn new(cx: &'a Cx, agent: &'a str, dir: Option<&'a Path>) -> Self {
+        Heard {
+            cx,
+            agent,
+            dir,
+            texts: Vec::new(),
+            saved: Vec::new(),
+            artifacts: Vec::new(),
+            last: None,
+            state: None,
+        }
+    }
+
+    /// Takes in what the agent said; it is remembered already.
+    pub(crate) fn take(&mut self, event: &Event) -> Result<(), Error> {
+        self.state = event.state().or(self.state);
+        let artifacts: Vec<ArtifactView> = match event {
+            Event::Task(task) => task.artifacts(),
+            Event::Artifact(artifact) => vec![artifact.clone()],
+            _ => Vec::new(),
+        };
+        for artifact in &artifacts {
+            self.artifacts.push(json!({ "id": artifact.artifact_id, "name": artifact.name }));
+            if let Some(dir) = self.dir {
+                let saved = save(&self.cx.state.absolute(dir), artifact)?;
+                self.saved.extend(saved.iter().map(|path| path.to_string_lossy().into_owned()));
+            }
+        }
+        let text = event.text();
+        if !text.is_empty() {
+            self.texts.push(text);
+        }
+        self.last = Some(event.raw().clone());
+        Ok(())
+    }
+
+    /// An event as a line for programs.
+    pub(crate) fn event_json(event: &Event) -> Value {
+        let kind = match event {
+            Event::Task(_) => "task",
+            Event::Message(_) => "message",
+            Event::Status(_) => "status",
+            Event::Artifact(_) => "artifact",
+        };
+        json!({
+            "source": "agent",
+            "event": kind,
+            "context_id": event.context_id(),
+            "task_id": event.task_id(),
+            "state": event.state(),
+            "text": event.text(),
+            "raw": event.raw(),
+        })
+    }
+
+    /// The end of it: the reply, and the command that goes on.
+    pub(crate) fn finish(self, memory: &Memory<'_>, with_text: bool) -> Outcome {
+        let Heard { cx, agent, texts, saved, artifacts, last, state, .. } = self;
+        let conversation = memory.conversation();
+        let json = json!({
+            "source": "agent",
+            "agent_url": agent,
+            "text": texts.join("\n"),
+            "state": state,
+            "context_id": memory.context_id,
+            "task_id": memory.task_id,
+            "conversation": conversation.map(|one| &one.id),
+            "artifacts": artifacts,
+            "saved": saved,
+            "reply": last,
+        });
+        cx.changed_in(memory.session(), json, || {
+            let mut text = String::new();
+            if with_text {
+                for said in &texts {
+                    text.push_str(&shown_lines(said));
+                    text.push('\n');
+                }
+            }
+            for path in &saved {
+                text.push_str(&format!("saved {}\n", shown(path)));
+            }
+            text
+        })?;
+        if let Some(state) = state.filter(|state| *state != TaskState::Completed) {
+            cx.out.note(&format!("the task is {state}"));
+        }
+        if cx.out.is_text() && cx.state.world().streams().stdout {
+            let command = continuing(agent, memory);
+            cx.out.note(&cx.out.toned(&format!("go on: {command}"), Tone::Faint));
+        }
+        match state {
+            Some(TaskState::Failed | TaskState::Rejected) => Err(Failure::Told(sessile::exit::FAILED)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The command that goes on with the conversation.
+fn continuing(agent: &str, memory: &Memory<'_>) -> String {
+    let mut command = format!("sessile message send {}", shell_quoted(agent));
+    match memory.session() {
+        Some(session) => command.push_str(&format!(" --session {}", shell_quoted(session.label()))),
+        None => {
+            for (flag, id) in [("--context-id", &memory.context_id), ("--task-id", &memory.task_id)] {
+                if let Some(id) = id {
+                    command.push_str(&format!(" {flag} {}", shell_quoted(id)));
+                }
+            }
+        }
+    }
+    command + " \"...\""
+}
