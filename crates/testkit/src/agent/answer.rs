@@ -117,13 +117,13 @@ impl Shared {
                 }
                 let mut pieces = Pieces(stream);
                 pieces.begin("text/event-stream")?;
-                pieces.piece(&event(&said, &place))?;
+                self.send(&mut pieces, &event(&said, &place))?;
                 pieces.end()
             }
-            Outcome::Task { value, said, cut } => {
+            Outcome::Task { value, said, bare, cut } => {
                 let id = value["id"].as_str().unwrap_or_default().to_owned();
                 if streams {
-                    return self.follow(&place, Some(&value), (&id, said), cut, stream);
+                    return self.follow(&place, (!bare).then_some(&value), (&id, said), cut, stream);
                 }
                 if cut.is_some() {
                     // What is sent whole is cut before it comes.
@@ -165,18 +165,28 @@ impl Shared {
         pieces.begin("text/event-stream")?;
         let mut events = 0;
         if let Some(task) = first {
-            pieces.piece(&event(&place.say(&json!({"task": task})), place))?;
+            self.send(&mut pieces, &event(&place.say(&json!({"task": task})), place))?;
             events += 1;
         }
         while cut.is_none_or(|cut| events < cut) {
             let Some(next) = self.tasks.next(id, said) else { return Ok(false) };
-            pieces.piece(&event(&place.say(&next), place))?;
+            self.send(&mut pieces, &event(&place.say(&next), place))?;
             (said, events) = (said + 1, events + 1);
             if is_last(&next) {
                 return pieces.end();
             }
         }
         Ok(false)
+    }
+
+    /// An event, quietly or not.
+    fn send(&self, pieces: &mut Pieces<'_>, event: &str) -> std::io::Result<()> {
+        if !self.options.noisy_streams {
+            return pieces.piece(event);
+        }
+        let event = event.replace("data: ", "data:").replace('\n', "\r\n").replace("\r\r", "\r");
+        let noise = format!(": grüße\r\n\r\nevent: message\nid: 7\nretry: 10\nunknown\n{event}");
+        noise.as_bytes().chunks(7).try_for_each(|piece| pieces.piece(piece))
     }
 
     /// What is answered at once.
@@ -228,7 +238,7 @@ fn refuse(stream: &mut TcpStream, place: &Place, fault: &Fault, streams: bool) -
     if streams && (place.binding, place.protocol) == (Binding::JsonRpc, Protocol::V03) {
         let mut pieces = Pieces(stream);
         pieces.begin("text/event-stream")?;
-        pieces.piece(&event(&body, place))?;
+        pieces.piece(event(&body, place))?;
         return pieces.end();
     }
     reply(stream, status, "application/json", "", &body.to_string())

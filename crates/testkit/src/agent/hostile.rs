@@ -132,7 +132,7 @@ fn slow(stream: &mut TcpStream, begin: &str, pause: Duration) -> std::io::Result
 fn event(stream: &mut TcpStream, data: &str) -> std::io::Result<bool> {
     let mut pieces = Pieces(stream);
     pieces.begin("text/event-stream")?;
-    pieces.piece(&format!("data: {data}\n\n"))?;
+    pieces.piece(format!("data: {data}\n\n"))?;
     pieces.end()
 }
 

@@ -225,8 +225,10 @@ impl Pieces<'_> {
     }
 
     /// A piece; an empty one would be the end.
-    pub(super) fn piece(&mut self, piece: &str) -> std::io::Result<()> {
-        self.0.write_all(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes())
+    pub(super) fn piece(&mut self, piece: impl AsRef<[u8]>) -> std::io::Result<()> {
+        let piece = piece.as_ref();
+        let head = format!("{:x}\r\n", piece.len());
+        self.0.write_all(&[head.as_bytes(), piece, b"\r\n"].concat())
     }
 
     /// The end, without which it is cut.

@@ -19,8 +19,9 @@
 //!
 //! Only by a [`ScriptedAgent`]: `late MILLIS TEXT` (an echo whose first byte is late), `big BYTES`, `escapes` (a message)
 //! and `escaped` (a task) with [`ScriptedAgent::ESCAPES`], `stream COUNT MILLIS` (with pauses), `hold TEXT` (until
-//! [`ScriptedAgent::release`]), and `cut EVENTS COUNT MILLIS`: a stream that is cut after so many events, while the task
-//! goes on.
+//! [`ScriptedAgent::release`]), `bare COUNT MILLIS` (a stream that begins with an update instead of the task), and
+//! `cut EVENTS COUNT MILLIS` (a stream that is cut after so many events, while the task goes on; what is no stream is cut
+//! before its first byte).
 
 mod answer;
 mod base64;

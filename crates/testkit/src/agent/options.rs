@@ -64,6 +64,9 @@ pub struct AgentOptions {
     pub streaming: bool,
     /// Whether the card is at `/.well-known/agent.json` too, or, for a `ScriptedAgent`, only.
     pub older_card_path: bool,
+    /// Whether streams have all that the format allows: comments, further fields, lines that end in another way, and
+    /// pieces that end in the middle of a letter. Only for a `ScriptedAgent`.
+    pub noisy_streams: bool,
     /// The agent's name.
     pub name: String,
     /// The origin that the card's addresses are at, where that is not the agent's own.
@@ -88,6 +91,7 @@ impl AgentOptions {
             tenant: None,
             streaming: true,
             older_card_path: false,
+            noisy_streams: false,
             name: "Test agent".to_owned(),
             card_origin: None,
         }

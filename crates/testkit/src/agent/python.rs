@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -52,6 +53,22 @@ impl PythonAgent {
             command.env_remove(name);
         }
         PythonAgent { server: NodeServer::spawn(command, PATIENCE), _dir: dir }
+    }
+
+    /// One that all tests of a process may use, with every interface that the SDK has, and nothing asked for. It ends with
+    /// the process.
+    #[track_caller]
+    pub fn shared(sdk: Protocol) -> &'static Self {
+        static NEW: OnceLock<PythonAgent> = OnceLock::new();
+        static OLD: OnceLock<PythonAgent> = OnceLock::new();
+        let mut options = AgentOptions::of(sdk);
+        match sdk {
+            Protocol::V1 => NEW.get_or_init(|| {
+                options.interfaces.extend(AgentOptions::of(Protocol::V03).interfaces);
+                PythonAgent::start(sdk, &options)
+            }),
+            Protocol::V03 => OLD.get_or_init(|| PythonAgent::start(sdk, &options)),
+        }
     }
 
     /// Its address, `http://127.0.0.1:PORT`.

@@ -14,9 +14,9 @@ use super::{Protocol, ScriptedAgent};
 pub(super) enum Outcome {
     /// Only this, after so long.
     Message(Value, Duration),
-    /// A task, as it was at first or when it went on; it has said so much before. A stream of it is cut after so many
-    /// events.
-    Task { value: Value, said: usize, cut: Option<usize> },
+    /// A task, as it was at first or when it went on; it has said so much before. A stream of it does not begin with the
+    /// task itself if it is bare, and is cut after so many events.
+    Task { value: Value, said: usize, bare: bool, cut: Option<usize> },
 }
 
 /// Who asks, as the credential says.
@@ -87,9 +87,9 @@ pub(super) fn take(tasks: &Arc<Tasks>, asked: &Asked, asker: &Asker<'_>) -> Resu
     let value = tasks.begin(&context, &message);
     let id = value["id"].as_str().unwrap_or_default().to_owned();
     let cut = (word == "cut").then(|| usize::try_from(number(rest, 1)).unwrap_or(1));
-    let (tasks, text) = (Arc::clone(tasks), text.clone());
-    std::thread::spawn(move || play(&tasks, &id, &text));
-    Ok(Outcome::Task { value, said: 0, cut })
+    let (tasks, played) = (Arc::clone(tasks), text.clone());
+    std::thread::spawn(move || play(&tasks, &id, &played));
+    Ok(Outcome::Task { value, said: 0, bare: word == "bare", cut })
 }
 
 /// A message for a task that waits for one.
@@ -129,7 +129,8 @@ fn go_on(
         tasks.artifact(&id, &artifact("greeting", &json!({"text": answer})), false, true);
         tasks.status(&id, "COMPLETED", Some(&answer));
     });
-    Ok(Outcome::Task { value, said, cut: None })
+    // The official SDK does not begin with the task when it only goes on.
+    Ok(Outcome::Task { value, said, bare: true, cut: None })
 }
 
 /// What a task does, in a thread of its own.
@@ -159,8 +160,8 @@ fn play(tasks: &Tasks, id: &str, text: &str) {
             rest.split_once(' ').unwrap_or((rest, "")).1.clone_into(&mut whole);
         }
         "hold" if !tasks.hold() => return,
-        "stream" | "cut" => {
-            // `stream COUNT [MILLIS]`, and `cut EVENTS COUNT [MILLIS]`.
+        "stream" | "bare" | "cut" => {
+            // `stream COUNT [MILLIS]`, `bare` likewise, and `cut EVENTS COUNT [MILLIS]`.
             let from = usize::from(word == "cut");
             let count = numbers.get(from).copied().filter(|count| *count > 0).unwrap_or(3);
             let pause = Duration::from_millis(numbers.get(from + 1).copied().unwrap_or(0));

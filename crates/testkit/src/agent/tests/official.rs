@@ -33,7 +33,7 @@ fn the_older_official_sdk_converses_with_those_it_knows() {
     let address = agent.url()["http://".len()..].to_owned();
     drop(agent);
     assert!(TcpStream::connect(address).is_err());
-    let agent = PythonAgent::start(Protocol::V03, &AgentOptions::of(Protocol::V03));
+    let agent = PythonAgent::shared(Protocol::V03);
     converse(agent.url(), (Binding::JsonRpc, Protocol::V03));
     converse(agent.url(), (Binding::Rest, Protocol::V03));
 }
@@ -45,6 +45,7 @@ fn the_official_client_converses_with_our_own() {
     let agents = WAYS.map(|(binding, protocol)| {
         let mut options = AgentOptions::default().only(binding, protocol);
         options.extended_card = true;
+        options.noisy_streams = protocol == Protocol::V1;
         let agent = ScriptedAgent::start(options);
         let version = if protocol == Protocol::V03 { "0.3" } else { "1.0" };
         let binding = if binding == Binding::Rest { "REST" } else { "JSON-RPC" };

@@ -1,5 +1,7 @@
 //! Our own.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::json;
@@ -131,4 +133,40 @@ fn it_misbehaves_only_where_it_is_told() {
     agent.misbehave(Where::Calls, None);
     let (_, answer) = send(agent.url(), WAYS[0], false, "escapes", &json!({}));
     assert!(answer.contains("\\u001b]0;owned"), "{answer}");
+}
+
+#[test]
+fn noise_is_only_around_the_events() {
+    let agent = ScriptedAgent::start(AgentOptions { noisy_streams: true, ..every_way() });
+    let (_, quiet) = send(agent.url(), WAYS[1], true, "bare 2", &json!({}));
+    let pieces = quiet.split_once("\r\n\r\n").expect("a body").1.split("\r\n7\r\n").collect::<String>();
+    assert!(pieces.contains("id: 7\nretry: 10") && pieces.contains("data:{\"statusUpdate\""), "{quiet}");
+    assert!(!pieces.contains("data:{\"task\""), "{quiet}");
+}
+
+#[test]
+fn what_does_not_end_ends_with_the_agent() {
+    let short = Duration::from_millis(1);
+    for how in [
+        Misbehaviour::Endless,
+        Misbehaviour::SlowHead(short),
+        Misbehaviour::SlowBody(short),
+        Misbehaviour::Silence,
+        Misbehaviour::HugeReply(1 << 40),
+    ] {
+        let agent = ScriptedAgent::start(AgentOptions::default());
+        agent.misbehave(Where::Calls, Some(how.clone()));
+        let mut stream = TcpStream::connect(&agent.url()["http://".len()..]).expect("the agent listens");
+        stream.write_all(b"POST /rest/message:stream HTTP/1.1\r\n\r\n").expect("the agent reads");
+        let mut some = [0; 20];
+        if how != Misbehaviour::Silence {
+            stream.read_exact(&mut some).expect("a beginning");
+            assert!(some.starts_with(b"HTTP/1.1 200 OK"), "{how:?}");
+        }
+        drop(agent);
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out");
+        let ended = std::io::copy(&mut stream, &mut std::io::sink());
+        let late = |error: std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+        assert!(!ended.is_err_and(late), "{how:?}");
+    }
 }
