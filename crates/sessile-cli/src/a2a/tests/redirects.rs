@@ -124,6 +124,12 @@ fn a_message_is_never_sent_to_another_origin() {
         assert!(!told.to_string().contains("hunter2"), "{told}");
     }
     assert!(other.asked().is_empty());
+    // Nor again to its own, if the redirect would make another request of it.
+    let server = Server::agent(|stream| head(stream, "302 x", "Location: /elsewhere\r\n"));
+    let http = Http::new(Roots::System);
+    let told = Agent::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
+    assert!(told.to_string().ends_with("what was sent would be lost"), "{told}");
+    assert_eq!(server.asked().len(), 2);
     for location in ["http://a.example/", "file:///etc/passwd", "http://a@b@127.0.0.1/"] {
         let server = Server::agent(move |stream| head(stream, "307 x", &format!("Location: {location}\r\n")));
         let http = Http::new(Roots::System);
