@@ -151,9 +151,25 @@ impl Inside {
                 variables.insert(OsString::from(name), file.into());
             }
         }
+        for (name, value) in conversation(state, &ready.session)? {
+            // What the caller says is meant.
+            variables.entry(OsString::from(name)).or_insert_with(|| OsString::from(value));
+        }
         cx.out.warnings(&state.take_warnings());
         Ok(variables)
     }
+}
+
+/// What a client of agents that remembers nothing is told: the conversation that was used last in the session.
+fn conversation(state: &State, session: &Session) -> Result<Vec<(&'static str, String)>, Error> {
+    let Some(newest) = state.last_conversation(session)? else { return Ok(Vec::new()) };
+    let task = newest.open_task().map(str::to_owned);
+    let told = [
+        ("A2ACLI_AGENT_URL", Some(newest.agent_url)),
+        ("A2ACLI_CONTEXT_ID", newest.context_id),
+        ("A2ACLI_TASK_ID", task),
+    ];
+    Ok(told.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
 impl Which {

@@ -229,6 +229,9 @@ impl Error {
             }
             Error::ConversationNotFound { .. } => format!("`{name} conversation list` shows those there are"),
             Error::ConversationExists(_) => "choose another name".to_owned(),
+            Error::AgentUnauthorized { agent, .. } => {
+                format!("give it a credential: {name} auth set --url {}", shell_quoted(agent))
+            }
             Error::AgentNotFound { .. } => {
                 format!("name one with `{name} agent add NAME URL`, or give the URL itself")
             }

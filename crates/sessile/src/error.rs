@@ -656,6 +656,16 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
+    /// An agent that wants a credential, or another one.
+    #[error("the agent at {}{} does not let this call in (status {status})", shown(agent), shown(wanted))]
+    AgentUnauthorized {
+        /// Its URL.
+        agent: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it asks for, in words.
+        wanted: String,
+    },
     /// Something that is no agent, or speaks as none should.
     #[error("{} cannot be used as an agent: {}", shown(agent), shown(reason))]
     AgentUnusable {
@@ -872,6 +882,7 @@ impl Error {
             Error::ConversationNotFound { .. } => Code::ConversationNotFound,
             Error::ConversationExists(_) => Code::ConversationExists,
             Error::AgentNotFound { .. } => Code::AgentNotFound,
+            Error::AgentUnauthorized { .. } => Code::CredentialRejected,
             Error::AgentRefused { .. } => Code::AgentRefused,
             Error::AgentUnusable { .. } => Code::AgentUnusable,
             Error::TaskNotFound { .. } => Code::TaskNotFound,

@@ -41,6 +41,7 @@ pub(crate) struct Agent<'a> {
 
 impl<'a> Agent<'a> {
     /// Finds the card of the agent at this address, and chooses an interface.
+    #[cfg(test)]
     pub(crate) fn open(
         http: &'a Http,
         url: &str,

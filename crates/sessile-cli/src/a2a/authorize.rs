@@ -21,8 +21,10 @@ pub(crate) trait Authorize {
 }
 
 /// Nobody gets anything.
+#[cfg(test)]
 pub(crate) struct Anonymous;
 
+#[cfg(test)]
 impl Authorize for Anonymous {
     fn credentials_for(&self, _url: &str) -> Result<Vec<Credential>, sessile::Error> {
         Ok(Vec::new())

@@ -185,6 +185,17 @@ impl ArtifactView {
         }
     }
 
+    /// Puts another piece at its end.
+    pub(crate) fn join(&mut self, piece: &ArtifactView) {
+        let more = list(piece.raw.get("artifact").unwrap_or(&piece.raw), "parts").to_vec();
+        let within = self.raw.get("artifact").is_some();
+        let own = if within { self.raw.get_mut("artifact") } else { Some(&mut self.raw) };
+        if let Some(Value::Array(parts)) = own.and_then(|artifact| artifact.get_mut("parts")) {
+            parts.extend(more);
+        }
+        self.last_chunk |= piece.last_chunk;
+    }
+
     /// Its content.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let artifact = self.raw.get("artifact").unwrap_or(&self.raw);

@@ -29,16 +29,20 @@ mod tests;
 mod wire;
 
 pub(crate) use agent::{Agent, Options};
-pub(crate) use authorize::{Anonymous, Authorize, Credential};
-pub(crate) use card::{Card, Skill};
-pub(crate) use error::{A2aError, Refusal, RefusalKind};
-pub(crate) use event::{ArtifactView, MessageView, StatusView, TaskView};
-pub(crate) use interface::{Binding, Interface, ProtocolVersion};
+pub(crate) use authorize::{Authorize, Credential};
+pub(crate) use card::Card;
+pub(crate) use error::{A2aError, RefusalKind};
+pub(crate) use event::{ArtifactView, TaskView};
 pub(crate) use limits::Limits;
 pub(crate) use operation::TaskFilter;
 pub(crate) use outgoing::{Outgoing, PushConfig};
 pub(crate) use part::Part;
 pub(crate) use push::PushView;
 pub(crate) use reply::{Event, Reply};
-pub(crate) use scheme::{Flow, Scheme, SchemeKind};
-pub(crate) use talk::{Ended, TaskPage};
+pub(crate) use scheme::SchemeKind;
+#[cfg(test)]
+pub(crate) use {
+    authorize::Anonymous,
+    interface::{Binding, ProtocolVersion},
+    talk::Ended,
+};

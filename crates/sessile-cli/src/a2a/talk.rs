@@ -30,8 +30,6 @@ pub(crate) enum Ended {
 /// Some of an agent's tasks.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskPage {
-    /// All that the agent said.
-    pub(crate) raw: Value,
     /// The tasks.
     pub(crate) tasks: Vec<TaskView>,
     /// Where the next page begins, if there is one.
@@ -79,7 +77,7 @@ impl Agent<'_> {
         };
         let tasks = tasks.iter().map(|task| self.as_task(task.clone())).collect::<Result<_, _>>()?;
         let next_page_token = text(&raw, &["nextPageToken"]).filter(|token| !token.is_empty());
-        Ok(TaskPage { tasks, next_page_token, raw })
+        Ok(TaskPage { tasks, next_page_token })
     }
 
     /// Calls a task off.

@@ -15,7 +15,7 @@ const LONGEST: usize = 100;
 /// Saves the parts of an artifact as files; the paths. Nothing is written over, and nothing outside the directory.
 pub(crate) fn save(dir: &Path, artifact: &ArtifactView) -> Result<Vec<PathBuf>, Error> {
     let mut saved = Vec::new();
-    for part in artifact.parts() {
+    for part in together(artifact.parts()) {
         let given = match &part {
             Part::File { name, .. } => name.clone(),
             _ => None,
@@ -32,6 +32,18 @@ pub(crate) fn save(dir: &Path, artifact: &ArtifactView) -> Result<Vec<PathBuf>, 
         saved.push(write(dir, &name, &content)?);
     }
     Ok(saved)
+}
+
+/// Texts that follow each other are one: they may have come in pieces.
+fn together(parts: Vec<Part>) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::new();
+    for part in parts {
+        match (all.last_mut(), part) {
+            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+            (_, part) => all.push(part),
+        }
+    }
+    all
 }
 
 /// A name that is one plain file, whatever the agent called it.

@@ -15,6 +15,6 @@ mod trouble;
 mod whom;
 
 pub(crate) use artifacts::save;
-pub(crate) use memory::{Memory, Wanted};
+pub(crate) use memory::{Memory, Wanted, session};
 pub(crate) use trouble::failed;
-pub(crate) use whom::{Reach, Whom};
+pub(crate) use whom::Reach;

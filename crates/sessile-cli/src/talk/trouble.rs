@@ -18,12 +18,11 @@ pub(crate) fn failed(url: &str, task: Option<&str>, error: A2aError) -> Error {
             Error::TimedOut { what: format!("the reply of {url}") }
         }
         A2aError::Http(error) => unreachable(url, &error),
-        A2aError::Unauthorized { status, url, .. } => Error::CredentialRejected {
-            name: "of this call".into(),
-            site: site(&url),
-            status,
-            kind: "bearer",
-        },
+        A2aError::Unauthorized { status, challenge, .. } => {
+            let wanted =
+                challenge.map_or_else(String::new, |challenge| format!(", which asks for {challenge},"));
+            Error::AgentUnauthorized { agent, status, wanted }
+        }
         A2aError::RateLimited { retry_after } => Error::RateLimited { what: agent, wait: retry_after },
         A2aError::Server { status, url } => {
             Error::Unreachable { what: site(&url), reason: format!("it answered with status {status}") }

@@ -10,6 +10,7 @@ use sessile::{Error, State};
 use super::credentials::Credentials;
 use super::failed;
 use crate::a2a::{Agent, Authorize, Card, Limits, Options};
+use crate::cli::Cx;
 use crate::error::Failure;
 use crate::http::{Http, Roots};
 
@@ -101,10 +102,17 @@ impl Whom<'_> {
     }
 
     /// The agent itself.
-    pub(crate) fn agent(&self) -> Result<Agent<'_>, Failure> {
+    pub(crate) fn agent(&self, cx: &Cx) -> Result<Agent<'_>, Failure> {
         let card = self.card()?;
         let auth: &dyn Authorize = &self.credentials;
         let agent = Agent::from_card(&self.http, &self.named.url, auth, self.options.clone(), card);
-        Ok(agent.map_err(|error| failed(&self.named.url, None, error))?)
+        let agent = agent.map_err(|error| failed(&self.named.url, None, error))?;
+        if !agent.is_at_home() {
+            let place = &agent.interface.url;
+            cx.out.note(&format!(
+                "its card says that it is at {place}; a credential goes there only if it may"
+            ));
+        }
+        Ok(agent)
     }
 }

@@ -43,6 +43,7 @@ mod leaks;
 mod locks;
 mod man;
 mod manifest;
+mod message;
 mod no_input;
 mod packages;
 mod parallel;

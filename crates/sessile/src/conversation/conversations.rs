@@ -112,6 +112,12 @@ impl State {
         Ok(Conversations { store, user: self.account(), world: self.world().clone() })
     }
 
+    /// The conversation that was used last in a session. It costs no more than a look into the store that is open.
+    pub fn last_conversation(&self, session: &Session) -> Result<Option<Conversation>> {
+        let row = self.store()?.map(|store| store.last_conversation(&self.account(), session.id.as_str()));
+        Ok(row.transpose()?.flatten().map(Conversation::from))
+    }
+
     /// The conversations, to look at; `None` if there never was one.
     pub fn conversations_to_look_at(&self) -> Result<Option<Conversations>> {
         let store = self.fresh_store()?;

@@ -99,6 +99,18 @@ impl Store {
         self.read(|connection| newest(connection, user, session, agent))
     }
 
+    /// The conversation that was used last in a session, with whatever agent.
+    pub fn last_conversation(&self, user: &str, session: &str) -> Result<Option<ConversationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 ORDER BY used_ms DESC LIMIT 1"
+                ))?
+                .query_row((user, session), read)
+                .optional()
+        })
+    }
+
     /// The conversations of a user that are meant, the last used first.
     pub fn conversations(&self, user: &str, filter: ConversationFilter<'_>) -> Result<Vec<ConversationRow>> {
         self.read(|connection| {

@@ -93,7 +93,12 @@ impl Compose {
     }
 
     /// The message, in the conversation that is remembered.
-    pub(crate) fn outgoing(&self, cx: &Cx, words: &[String], memory: &Memory<'_>) -> Result<Outgoing, Failure> {
+    pub(crate) fn outgoing(
+        &self,
+        cx: &Cx,
+        words: &[String],
+        memory: &Memory<'_>,
+    ) -> Result<Outgoing, Failure> {
         if self.goes_on && memory.context_id.is_none() {
             return Err(Error::ConversationNotFound { name: "that goes on".into(), near: None }.into());
         }
@@ -152,7 +157,9 @@ impl Compose {
 pub(crate) fn remembered(outgoing: &Outgoing) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": text }),
-        Part::File { name, mime, bytes } => json!({ "file": { "name": name, "mime": mime, "size": bytes.len() } }),
+        Part::File { name, mime, bytes } => {
+            json!({ "file": { "name": name, "mime": mime, "size": bytes.len() } })
+        }
         Part::Link { url, name, mime } => json!({ "file": { "url": url, "name": name, "mime": mime } }),
         Part::Data(data) | Part::Other(data) => json!({ "data": data }),
     };

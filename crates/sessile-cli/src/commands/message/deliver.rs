@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sessile::conversation::TaskState;
 use sessile::text::{shell_quoted, shown, shown_lines};
-use sessile::{Error, conversation::TaskState};
 
 use crate::a2a::{ArtifactView, Event};
 use crate::cli::Cx;
@@ -18,47 +18,47 @@ pub(crate) struct Heard<'a> {
     agent: &'a str,
     dir: Option<&'a Path>,
     pub(crate) texts: Vec<String>,
-    saved: Vec<String>,
-    artifacts: Vec<Value>,
+    /// What the agent made; one that comes in pieces is one.
+    artifacts: Vec<ArtifactView>,
     last: Option<Value>,
     state: Option<TaskState>,
 }
 
 impl<'a> Heard<'a> {
     pub(crate) fn new(cx: &'a Cx, agent: &'a str, dir: Option<&'a Path>) -> Self {
-        Heard {
-            cx,
-            agent,
-            dir,
-            texts: Vec::new(),
-            saved: Vec::new(),
-            artifacts: Vec::new(),
-            last: None,
-            state: None,
-        }
+        Heard { cx, agent, dir, texts: Vec::new(), artifacts: Vec::new(), last: None, state: None }
     }
 
     /// Takes in what the agent said; it is remembered already.
-    pub(crate) fn take(&mut self, event: &Event) -> Result<(), Error> {
+    pub(crate) fn take(&mut self, event: &Event) {
         self.state = event.state().or(self.state);
         let artifacts: Vec<ArtifactView> = match event {
             Event::Task(task) => task.artifacts(),
             Event::Artifact(artifact) => vec![artifact.clone()],
             _ => Vec::new(),
         };
-        for artifact in &artifacts {
-            self.artifacts.push(json!({ "id": artifact.artifact_id, "name": artifact.name }));
-            if let Some(dir) = self.dir {
-                let saved = save(&self.cx.state.absolute(dir), artifact)?;
-                self.saved.extend(saved.iter().map(|path| path.to_string_lossy().into_owned()));
+        for artifact in artifacts {
+            let known = self.artifacts.iter_mut().find(|known| known.artifact_id == artifact.artifact_id);
+            match known {
+                Some(known) if artifact.append => known.join(&artifact),
+                Some(known) => *known = artifact,
+                None => self.artifacts.push(artifact),
             }
+        }
+        // What the user said, an agent may repeat.
+        if matches!(event, Event::Message(message) if message.is_user) {
+            return;
         }
         let text = event.text();
         if !text.is_empty() {
             self.texts.push(text);
         }
         self.last = Some(event.raw().clone());
-        Ok(())
+    }
+
+    /// How the task stands, as far as it was told.
+    pub(crate) fn state(&self) -> Option<TaskState> {
+        self.state
     }
 
     /// An event as a line for programs.
@@ -82,7 +82,15 @@ impl<'a> Heard<'a> {
 
     /// The end of it: the reply, and the command that goes on.
     pub(crate) fn finish(self, memory: &Memory<'_>, with_text: bool) -> Outcome {
-        let Heard { cx, agent, texts, saved, artifacts, last, state, .. } = self;
+        let Heard { cx, agent, dir, texts, artifacts, last, state } = self;
+        let mut saved = Vec::new();
+        if let Some(dir) = dir.map(|dir| cx.state.absolute(dir)) {
+            for artifact in &artifacts {
+                saved.extend(save(&dir, artifact)?.iter().map(|path| path.to_string_lossy().into_owned()));
+            }
+        }
+        let artifacts: Vec<Value> =
+            artifacts.iter().map(|one| json!({ "id": one.artifact_id, "name": one.name })).collect();
         let conversation = memory.conversation();
         let json = json!({
             "source": "agent",

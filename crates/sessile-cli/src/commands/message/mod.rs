@@ -5,6 +5,9 @@ mod deliver;
 pub mod send;
 pub mod stream;
 
+pub(crate) use deliver::Heard;
+pub(crate) use stream::follow;
+
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;

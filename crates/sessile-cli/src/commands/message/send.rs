@@ -43,14 +43,17 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut outgoing = args.compose.outgoing(cx, &words, &memory)?;
     outgoing.blocking = !args.no_wait;
     let whom = args.compose.reach.whom(&cx.state, &named)?;
-    let agent = whom.agent()?;
+    let agent = whom.agent(cx)?;
     cx.out.progress(&format!("waiting for {}", named.url));
     memory.will_send(remembered(&outgoing));
-    let reply = match agent.send(&outgoing) {
+    let reply = agent.send(&outgoing);
+    cx.out.progress_over();
+    let reply = match reply {
         Ok(reply) => reply,
         Err(error) => {
             // The next message begins another task, and the user knows.
-            let is_over = matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
+            let is_over =
+                matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
             if let (true, Some(task)) = (is_over, &outgoing.task_id) {
                 memory.task_is_over(task)?;
             }
@@ -65,7 +68,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     memory.heard(&event)?;
     // Some agents answer at once, whatever they were asked.
     while let (false, Event::Task(task)) = (args.no_wait, &event) {
-        if task.state.is_terminal() || task.state.waits() || task.state == sessile::conversation::TaskState::Unknown {
+        if task.state.is_terminal()
+            || task.state.waits()
+            || task.state == sessile::conversation::TaskState::Unknown
+        {
             break;
         }
         std::thread::sleep(PAUSE);
@@ -74,6 +80,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         event = Event::Task(now.map_err(|error| -> Error { failed(&named.url, Some(&id), error) })?);
         memory.heard(&event)?;
     }
-    heard.take(&event)?;
+    heard.take(&event);
     heard.finish(&memory, true)
 }

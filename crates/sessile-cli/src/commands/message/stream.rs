@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
     let outgoing = args.compose.outgoing(cx, &words, &memory)?;
     let whom = args.compose.reach.whom(&cx.state, &named)?;
-    let agent = whom.agent()?;
+    let agent = whom.agent(cx)?;
     if !agent.card.streaming {
         let reason = "it does not stream: use `message send`".to_owned();
         return Err(Error::AgentUnusable { agent: named.url.clone(), reason }.into());
@@ -39,13 +39,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     memory.will_send(remembered(&outgoing));
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
     let mut wrong: Option<Error> = None;
-    let streamed = agent.stream(&outgoing, &mut |event| {
-        match follow(cx, &mut memory, &mut heard, &event) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                wrong = Some(error);
-                ControlFlow::Break(())
-            }
+    let streamed = agent.stream(&outgoing, &mut |event| match follow(cx, &mut memory, &mut heard, &event) {
+        Ok(()) if event.is_final() => ControlFlow::Break(()),
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            wrong = Some(error);
+            ControlFlow::Break(())
         }
     });
     if let Some(error) = wrong {
@@ -58,7 +57,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         if let Some(task) = memory.task_id.as_ref().filter(|_| !is_over) {
             let url = sessile::text::shell_quoted(&named.url);
-            cx.out.note(&format!("the task may go on: sessile task watch {} {url}", sessile::text::shell_quoted(task)));
+            cx.out.note(&format!(
+                "the task may go on: sessile task watch {} {url}",
+                sessile::text::shell_quoted(task)
+            ));
         }
         return Err(failed(&named.url, outgoing.task_id.as_deref(), error).into());
     }
@@ -66,11 +68,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// Takes in one event: remembered first, then shown.
-pub(crate) fn follow(cx: &Cx, memory: &mut Memory<'_>, heard: &mut Heard<'_>, event: &Event) -> Result<(), Error> {
+pub(crate) fn follow(
+    cx: &Cx,
+    memory: &mut Memory<'_>,
+    heard: &mut Heard<'_>,
+    event: &Event,
+) -> Result<(), Error> {
     memory.heard(event)?;
     let before = heard.texts.len();
-    heard.take(event)?;
-    let new: Vec<String> = heard.texts[before..].to_vec();
-    cx.out.event(&Heard::event_json(event), &new.join("\n"));
+    heard.take(event);
+    let new = heard.texts[before..].join("\n");
+    // The pieces of one text belong together.
+    let goes_on = matches!(event, Event::Artifact(artifact) if !artifact.last_chunk);
+    cx.out.event(&Heard::event_json(event), &new, goes_on);
     Ok(())
 }
