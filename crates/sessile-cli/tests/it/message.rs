@@ -198,3 +198,16 @@ fn a_stateless_client_is_told_the_conversation() {
         format!("{}\n{}\n", first["context_id"].as_str().unwrap(), first["task_id"].as_str().unwrap());
     assert_eq!(told.stdout(), expected);
 }
+
+#[test]
+fn a_conversation_goes_on_where_the_session_was_taken_to() {
+    let (here, there, agent) = (home(), home(), agent());
+    let asked = in_session(&here, &agent.url(), "ask");
+    let file = there.path("work.json");
+    here.call(&["session", "export", "work", "--file", file.to_str().unwrap()]).ok();
+    there.call(&["session", "import", "work.json"]).ok();
+    let answered = in_session(&there, &agent.url(), "ann");
+    assert_eq!((&answered["task_id"], answered["state"].as_str()), (&asked["task_id"], Some("completed")));
+    let shown = there.call(&["conversation", "show", "--session", "work", "-ojson"]).ok().json();
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 4, "{shown}");
+}

@@ -301,6 +301,26 @@ fn forget_items(connection: &Connection, user: &str, id: &str) -> rusqlite::Resu
         .map(drop)
 }
 
+/// Puts a conversation of another session into a new one.
+pub(super) fn bring_in(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+    row: &ConversationRow,
+    items: &[(String, String)],
+) -> rusqlite::Result<()> {
+    let next_item = i64::try_from(items.len()).unwrap_or(0) + 1;
+    let row = ConversationRow { session: session.to_owned(), next_item, ..row.clone() };
+    insert(connection, user, &row)?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (number, (kind, body)) in (1i64..).zip(items) {
+        add.execute((user, &row.id, number, kind, body, row.used_ms))?;
+    }
+    Ok(())
+}
+
 /// Forgets everything that a session remembers about its agents.
 pub(super) fn forget_all_of(connection: &Connection, user: &str, session: &str) -> rusqlite::Result<()> {
     connection.execute(
