@@ -236,7 +236,7 @@ impl Error {
                 format!("name one with `{name} agent add NAME URL`, or give the URL itself")
             }
             Error::TaskOver { .. } | Error::TaskNotFound { .. } => {
-                "nothing was sent anew: leave the task out, or begin a new conversation with --new".to_owned()
+                "nothing was sent anew; the next message begins another task, and --new another conversation".to_owned()
             }
             Error::VaultDamaged { .. } => {
                 "nothing was changed; put a copy of the file from a backup in its place, or move it away and set the credentials anew".to_owned()

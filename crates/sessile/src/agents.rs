@@ -43,6 +43,13 @@ impl State {
             let named = self.agents()?.into_iter().find(|agent| agent.url == url);
             return Ok(named.unwrap_or(Agent { name: None, url, credential: None, origin: None }));
         }
+        if text.contains([':', '/']) {
+            return Err(Error::InvalidValue {
+                place: "agent".into(),
+                value: crate::text::shortened(text, 80),
+                expected: "a name, or a URL such as http://localhost:8000".into(),
+            });
+        }
         check(text, "agent")?;
         match self.named_agent(text)? {
             Some(agent) => Ok(agent),

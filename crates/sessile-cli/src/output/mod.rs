@@ -154,9 +154,9 @@ impl Output {
     /// Something that comes while more is to come: for people its text, as lines of JSON all of it.
     pub fn event(&self, json: &Value, text: &str, goes_on: bool) {
         let line = match self.format {
-            Format::Jsonl => json_line(json),
+            Format::Jsonl if !json.is_null() => json_line(json),
             Format::Text if !text.is_empty() && goes_on => shown_lines(text),
-            Format::Text if !text.is_empty() => format!("{}\n", shown_lines(text)),
+            Format::Text if !text.is_empty() => format!("{}\n", shown_lines(text.trim_end_matches('\n'))),
             _ => return,
         };
         let mut out = io::stdout().lock();

@@ -32,6 +32,8 @@ pub(crate) struct Memory<'a> {
     session: Option<Rc<Session>>,
     conversation: Option<Conversation>,
     name: Option<String>,
+    /// What was heard last: an agent that is asked again and again says the same.
+    last: Option<Value>,
     /// What was sent and is not remembered yet: it is, with the first thing that the agent says.
     sent: Option<Value>,
     pub(crate) context_id: Option<String>,
@@ -79,6 +81,7 @@ impl<'a> Memory<'a> {
             conversation: None,
             name: None,
             sent: None,
+            last: None,
             context_id: wanted.context_id.clone(),
             task_id: wanted.task_id.clone(),
         };
@@ -117,6 +120,13 @@ impl<'a> Memory<'a> {
         self.session.as_deref()
     }
 
+    /// For a look at what no conversation is about: nothing is remembered.
+    pub(crate) fn forget_unless_known(&mut self) {
+        if self.conversation.is_none() {
+            self.session = None;
+        }
+    }
+
     /// The conversation, as far as it is known.
     pub(crate) fn conversation(&self) -> Option<&Conversation> {
         self.conversation.as_ref()
@@ -135,6 +145,10 @@ impl<'a> Memory<'a> {
             Event::Status(_) => "status",
             Event::Artifact(_) => "artifact",
         };
+        if self.sent.is_none() && self.last.as_ref() == Some(event.raw()) {
+            return Ok(());
+        }
+        self.last = Some(event.raw().clone());
         let mut items: Vec<(&'static str, Value)> =
             self.sent.take().map(|sent| ("sent", sent)).into_iter().collect();
         items.push((kind, event.raw().clone()));
@@ -165,7 +179,17 @@ impl<'a> Memory<'a> {
         let mut all = self.state.conversations()?;
         let conversation = match self.conversation.take() {
             Some(known) => known,
-            None => all.begin(session, &self.agent, self.name.as_deref())?,
+            // One that the agent knows under this id may be there.
+            None => match &heard.context_id {
+                Some(context) if self.name.is_none() => {
+                    let same = all.list(Some(session.id.as_str()), Some(&self.agent))?.into_iter();
+                    match same.into_iter().find(|one| one.context_id.as_ref() == Some(context)) {
+                        Some(found) => found,
+                        None => all.begin(session, &self.agent, None)?,
+                    }
+                }
+                _ => all.begin(session, &self.agent, self.name.as_deref())?,
+            },
         };
         self.conversation = Some(all.remember(&conversation, heard)?);
         Ok(())

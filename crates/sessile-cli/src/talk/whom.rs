@@ -45,6 +45,10 @@ pub(crate) struct Whom<'a> {
 impl Reach {
     /// How it is reached.
     pub(crate) fn whom<'a>(&self, state: &'a State, named: &'a Named) -> Result<Whom<'a>, Error> {
+        if state.selected()?.is_some() {
+            // What a context gives to an agent is asked for like everything else of it.
+            state.contexts().require()?;
+        }
         let mut limits = Limits::default();
         if let Some(time) = self.timeout {
             limits.head = time;
@@ -58,6 +62,11 @@ impl Reach {
             credentials: Credentials::new(state, named),
             options: Options { extensions: self.extension.clone(), headers, limits },
         })
+    }
+
+    /// How long the whole may take, if that was said.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout
     }
 
     /// The extensions that are asked for.
@@ -74,6 +83,7 @@ fn header(state: &State, text: &str) -> Result<(String, Secret), Error> {
     };
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let value = value.trim();
+    let is_file = value.starts_with('@');
     let value = match value.strip_prefix('@') {
         Some(file) => {
             let path = state.absolute(std::path::Path::new(file));
@@ -83,7 +93,7 @@ fn header(state: &State, text: &str) -> Result<(String, Secret), Error> {
         None => Secret::new(value),
     };
     // Who sees the arguments sees them; what is secret is in the vault.
-    if sessile::context::transfer::looks_secret(name) && !text.contains(": @") {
+    if sessile::context::transfer::looks_secret(name) && !is_file {
         return Err(Error::SecretRefused {
             place: format!("--header {name}"),
             instead: "keep it in the vault and bind it to the agent: auth set --url URL; or give a file: 'NAME: @FILE'",

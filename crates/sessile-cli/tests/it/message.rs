@@ -211,3 +211,74 @@ fn a_conversation_goes_on_where_the_session_was_taken_to() {
     let shown = there.call(&["conversation", "show", "--session", "work", "-ojson"]).ok().json();
     assert_eq!(shown["messages"].as_array().unwrap().len(), 4, "{shown}");
 }
+
+#[test]
+fn a_guard_is_asked_before_a_context_s_credential_goes_out() {
+    let options = AgentOptions::of(Protocol::V1).guarded(AgentAuth::Bearer, "s3cret-token", "alice");
+    let (home, agent) = (home(), ScriptedAgent::start(options));
+    home.call(&["auth", "set", "prod", "--secret-stdin", "--site", agent.url()]).stdin("s3cret-token").ok();
+    let bound = format!("{}=prod", agent.url());
+    home.call(&["context", "create", "production", "--guard", "approval", "--agent-credential", &bound]).ok();
+    let sent = send(&home, agent.url(), "echo hi").args(&["--context", "production"]).run().exit(7);
+    assert_eq!(sent.code(), "GUARD_APPROVAL");
+    let checked = home.call(&["auth", "check", "--url", agent.url(), "--context", "production", "-ojson"]);
+    assert_eq!(checked.run().exit(7).code(), "GUARD_APPROVAL");
+    assert!(!agent.heard("s3cret-token"));
+}
+
+#[test]
+fn after_a_task_was_forgotten_the_next_message_begins_another() {
+    let (home, agent) = (home(), agent());
+    in_session(&home, agent.url(), "ask");
+    let other = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
+    home.call(&["agent", "add", "other", other.url(), "--global"]).ok();
+    // The same conversation, as another agent that never heard of it has it.
+    let db = home.path(".local/state/sessile/state.db");
+    let change = format!("UPDATE conversation SET agent = '{}', context_id = NULL", other.url());
+    let changed = std::process::Command::new("python3")
+        .args([
+            "-c",
+            "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute(sys.argv[2]); c.commit()",
+        ])
+        .arg(&db)
+        .arg(&change)
+        .status()
+        .unwrap();
+    assert!(changed.success());
+    let told = send(&home, "other", "ann").args(&["--session", "work"]).run().exit(5);
+    assert_eq!(told.code(), "TASK_NOT_FOUND");
+    assert_eq!(send(&home, "other", "echo again").args(&["--session", "work"]).ok().json()["text"], "again");
+}
+
+#[test]
+fn the_conversation_of_one_session_is_not_told_in_another() {
+    let (home, agent) = (home(), agent());
+    in_session(&home, agent.url(), "ask");
+    let program = home.program().display().to_string();
+    let inner = ["run", "--session", "work", "--", &program, "run", "--session", "fresh", "--", "env"];
+    assert!(!home.call(&inner).ok().stdout().contains("A2ACLI_"));
+    let said =
+        home.call(&["run", "--session", "work", "--", "env"]).env("A2ACLI_CONTEXT_ID", "mine").ok().stdout();
+    assert!(said.contains("A2ACLI_CONTEXT_ID=mine") && !said.contains("A2ACLI_TASK_ID"), "{said}");
+}
+
+#[test]
+fn a_stream_s_pieces_are_one_text_and_its_line_ends() {
+    let (home, agent) = (home(), agent());
+    let done = home.call(&["message", "stream", agent.url(), "stream 2", "--session", "work"]).ok();
+    assert!(done.stdout().ends_with('\n') && !done.stdout().ends_with("\n\n"), "{:?}", done.stdout());
+    let json = home.call(&["message", "stream", agent.url(), "stream 2", "-ojson"]).ok().json();
+    assert_eq!(json["text"].as_str().unwrap().trim_end(), done.stdout().trim_end());
+}
+
+#[test]
+fn watching_an_older_task_makes_no_other_conversation() {
+    let (home, agent) = (home(), agent());
+    let first = in_session(&home, agent.url(), "task one");
+    in_session(&home, agent.url(), "task two");
+    let id = first["task_id"].as_str().unwrap();
+    home.call(&["task", "watch", id, "--url", agent.url(), "--session", "work"]).ok();
+    let all = home.call(&["conversation", "list", "--session", "work", "-ojson"]).ok().json();
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    assert_ne!(all[0]["task_id"], first["task_id"]);
+}

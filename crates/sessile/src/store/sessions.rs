@@ -265,7 +265,7 @@ impl Store {
             if gone == 1 {
                 connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
                 connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;
-                crate::store::conversations::forget_all_of(connection, user, id)?;
+                conversations::forget_all_of(connection, user, id)?;
             }
             Ok(gone == 1)
         })

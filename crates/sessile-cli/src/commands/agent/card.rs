@@ -81,6 +81,12 @@ pub(crate) fn show(args: &ShowArgs, cx: &Cx) -> Outcome {
         let mut line = |label: &str, value: String| text.push_str(&format!("{label:<11} {}\n", shown(value)));
         line("name", card.name.clone());
         line("url", named.url.clone());
+        if let Some(called) = &named.name {
+            line("called", called.clone());
+        }
+        if let Some(credential) = &named.credential {
+            line("credential", credential.clone());
+        }
         line("version", card.version.clone());
         if !card.description.is_empty() {
             line("about", card.description.clone());

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if found.is_empty() {
             return "there are no conversations\n".to_owned();
         }
-        let mut table = Table::new(&["ID", "NAME", "AGENT", "TASK", "STATE", "SAID", "LAST USED"]);
+        let mut table = Table::new(&["ID", "NAME", "AGENT", "CONTEXT", "TASK", "STATE", "SAID", "LAST USED"]);
         for one in &found {
             let cell = |key: &str| shown(one[key].as_str().unwrap_or("-"));
             table.row(
@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                     cell("id"),
                     cell("name"),
                     cell("agent_url"),
+                    cell("context_id"),
                     cell("task_id"),
                     cell("task_state"),
                     one["items"].to_string(),

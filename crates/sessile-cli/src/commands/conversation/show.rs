@@ -71,7 +71,12 @@ fn texts(body: &serde_json::Value) -> Vec<String> {
     match body {
         serde_json::Value::Object(members) => match members.get("text").and_then(|text| text.as_str()) {
             Some(text) => vec![text.to_owned()],
-            None => members.values().flat_map(texts).collect(),
+            // What was said before is an item of its own.
+            None => members
+                .iter()
+                .filter(|(name, _)| *name != "history")
+                .flat_map(|(_, value)| texts(value))
+                .collect(),
         },
         serde_json::Value::Array(values) => values.iter().flat_map(texts).collect(),
         _ => Vec::new(),

@@ -40,7 +40,7 @@ pub(crate) struct Compose {
     context_id: Option<String>,
 
     /// Answer this task
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["new", "conversation"])]
     task_id: Option<String>,
 
     /// Go on where the last conversation with this agent stopped; fail if there is none
@@ -82,6 +82,14 @@ impl Compose {
         }
     }
 
+    /// Fails before a session is started for what needs one that is there.
+    pub(crate) fn check(&self, cx: &Cx) -> Result<(), Error> {
+        match (self.goes_on, cx.state.session()?) {
+            (true, None) => Err(nothing_to_go_on_with()),
+            _ => Ok(()),
+        }
+    }
+
     /// Which conversation is meant.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted {
@@ -100,7 +108,7 @@ impl Compose {
         memory: &Memory<'_>,
     ) -> Result<Outgoing, Failure> {
         if self.goes_on && memory.context_id.is_none() {
-            return Err(Error::ConversationNotFound { name: "that goes on".into(), near: None }.into());
+            return Err(nothing_to_go_on_with().into());
         }
         let mut parts = Vec::new();
         if let Some(text) = self.text(cx, words)? {
@@ -151,6 +159,10 @@ impl Compose {
             expected: format!("JSON ({error})"),
         })?)
     }
+}
+
+fn nothing_to_go_on_with() -> Error {
+    Error::ConversationNotFound { name: "with this agent in this session".into(), near: None }
 }
 
 /// A message as it is remembered.

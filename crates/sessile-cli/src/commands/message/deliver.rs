@@ -9,7 +9,6 @@ use sessile::text::{shell_quoted, shown, shown_lines};
 use crate::a2a::{ArtifactView, Event};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
-use crate::output::Tone;
 use crate::talk::{Memory, save};
 
 /// What was heard so far.
@@ -17,7 +16,9 @@ pub(crate) struct Heard<'a> {
     cx: &'a Cx,
     agent: &'a str,
     dir: Option<&'a Path>,
-    pub(crate) texts: Vec<String>,
+    texts: Vec<String>,
+    /// Whether what was shown last did not end its line.
+    pub(crate) is_line_open: bool,
     /// What the agent made; one that comes in pieces is one.
     artifacts: Vec<ArtifactView>,
     last: Option<Value>,
@@ -26,11 +27,20 @@ pub(crate) struct Heard<'a> {
 
 impl<'a> Heard<'a> {
     pub(crate) fn new(cx: &'a Cx, agent: &'a str, dir: Option<&'a Path>) -> Self {
-        Heard { cx, agent, dir, texts: Vec::new(), artifacts: Vec::new(), last: None, state: None }
+        Heard {
+            cx,
+            agent,
+            dir,
+            texts: Vec::new(),
+            is_line_open: false,
+            artifacts: Vec::new(),
+            last: None,
+            state: None,
+        }
     }
 
-    /// Takes in what the agent said; it is remembered already.
-    pub(crate) fn take(&mut self, event: &Event) {
+    /// Takes in what the agent said, which is remembered already; the text in it.
+    pub(crate) fn take(&mut self, event: &Event) -> String {
         self.state = event.state().or(self.state);
         let artifacts: Vec<ArtifactView> = match event {
             Event::Task(task) => task.artifacts(),
@@ -47,13 +57,17 @@ impl<'a> Heard<'a> {
         }
         // What the user said, an agent may repeat.
         if matches!(event, Event::Message(message) if message.is_user) {
-            return;
+            return String::new();
         }
         let text = event.text();
-        if !text.is_empty() {
-            self.texts.push(text);
+        let is_piece = matches!(event, Event::Artifact(artifact) if artifact.append);
+        match self.texts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if is_piece => last.push_str(&text),
+            _ => self.texts.push(text.clone()),
         }
         self.last = Some(event.raw().clone());
+        text
     }
 
     /// How the task stands, as far as it was told.
@@ -82,7 +96,10 @@ impl<'a> Heard<'a> {
 
     /// The end of it: the reply, and the command that goes on.
     pub(crate) fn finish(self, memory: &Memory<'_>, with_text: bool) -> Outcome {
-        let Heard { cx, agent, dir, texts, artifacts, last, state } = self;
+        let Heard { cx, agent, dir, texts, is_line_open, artifacts, last, state } = self;
+        if is_line_open {
+            cx.out.event(&Value::Null, "\n", true);
+        }
         let mut saved = Vec::new();
         if let Some(dir) = dir.map(|dir| cx.state.absolute(dir)) {
             for artifact in &artifacts {
@@ -112,17 +129,23 @@ impl<'a> Heard<'a> {
                     text.push('\n');
                 }
             }
+            if texts.is_empty() && saved.is_empty() && !artifacts.is_empty() {
+                let count = artifacts.len();
+                text.push_str(&format!(
+                    "({count} artifact(s) without a text: --save-artifacts DIR saves them)\n"
+                ));
+            }
             for path in &saved {
                 text.push_str(&format!("saved {}\n", shown(path)));
             }
             text
         })?;
         if let Some(state) = state.filter(|state| *state != TaskState::Completed) {
-            cx.out.note(&format!("the task is {state}"));
+            let task = memory.task_id.as_deref().map_or_else(String::new, |task| format!(" {}", shown(task)));
+            cx.out.note(&format!("task{task} is {state}"));
         }
         if cx.out.is_text() && cx.state.world().streams().stdout {
-            let command = continuing(agent, memory);
-            cx.out.note(&cx.out.toned(&format!("go on: {command}"), Tone::Faint));
+            cx.out.note(&format!("go on: {}", continuing(cx, agent, memory)));
         }
         match state {
             Some(TaskState::Failed | TaskState::Rejected) => Err(Failure::Told(sessile::exit::FAILED)),
@@ -131,12 +154,16 @@ impl<'a> Heard<'a> {
     }
 }
 
-/// The command that goes on with the conversation.
-fn continuing(agent: &str, memory: &Memory<'_>) -> String {
-    let mut command = format!("sessile message send {}", shell_quoted(agent));
-    match memory.session() {
-        Some(session) => command.push_str(&format!(" --session {}", shell_quoted(session.label()))),
-        None => {
+/// The command that goes on with the conversation, where this one was called.
+fn continuing(cx: &Cx, agent: &str, memory: &Memory<'_>) -> String {
+    let named = cx.state.agent(agent).ok().and_then(|agent| agent.name);
+    let mut command = format!("sessile message send {}", shell_quoted(named.as_deref().unwrap_or(agent)));
+    match (memory.session(), &cx.state.args().session) {
+        (Some(session), Some(_)) => {
+            command.push_str(&format!(" --session {}", shell_quoted(session.label())));
+        }
+        (Some(_), None) => {}
+        (None, _) => {
             for (flag, id) in [("--context-id", &memory.context_id), ("--task-id", &memory.task_id)] {
                 if let Some(id) = id {
                     command.push_str(&format!(" {flag} {}", shell_quoted(id)));

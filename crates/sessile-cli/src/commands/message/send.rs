@@ -1,8 +1,9 @@
 //! `sessile message send`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sessile::Error;
+use sessile::text::shell_quoted;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
@@ -38,6 +39,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, words) = args.compose.agent(cx)?;
+    args.compose.check(cx)?;
     let session = crate::talk::session(cx, "message send")?;
     let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
     let mut outgoing = args.compose.outgoing(cx, &words, &memory)?;
@@ -46,6 +48,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let agent = whom.agent(cx)?;
     cx.out.progress(&format!("waiting for {}", named.url));
     memory.will_send(remembered(&outgoing));
+    let begun = Instant::now();
     let reply = agent.send(&outgoing);
     cx.out.progress_over();
     let reply = match reply {
@@ -73,6 +76,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             || task.state == sessile::conversation::TaskState::Unknown
         {
             break;
+        }
+        if args.compose.reach.timeout().is_some_and(|limit| begun.elapsed() >= limit) {
+            let url = shell_quoted(&named.url);
+            cx.out.note(&format!(
+                "the task goes on: sessile task watch {} --url {url}",
+                shell_quoted(&task.id)
+            ));
+            return Err(Error::TimedOut { what: format!("the reply of {}", named.url) }.into());
         }
         std::thread::sleep(PAUSE);
         let id = task.id.clone();

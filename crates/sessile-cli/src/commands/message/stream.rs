@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use serde_json::Value;
 use sessile::Error;
 
 use super::compose::{Compose, remembered};
@@ -27,6 +28,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, words) = args.compose.agent(cx)?;
+    args.compose.check(cx)?;
     let session = crate::talk::session(cx, "message stream")?;
     let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
     let outgoing = args.compose.outgoing(cx, &words, &memory)?;
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if let Some(task) = memory.task_id.as_ref().filter(|_| !is_over) {
             let url = sessile::text::shell_quoted(&named.url);
             cx.out.note(&format!(
-                "the task may go on: sessile task watch {} {url}",
+                "the task may go on: sessile task watch {} --url {url}",
                 sessile::text::shell_quoted(task)
             ));
         }
@@ -75,11 +77,15 @@ pub(crate) fn follow(
     event: &Event,
 ) -> Result<(), Error> {
     memory.heard(event)?;
-    let before = heard.texts.len();
-    heard.take(event);
-    let new = heard.texts[before..].join("\n");
+    let new = heard.take(event);
     // The pieces of one text belong together.
     let goes_on = matches!(event, Event::Artifact(artifact) if !artifact.last_chunk);
+    if !new.is_empty() {
+        if heard.is_line_open && !matches!(event, Event::Artifact(_)) {
+            cx.out.event(&Value::Null, "\n", true);
+        }
+        heard.is_line_open = goes_on && !new.ends_with('\n');
+    }
     cx.out.event(&Heard::event_json(event), &new, goes_on);
     Ok(())
 }

@@ -47,10 +47,21 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let text = args.agent.as_deref().or(args.reach.url.as_deref());
     let named =
         cx.state.agent(text.ok_or_else(|| Error::Usage("say which agent: its name or URL".into()))?)?;
+    let state = args.state.as_deref().map(TaskState::of);
+    if let (Some(TaskState::Unknown), Some(word)) = (state, &args.state)
+        && word != "unknown"
+    {
+        return Err(Error::InvalidValue {
+            place: "--state".into(),
+            value: word.clone(),
+            expected: "a state such as working, input-required, completed, failed or canceled".into(),
+        }
+        .into());
+    }
     let whom = args.reach.whom(&cx.state, &named)?;
     let filter = TaskFilter {
         context_id: args.context_id.clone(),
-        state: args.state.as_deref().map(TaskState::of),
+        state,
         page_size: Some(args.limit.clamp(1, 100)),
         page_token: args.cursor.clone(),
         ..TaskFilter::default()

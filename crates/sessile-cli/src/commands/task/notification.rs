@@ -48,9 +48,12 @@ pub struct SetArgs {
     reach: Reach,
 }
 
-/// One of those who are told
+/// Look at one of those who are told when a task changes, or have it told no more
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile task notification get 3f2a 1 --url http://localhost:8000"))]
+#[command(after_help = examples!(
+    "sessile task notification get 3f2a 1 --url http://localhost:8000"
+    "sessile task notification remove 3f2a 1 --url http://localhost:8000"
+))]
 pub struct OneArgs {
     /// The task
     #[arg(value_name = "TASK")]
@@ -109,7 +112,7 @@ fn get(args: &OneArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
     let whom = args.reach.whom(&cx.state, &named)?;
     let push = whom.agent(cx)?.push_config_get(&task, &args.id);
-    let push = push.map_err(|error| failed(&named.url, Some(&task), error))?;
+    let push = push.map_err(|error| failed(&named.url, None, error))?;
     cx.out.result(&described(&task, &push), || line(&push))
 }
 

@@ -1,7 +1,7 @@
 //! `sessile task watch`.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sessile::Error;
 
@@ -38,6 +38,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let wanted = Wanted { task_id: Some(id.clone()), ..Wanted::default() };
     let mut memory = Memory::open(&cx.state, session, &named.url, &wanted)?;
+    memory.forget_unless_known();
+    let begun = Instant::now();
     let whom = args.reach.whom(&cx.state, &named)?;
     let agent = whom.agent(cx)?;
     let mut heard = Heard::new(cx, &named.url, None);
@@ -80,6 +82,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         follow(cx, &mut memory, &mut heard, &Event::Task(task))?;
         if is_over {
             return heard.finish(&memory, false);
+        }
+        if args.reach.timeout().is_some_and(|limit| begun.elapsed() >= limit) {
+            return Err(Error::TimedOut { what: format!("following task {id}") }.into());
         }
         std::thread::sleep(PAUSE);
     }
