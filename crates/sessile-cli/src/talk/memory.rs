@@ -91,6 +91,10 @@ impl<'a> Memory<'a> {
                 if wanted.new && found.is_some() {
                     return Err(Error::ConversationExists(name.clone()));
                 }
+                // Whoever sends what cannot be remembered under its name is told before.
+                if found.is_none() {
+                    all.check_new_name(&session, name)?;
+                }
                 memory.name = Some(name.clone());
                 found
             }
@@ -163,11 +167,10 @@ impl<'a> Memory<'a> {
     fn remember(&mut self, heard: &Heard) -> Result<(), Error> {
         let Some(session) = &self.session else { return Ok(()) };
         let mut all = self.state.conversations()?;
-        let conversation = match self.conversation.take() {
-            Some(known) => known,
-            None => all.begin(session, &self.agent, self.name.as_deref())?,
-        };
-        self.conversation = Some(all.remember(&conversation, heard)?);
+        self.conversation = Some(match self.conversation.take() {
+            Some(known) => all.remember(&known, heard)?,
+            None => all.begin(session, &self.agent, self.name.as_deref(), heard)?,
+        });
         Ok(())
     }
 }

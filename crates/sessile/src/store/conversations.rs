@@ -125,43 +125,52 @@ impl Store {
         })
     }
 
-    /// Begins a conversation; it is the newest of its agent.
+    /// Begins a conversation with what was said first, so that nobody ever goes on with one in which nothing was said; it
+    /// is the newest of its agent. A name that another has taken meanwhile stays with that one.
     pub fn begin_conversation(
         &mut self,
         user: &str,
         row: &ConversationRow,
+        change: &ConversationChange,
     ) -> Result<Option<ConversationRow>> {
         self.write(|connection| {
-            insert(connection, user, row)?;
+            let (mut row, now_ms) = (row.clone(), row.started_ms);
+            if let Some(name) = &row.name
+                && is_taken(connection, user, &row.session, name)?
+            {
+                row.name = None;
+            }
+            add(connection, user, &mut row, change, now_ms)?;
+            insert(connection, user, &row)?;
             newest(connection, user, &row.session, &row.agent)
         })
     }
 
-    /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. Whether it is
-    /// still there.
+    /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. What was said in
+    /// another context belongs to the conversation of that one, or begins the one of this id. `None` if it is not there.
     pub fn change_conversation(
         &mut self,
         user: &str,
         known: &ConversationRow,
         change: &ConversationChange,
+        other_id: &str,
         now_ms: i64,
     ) -> Result<Option<ConversationRow>> {
         self.write(|connection| {
             let Some(mut row) = find(connection, user, known)? else { return Ok(None) };
-            let ConversationChange { context_id, task_id, task_state, items } = change;
-            let first = row.next_item;
-            row.context_id = context_id.clone().or(row.context_id);
-            row.task_id = task_id.clone().or(row.task_id);
-            row.task_state = task_state.clone().or(row.task_state);
-            row.next_item = first + i64::try_from(items.len()).unwrap_or(0);
-            let mut add = connection.prepare_cached(
-                "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?;
-            for (number, (kind, body)) in (first..).zip(items) {
-                add.execute((user, &row.id, number, kind, body, now_ms))?;
+            let mut is_stored = true;
+            if let (Some(own), Some(said)) = (&row.context_id, &change.context_id)
+                && own != said
+            {
+                let other = of_context(connection, user, &row, said)?;
+                is_stored = other.is_some();
+                let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
+                row = other.unwrap_or_else(new);
             }
-            remove(connection, user, &row)?;
-            row.used_ms = now_ms;
+            if is_stored {
+                remove(connection, user, &row)?;
+            }
+            add(connection, user, &mut row, change, now_ms)?;
             insert(connection, user, &row)?;
             newest(connection, user, &row.session, &row.agent)
         })
@@ -216,6 +225,56 @@ impl Store {
                 .collect()
         })
     }
+}
+
+/// Adds what was said, and takes over what it says of the conversation.
+fn add(
+    connection: &Connection,
+    user: &str,
+    row: &mut ConversationRow,
+    change: &ConversationChange,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    let ConversationChange { context_id, task_id, task_state, items } = change;
+    // Where one task stands says nothing about another.
+    if task_id.is_some() && *task_id != row.task_id {
+        row.task_state = None;
+    }
+    row.context_id = context_id.clone().or(row.context_id.take());
+    row.task_id = task_id.clone().or(row.task_id.take());
+    row.task_state = task_state.clone().or(row.task_state.take());
+    let mut add = connection.prepare_cached(
+        "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (kind, body) in items {
+        add.execute((user, &row.id, row.next_item, kind, body, now_ms))?;
+        row.next_item += 1;
+    }
+    row.used_ms = now_ms;
+    Ok(())
+}
+
+/// Whether a conversation of the session has this name.
+fn is_taken(connection: &Connection, user: &str, session: &str, name: &str) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM conversation WHERE user = ?1 AND session = ?2 AND name = ?3 LIMIT 1")?
+        .exists((user, session, name))
+}
+
+/// The conversation of the same session and agent that has this context.
+fn of_context(
+    connection: &Connection,
+    user: &str,
+    row: &ConversationRow,
+    context: &str,
+) -> rusqlite::Result<Option<ConversationRow>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3 AND context_id = ?4
+             ORDER BY used DESC LIMIT 1"
+        ))?
+        .query_row((user, &row.session, &row.agent, context), read)
+        .optional()
 }
 
 fn newest(
