@@ -98,9 +98,11 @@ impl From<ConversationRow> for Conversation {
 }
 
 impl Conversation {
-    /// The task that a new message belongs to: one that has not ended.
+    /// The task that a new message belongs to: one that has not ended, and of which the agent has not said that it knows
+    /// nothing.
     pub fn open_task(&self) -> Option<&str> {
-        self.task_id.as_deref().filter(|_| !self.task_state.is_some_and(TaskState::is_terminal))
+        let is_over = |state: TaskState| state.is_terminal() || state == TaskState::Unknown;
+        self.task_id.as_deref().filter(|_| !self.task_state.is_some_and(is_over))
     }
 
     /// What people call it.
