@@ -84,26 +84,18 @@ impl<'a> Memory<'a> {
         };
         let Some(session) = memory.session.clone() else { return Ok(memory) };
         let all = state.conversations()?;
-        let of_agent = || all.list(Some(session.id.as_str()), Some(agent));
         memory.conversation = match wanted {
+            // Whoever sends what cannot be remembered under its name is told before.
             Wanted { name: Some(name), .. } => {
-                let found = of_agent()?.into_iter().find(|one| one.name.as_deref() == Some(name));
+                let found = all.named(&session, agent, name)?;
                 if wanted.new && found.is_some() {
                     return Err(Error::ConversationExists(name.clone()));
-                }
-                // Whoever sends what cannot be remembered under its name is told before.
-                if found.is_none() {
-                    all.check_new_name(&session, name)?;
                 }
                 memory.name = Some(name.clone());
                 found
             }
-            Wanted { context_id: Some(context), .. } => {
-                of_agent()?.into_iter().find(|one| one.context_id.as_ref() == Some(context))
-            }
-            Wanted { task_id: Some(task), .. } => {
-                of_agent()?.into_iter().find(|one| one.task_id.as_ref() == Some(task))
-            }
+            Wanted { context_id: Some(context), .. } => all.of_context(&session, agent, context)?,
+            Wanted { task_id: Some(task), .. } => all.of_task(&session, agent, task)?,
             Wanted { new: true, .. } => None,
             _ => all.newest(&session, agent)?,
         };

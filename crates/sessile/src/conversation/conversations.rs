@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::names::nearest;
 use crate::session::{Session, SessionId};
 use crate::state::State;
-use crate::store::{ConversationChange, ConversationFilter, ConversationRow, ItemRow, Store};
+use crate::store::{
+    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, Store,
+};
 use crate::vault::agent_url;
 use crate::world::World;
 
@@ -145,6 +147,29 @@ impl Conversations {
         Ok(row.map(Conversation::from))
     }
 
+    /// The one of this name with an agent in a session. Fails if there is none and there cannot be one.
+    pub fn named(&self, session: &Session, agent: &str, name: &str) -> Result<Option<Conversation>> {
+        let row = self.store.conversation(&self.user, session.id.as_str(), ConversationKey::Name(name))?;
+        match row.map(Conversation::from) {
+            Some(found) if found.agent_url == agent_url(agent)? => Ok(Some(found)),
+            _ => self.refuse_taken(session.id.as_str(), name).map(|()| None),
+        }
+    }
+
+    /// The one that has this id of an agent's, in a session.
+    pub fn of_context(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let key = ConversationKey::Context(&agent, id);
+        Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
+    }
+
+    /// The one that is about this task of an agent's, in a session.
+    pub fn of_task(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let key = ConversationKey::Task(&agent, id);
+        Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
+    }
+
     /// Those of a session or of all, with an agent or with all; the last used first.
     pub fn list(&self, session: Option<&str>, agent: Option<&str>) -> Result<Vec<Conversation>> {
         let agent = agent.map(agent_url).transpose()?;
@@ -221,15 +246,10 @@ impl Conversations {
         Ok(rows.into_iter().map(Item::from).collect())
     }
 
-    /// Fails if a new conversation cannot have this name.
-    pub fn check_new_name(&self, session: &Session, name: &str) -> Result<()> {
-        self.refuse_taken(session.id.as_str(), name)
-    }
-
     fn refuse_taken(&self, session: &str, name: &str) -> Result<()> {
         crate::names::check(name, "conversation")?;
-        let taken = self.list(Some(session), None)?.iter().any(|one| one.name.as_deref() == Some(name));
-        if taken { Err(Error::ConversationExists(name.to_owned())) } else { Ok(()) }
+        let taken = self.store.conversation(&self.user, session, ConversationKey::Name(name))?;
+        if taken.is_some() { Err(Error::ConversationExists(name.to_owned())) } else { Ok(()) }
     }
 }
 

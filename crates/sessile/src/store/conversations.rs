@@ -56,6 +56,17 @@ pub struct ConversationFilter<'a> {
     pub agent: Option<&'a str>,
 }
 
+/// What one conversation of a session is found by, without looking at the others.
+#[derive(Clone, Copy, Debug)]
+pub enum ConversationKey<'a> {
+    /// Its name.
+    Name(&'a str),
+    /// The agent, and its id of the conversation.
+    Context(&'a str, &'a str),
+    /// The agent, and its id of the task that the conversation is about.
+    Task(&'a str, &'a str),
+}
+
 /// What changes in a conversation. Nothing that is `None` is touched.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationChange {
@@ -111,6 +122,16 @@ impl Store {
         })
     }
 
+    /// The conversation of a session that has this; of several the one that was used last.
+    pub fn conversation(
+        &self,
+        user: &str,
+        session: &str,
+        key: ConversationKey<'_>,
+    ) -> Result<Option<ConversationRow>> {
+        self.read(|connection| by_key(connection, user, session, key))
+    }
+
     /// The conversations of a user that are meant, the last used first.
     pub fn conversations(&self, user: &str, filter: ConversationFilter<'_>) -> Result<Vec<ConversationRow>> {
         self.read(|connection| {
@@ -136,7 +157,7 @@ impl Store {
         self.write(|connection| {
             let (mut row, now_ms) = (row.clone(), row.started_ms);
             if let Some(name) = &row.name
-                && is_taken(connection, user, &row.session, name)?
+                && by_key(connection, user, &row.session, ConversationKey::Name(name))?.is_some()
             {
                 row.name = None;
             }
@@ -162,7 +183,8 @@ impl Store {
             if let (Some(own), Some(said)) = (&row.context_id, &change.context_id)
                 && own != said
             {
-                let other = of_context(connection, user, &row, said)?;
+                let other =
+                    by_key(connection, user, &row.session, ConversationKey::Context(&row.agent, said))?;
                 is_stored = other.is_some();
                 let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
                 row = other.unwrap_or_else(new);
@@ -254,26 +276,22 @@ fn add(
     Ok(())
 }
 
-/// Whether a conversation of the session has this name.
-fn is_taken(connection: &Connection, user: &str, session: &str, name: &str) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT 1 FROM conversation WHERE user = ?1 AND session = ?2 AND name = ?3 LIMIT 1")?
-        .exists((user, session, name))
-}
-
-/// The conversation of the same session and agent that has this context.
-fn of_context(
+fn by_key(
     connection: &Connection,
     user: &str,
-    row: &ConversationRow,
-    context: &str,
+    session: &str,
+    key: ConversationKey<'_>,
 ) -> rusqlite::Result<Option<ConversationRow>> {
+    let (filter, agent, value) = match key {
+        ConversationKey::Name(name) => ("?3 IS NULL AND name = ?4", None, name),
+        ConversationKey::Context(agent, id) => ("agent = ?3 AND context_id = ?4", Some(agent), id),
+        ConversationKey::Task(agent, id) => ("agent = ?3 AND task_id = ?4", Some(agent), id),
+    };
     connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3 AND context_id = ?4
-             ORDER BY used DESC LIMIT 1"
+            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND {filter} ORDER BY used DESC LIMIT 1"
         ))?
-        .query_row((user, &row.session, &row.agent, context), read)
+        .query_row((user, session, agent, value), read)
         .optional()
 }
 
