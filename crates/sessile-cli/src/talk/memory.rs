@@ -87,22 +87,18 @@ impl<'a> Memory<'a> {
         };
         let Some(session) = memory.session.clone() else { return Ok(memory) };
         let all = state.conversations()?;
-        let of_agent = || all.list(Some(session.id.as_str()), Some(agent));
         memory.conversation = match wanted {
+            // Whoever sends what cannot be remembered under its name is told before.
             Wanted { name: Some(name), .. } => {
-                let found = of_agent()?.into_iter().find(|one| one.name.as_deref() == Some(name));
+                let found = all.named(&session, agent, name)?;
                 if wanted.new && found.is_some() {
                     return Err(Error::ConversationExists(name.clone()));
                 }
                 memory.name = Some(name.clone());
                 found
             }
-            Wanted { context_id: Some(context), .. } => {
-                of_agent()?.into_iter().find(|one| one.context_id.as_ref() == Some(context))
-            }
-            Wanted { task_id: Some(task), .. } => {
-                of_agent()?.into_iter().find(|one| one.task_id.as_ref() == Some(task))
-            }
+            Wanted { context_id: Some(context), .. } => all.of_context(&session, agent, context)?,
+            Wanted { task_id: Some(task), .. } => all.of_task(&session, agent, task)?,
             Wanted { new: true, .. } => None,
             _ => all.newest(&session, agent)?,
         };
@@ -177,21 +173,10 @@ impl<'a> Memory<'a> {
     fn remember(&mut self, heard: &Heard) -> Result<(), Error> {
         let Some(session) = &self.session else { return Ok(()) };
         let mut all = self.state.conversations()?;
-        let conversation = match self.conversation.take() {
-            Some(known) => known,
-            // One that the agent knows under this id may be there.
-            None => match &heard.context_id {
-                Some(context) if self.name.is_none() => {
-                    let same = all.list(Some(session.id.as_str()), Some(&self.agent))?.into_iter();
-                    match same.into_iter().find(|one| one.context_id.as_ref() == Some(context)) {
-                        Some(found) => found,
-                        None => all.begin(session, &self.agent, None)?,
-                    }
-                }
-                _ => all.begin(session, &self.agent, self.name.as_deref())?,
-            },
-        };
-        self.conversation = Some(all.remember(&conversation, heard)?);
+        self.conversation = Some(match self.conversation.take() {
+            Some(known) => all.remember(&known, heard)?,
+            None => all.begin(session, &self.agent, self.name.as_deref(), heard)?,
+        });
         Ok(())
     }
 }

@@ -10,6 +10,7 @@
 
 use testkit::Home;
 
+mod agents;
 mod approve;
 mod auth;
 mod auth_login;

@@ -20,18 +20,18 @@ fn in_session(home: &Home, agent: &str, text: &str) -> Value {
 #[test]
 fn a_session_goes_on_where_it_stopped() {
     let (home, agent) = (home(), agent());
-    let first = in_session(&home, &agent.url(), "context");
+    let first = in_session(&home, agent.url(), "context");
     let second = in_session(&home, &format!("{}/", agent.url()), "context");
     let (one, two) = (first["text"].as_str().unwrap(), second["text"].as_str().unwrap());
     let id = first["context_id"].as_str().unwrap();
     assert_eq!((one, two), (format!("{id} 1").as_str(), format!("{id} 2").as_str()));
     assert_eq!(first["source"], "agent");
-    let new = send(&home, &agent.url(), "context").args(&["--session", "work", "--new"]).ok().json();
+    let new = send(&home, agent.url(), "context").args(&["--session", "work", "--new"]).ok().json();
     assert_ne!(new["context_id"], first["context_id"]);
-    let other = send(&home, &agent.url(), "context").args(&["--session", "other"]).ok().json();
+    let other = send(&home, agent.url(), "context").args(&["--session", "other"]).ok().json();
     assert_ne!(other["context_id"], new["context_id"]);
     let back =
-        send(&home, &agent.url(), "context").args(&["--session", "work", "--context-id", id]).ok().json();
+        send(&home, agent.url(), "context").args(&["--session", "work", "--context-id", id]).ok().json();
     assert_eq!(back["text"], format!("{id} 3"));
     let all = home.call(&["conversation", "list", "--session", "work", "-ojson"]).ok().json();
     assert_eq!((all.as_array().unwrap().len(), &all[0]["context_id"]), (2, &back["context_id"]));
@@ -40,15 +40,15 @@ fn a_session_goes_on_where_it_stopped() {
 #[test]
 fn with_neither_session_nor_terminal_nothing_is_remembered() {
     let (home, agent) = (home(), agent());
-    let first = send(&home, &agent.url(), "context").ok().json();
-    let second = send(&home, &agent.url(), "context").ok().json();
+    let first = send(&home, agent.url(), "context").ok().json();
+    let second = send(&home, agent.url(), "context").ok().json();
     assert_ne!(first["context_id"], second["context_id"]);
     assert_eq!(first["session"], Value::Null);
     let said = first["context_id"].as_str().unwrap();
-    let third = send(&home, &agent.url(), "context").args(&["--context-id", said]).ok().json();
+    let third = send(&home, agent.url(), "context").args(&["--context-id", said]).ok().json();
     assert_eq!(third["text"], format!("{said} 2"));
     assert_eq!(home.call(&["conversation", "list", "-ojson"]).ok().json(), serde_json::json!([]));
-    let goes_on = send(&home, &agent.url(), "hello").args(&["--continue"]).run().exit(5);
+    let goes_on = send(&home, agent.url(), "hello").args(&["--continue"]).run().exit(5);
     assert_eq!(goes_on.code(), "CONVERSATION_NOT_FOUND");
 }
 
@@ -69,24 +69,24 @@ fn a_terminal_gets_a_session_and_is_told_how_to_go_on() {
 #[test]
 fn a_question_is_answered_and_a_task_that_has_ended_is_followed_by_another() {
     let (home, agent) = (home(), agent());
-    let asked = in_session(&home, &agent.url(), "ask");
+    let asked = in_session(&home, agent.url(), "ask");
     assert_eq!(asked["state"], "input-required");
-    let answered = in_session(&home, &agent.url(), "ann");
+    let answered = in_session(&home, agent.url(), "ann");
     assert_eq!((&answered["task_id"], answered["state"].as_str()), (&asked["task_id"], Some("completed")));
-    let next = in_session(&home, &agent.url(), "task more");
+    let next = in_session(&home, agent.url(), "task more");
     assert_eq!(next["context_id"], asked["context_id"]);
     assert_ne!(next["task_id"], asked["task_id"]);
-    let failed = send(&home, &agent.url(), "fail").args(&["--session", "work"]).run().exit(1);
+    let failed = send(&home, agent.url(), "fail").args(&["--session", "work"]).run().exit(1);
     assert_eq!(failed.json()["state"], "failed");
 }
 
 #[test]
 fn a_task_that_the_agent_has_forgotten_is_told_before_anything_new_is_begun() {
     let (home, agent) = (home(), agent());
-    let asked = in_session(&home, &agent.url(), "ask");
+    let asked = in_session(&home, agent.url(), "ask");
     agent.forget(asked["context_id"].as_str().unwrap());
     let before = agent.count("SendMessage");
-    let told = send(&home, &agent.url(), "ann").args(&["--session", "work"]).run();
+    let told = send(&home, agent.url(), "ann").args(&["--session", "work"]).run();
     assert!(told.status() != Some(0), "{}", told.told());
     assert_eq!(agent.count("SendMessage"), before + 1, "nothing is sent again by itself");
 }
@@ -95,7 +95,7 @@ fn a_task_that_the_agent_has_forgotten_is_told_before_anything_new_is_begun() {
 fn a_stream_comes_as_it_is_said() {
     let (home, agent) = (home(), agent());
     let done =
-        home.call(&["message", "stream", &agent.url(), "stream 3", "--session", "work", "-ojsonl"]).ok();
+        home.call(&["message", "stream", agent.url(), "stream 3", "--session", "work", "-ojsonl"]).ok();
     let lines: Vec<Value> = done.stdout().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.len() >= 4 && lines.iter().all(|line| line["source"] == "agent"), "{}", done.told());
     assert_eq!(lines.last().unwrap()["state"], "completed");
@@ -110,7 +110,7 @@ fn a_stream_comes_as_it_is_said() {
 #[test]
 fn what_an_agent_makes_is_saved_in_one_place_only() {
     let (home, agent) = (home(), agent());
-    let done = send(&home, &agent.url(), "file").args(&["--save-artifacts", "out"]).ok().json();
+    let done = send(&home, agent.url(), "file").args(&["--save-artifacts", "out"]).ok().json();
     let saved = done["saved"].as_array().unwrap();
     assert!(!saved.is_empty());
     for path in saved {
@@ -123,17 +123,17 @@ fn what_an_agent_makes_is_saved_in_one_place_only() {
 fn a_credential_goes_to_its_agent_and_to_nobody_else() {
     let options = AgentOptions::of(Protocol::V1).guarded(AgentAuth::Bearer, "s3cret-token", "alice");
     let (home, agent, other) = (home(), ScriptedAgent::start(options), agent());
-    let stranger = send(&home, &agent.url(), "echo hi").run().exit(8);
+    let stranger = send(&home, agent.url(), "echo hi").run().exit(8);
     assert_eq!(stranger.code(), "CREDENTIAL_REJECTED");
-    home.call(&["auth", "set", "--url", &agent.url(), "--bearer-token-stdin"]).stdin("s3cret-token").ok();
-    assert_eq!(send(&home, &agent.url(), "echo hi").ok().json()["text"], "hi");
-    send(&home, &other.url(), "echo hi").ok();
+    home.call(&["auth", "set", "--url", agent.url(), "--bearer-token-stdin"]).stdin("s3cret-token").ok();
+    assert_eq!(send(&home, agent.url(), "echo hi").ok().json()["text"], "hi");
+    send(&home, other.url(), "echo hi").ok();
     assert!(agent.heard("s3cret-token") && !other.heard("s3cret-token"));
     // A card that names another origin gets nothing.
     let lure = AgentOptions { card_origin: Some(other.url().to_owned()), ..AgentOptions::of(Protocol::V1) };
     let lure = ScriptedAgent::start(lure);
-    home.call(&["auth", "set", "--url", &lure.url(), "--bearer-token-stdin"]).stdin("another-s3cret").ok();
-    let _ = send(&home, &lure.url(), "echo hi").run();
+    home.call(&["auth", "set", "--url", lure.url(), "--bearer-token-stdin"]).stdin("another-s3cret").ok();
+    let _ = send(&home, lure.url(), "echo hi").run();
     assert!(!other.heard("another-s3cret"));
 }
 
@@ -141,24 +141,24 @@ fn a_credential_goes_to_its_agent_and_to_nobody_else() {
 fn the_official_sdk_s_agents_are_understood() {
     for protocol in [Protocol::V1, Protocol::V03] {
         let (home, agent) = (home(), PythonAgent::shared(protocol));
-        let asked = in_session(&home, &agent.url(), "ask");
+        let asked = in_session(&home, agent.url(), "ask");
         assert_eq!(asked["state"], "input-required", "{asked}");
-        let answered = in_session(&home, &agent.url(), "ann");
+        let answered = in_session(&home, agent.url(), "ann");
         assert_eq!(
             (answered["state"].as_str(), &answered["task_id"]),
             (Some("completed"), &asked["task_id"])
         );
         let task = home.call(&["task", "get", "--session", "work", "-ojson"]).ok().json();
         assert_eq!(task["state"], "completed");
-        home.call(&["message", "stream", &agent.url(), "stream 2", "--session", "work"]).ok();
-        assert_eq!(home.call(&["agent", "validate", &agent.url(), "-ojson"]).ok().json()["valid"], true);
+        home.call(&["message", "stream", agent.url(), "stream 2", "--session", "work"]).ok();
+        assert_eq!(home.call(&["agent", "validate", agent.url(), "-ojson"]).ok().json()["valid"], true);
     }
 }
 
 #[test]
 fn agents_have_names() {
     let (home, agent) = (home(), agent());
-    home.call(&["agent", "add", "local", &agent.url(), "--global"]).ok();
+    home.call(&["agent", "add", "local", agent.url(), "--global"]).ok();
     assert_eq!(send(&home, "local", "echo hi").ok().json()["text"], "hi");
     let listed = home.call(&["agent", "list", "-ojson"]).ok().json();
     assert_eq!((&listed[0]["name"], &listed[0]["url"]), (&"local".into(), &agent.url().into()));
@@ -171,13 +171,13 @@ fn agents_have_names() {
 #[test]
 fn conversations_are_named_shown_and_forgotten() {
     let (home, agent) = (home(), agent());
-    in_session(&home, &agent.url(), "echo one");
+    in_session(&home, agent.url(), "echo one");
     let id = home.call(&["conversation", "list", "--session", "work", "-ojson"]).ok().json()[0]["id"].clone();
     home.call(&["conversation", "rename", id.as_str().unwrap(), "first", "--session", "work"]).ok();
     let exported = home.call(&["conversation", "export", "first", "--session", "work"]).ok().json();
     assert_eq!(exported["name"], "first");
     let named =
-        send(&home, &agent.url(), "context").args(&["--session", "work", "--conversation", "second"]).ok();
+        send(&home, agent.url(), "context").args(&["--session", "work", "--conversation", "second"]).ok();
     assert_ne!(named.json()["conversation"], id);
     home.call(&["conversation", "clear", "first", "--session", "work"]).run().exit(2);
     home.call(&["conversation", "clear", "--all", "--session", "work", "--yes"]).ok();
@@ -190,7 +190,7 @@ fn conversations_are_named_shown_and_forgotten() {
 #[test]
 fn a_stateless_client_is_told_the_conversation() {
     let (home, agent) = (home(), agent());
-    let first = in_session(&home, &agent.url(), "ask");
+    let first = in_session(&home, agent.url(), "ask");
     let told = home
         .call(&["run", "--session", "work", "--", "printenv", "A2ACLI_CONTEXT_ID", "A2ACLI_TASK_ID"])
         .ok();
@@ -202,11 +202,11 @@ fn a_stateless_client_is_told_the_conversation() {
 #[test]
 fn a_conversation_goes_on_where_the_session_was_taken_to() {
     let (here, there, agent) = (home(), home(), agent());
-    let asked = in_session(&here, &agent.url(), "ask");
+    let asked = in_session(&here, agent.url(), "ask");
     let file = there.path("work.json");
     here.call(&["session", "export", "work", "--file", file.to_str().unwrap()]).ok();
     there.call(&["session", "import", "work.json"]).ok();
-    let answered = in_session(&there, &agent.url(), "ann");
+    let answered = in_session(&there, agent.url(), "ann");
     assert_eq!((&answered["task_id"], answered["state"].as_str()), (&asked["task_id"], Some("completed")));
     let shown = there.call(&["conversation", "show", "--session", "work", "-ojson"]).ok().json();
     assert_eq!(shown["messages"].as_array().unwrap().len(), 4, "{shown}");

@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::names::nearest;
 use crate::session::{Session, SessionId};
 use crate::state::State;
-use crate::store::{ConversationChange, ConversationFilter, ConversationRow, ItemRow, Store};
+use crate::store::{
+    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, Store,
+};
 use crate::vault::agent_url;
 use crate::world::World;
 
@@ -66,6 +68,17 @@ pub struct Heard {
     pub task_state: Option<TaskState>,
     /// What was said, by kind.
     pub items: Vec<(&'static str, Value)>,
+}
+
+impl Heard {
+    fn change(&self) -> ConversationChange {
+        ConversationChange {
+            context_id: self.context_id.clone(),
+            task_id: self.task_id.clone(),
+            task_state: self.task_state.map(|state| state.as_str().to_owned()),
+            items: self.items.iter().map(|(kind, body)| (*kind, body.to_string())).collect(),
+        }
+    }
 }
 
 impl From<ConversationRow> for Conversation {
@@ -133,6 +146,29 @@ impl Conversations {
         Ok(row.map(Conversation::from))
     }
 
+    /// The one of this name with an agent in a session. Fails if there is none and there cannot be one.
+    pub fn named(&self, session: &Session, agent: &str, name: &str) -> Result<Option<Conversation>> {
+        let row = self.store.conversation(&self.user, session.id.as_str(), ConversationKey::Name(name))?;
+        match row.map(Conversation::from) {
+            Some(found) if found.agent_url == agent_url(agent)? => Ok(Some(found)),
+            _ => self.refuse_taken(session.id.as_str(), name).map(|()| None),
+        }
+    }
+
+    /// The one that has this id of an agent's, in a session.
+    pub fn of_context(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let key = ConversationKey::Context(&agent, id);
+        Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
+    }
+
+    /// The one that is about this task of an agent's, in a session.
+    pub fn of_task(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let key = ConversationKey::Task(&agent, id);
+        Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
+    }
+
     /// Those of a session or of all, with an agent or with all; the last used first.
     pub fn list(&self, session: Option<&str>, agent: Option<&str>) -> Result<Vec<Conversation>> {
         let agent = agent.map(agent_url).transpose()?;
@@ -159,20 +195,19 @@ impl Conversations {
         }
     }
 
-    /// Begins one.
-    pub fn begin(&mut self, session: &Session, agent: &str, name: Option<&str>) -> Result<Conversation> {
-        self.begin_in(session.id.as_str(), &agent_url(agent)?, name)
-    }
-
-    fn begin_in(&mut self, session: &str, agent: &str, name: Option<&str>) -> Result<Conversation> {
-        let now = self.world.now();
-        let id = SessionId::new(now.as_millisecond())?.to_string();
-        let mut row = ConversationRow::new(id.clone(), session, agent, now.as_millisecond());
-        if let Some(name) = name {
-            self.refuse_taken(session, name)?;
-            row.name = Some(name.to_owned());
-        }
-        let row = self.store.begin_conversation(&self.user, &row)?;
+    /// Begins one with what was said first. A name that another has taken meanwhile stays with that one.
+    pub fn begin(
+        &mut self,
+        session: &Session,
+        agent: &str,
+        name: Option<&str>,
+        heard: &Heard,
+    ) -> Result<Conversation> {
+        let now_ms = self.world.now().as_millisecond();
+        let id = SessionId::new(now_ms)?.to_string();
+        let mut row = ConversationRow::new(id.clone(), session.id.as_str(), &agent_url(agent)?, now_ms);
+        row.name = name.map(str::to_owned);
+        let row = self.store.begin_conversation(&self.user, &row, &heard.change())?;
         row.map(Conversation::from).ok_or(Error::ConversationNotFound { name: id, near: None })
     }
 
@@ -180,26 +215,11 @@ impl Conversations {
     /// another id has begun another one: what it says belongs there.
     pub fn remember(&mut self, conversation: &Conversation, heard: &Heard) -> Result<Conversation> {
         let now_ms = self.world.now().as_millisecond();
-        let other = match (&conversation.context_id, &heard.context_id) {
-            (Some(known), Some(said)) if known != said => {
-                let same = self.list(Some(&conversation.session), Some(&conversation.agent_url))?;
-                match same.into_iter().find(|one| one.context_id.as_ref() == Some(said)) {
-                    Some(there) => Some(there),
-                    None => Some(self.begin_in(&conversation.session, &conversation.agent_url, None)?),
-                }
-            }
-            _ => None,
-        };
-        let meant = other.as_ref().unwrap_or(conversation);
-        let change = ConversationChange {
-            context_id: heard.context_id.clone(),
-            task_id: heard.task_id.clone(),
-            task_state: heard.task_state.map(|state| state.as_str().to_owned()),
-            items: heard.items.iter().map(|(kind, body)| (*kind, body.to_string())).collect(),
-        };
-        let row = self.store.change_conversation(&self.user, &meant.row, &change, now_ms)?;
+        let other = SessionId::new(now_ms)?.to_string();
+        let change = heard.change();
+        let row = self.store.change_conversation(&self.user, &conversation.row, &change, &other, now_ms)?;
         row.map(Conversation::from)
-            .ok_or_else(|| Error::ConversationNotFound { name: meant.label().to_owned(), near: None })
+            .ok_or_else(|| Error::ConversationNotFound { name: conversation.label().to_owned(), near: None })
     }
 
     /// Gives it a name that no other of its session has.
@@ -227,8 +247,8 @@ impl Conversations {
 
     fn refuse_taken(&self, session: &str, name: &str) -> Result<()> {
         crate::names::check(name, "conversation")?;
-        let taken = self.list(Some(session), None)?.iter().any(|one| one.name.as_deref() == Some(name));
-        if taken { Err(Error::ConversationExists(name.to_owned())) } else { Ok(()) }
+        let taken = self.store.conversation(&self.user, session, ConversationKey::Name(name))?;
+        if taken.is_some() { Err(Error::ConversationExists(name.to_owned())) } else { Ok(()) }
     }
 }
 
@@ -288,8 +308,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (state, mut all) = (state(dir.path()), state(dir.path()).conversations().unwrap());
         let session = session(&state);
-        let one = all.begin(&session, AGENT, Some("one")).unwrap();
-        let two = all.begin(&session, &format!("{AGENT}/"), None).unwrap();
+        let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        let two = all.begin(&session, &format!("{AGENT}/"), None, &Heard::default()).unwrap();
         assert_eq!(all.newest(&session, "HTTP://LOCALHOST:8000").unwrap().unwrap().id, two.id);
         all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
         let newest = all.newest(&session, AGENT).unwrap().unwrap();
@@ -307,7 +327,7 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut here = state.conversations().unwrap();
-        let stale = here.begin(&session, AGENT, None).unwrap();
+        let stale = here.begin(&session, AGENT, None, &Heard::default()).unwrap();
         let mut there = state.conversations().unwrap();
         there.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
         let more = Heard { items: vec![("message", json!("later"))], ..Heard::default() };
@@ -324,7 +344,7 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, None).unwrap();
+        let one = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
         let one = all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
         let two = all.remember(&one, &heard("c2", "t2", TaskState::Working)).unwrap();
         assert_ne!(one.id, two.id);
@@ -335,13 +355,43 @@ mod tests {
     }
 
     #[test]
+    fn of_two_that_began_at_once_each_has_its_own_context() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut all = state.conversations().unwrap();
+        let stale = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        all.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
+        let other = all.remember(&stale, &heard("c2", "t2", TaskState::Working)).unwrap();
+        assert_ne!(other.id, stale.id);
+        assert_eq!(all.find(&stale.id, None).unwrap().context_id.as_deref(), Some("c1"));
+        let late = all.begin(&session, AGENT, Some("one"), &heard("c3", "t3", TaskState::Working)).unwrap();
+        assert_eq!((late.name, late.items), (None, 1));
+    }
+
+    #[test]
+    fn where_a_task_stands_says_nothing_about_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut all = state.conversations().unwrap();
+        let one = all.begin(&session, AGENT, None, &heard("c1", "t1", TaskState::Completed)).unwrap();
+        assert_eq!(one.open_task(), None);
+        let next = Heard { task_id: Some("t2".into()), ..Heard::default() };
+        let next = all.remember(&one, &next).unwrap();
+        assert_eq!((next.open_task(), next.task_state), (Some("t2"), None));
+        let over = Heard { task_state: Some(TaskState::Unknown), ..Heard::default() };
+        assert_eq!(all.remember(&next, &over).unwrap().open_task(), None);
+    }
+
+    #[test]
     fn names_are_one_s_own_and_what_is_forgotten_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, Some("one")).unwrap();
-        let two = all.begin(&session, AGENT, None).unwrap();
+        let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        let two = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
         assert!(matches!(all.rename(&two, Some("one")), Err(Error::ConversationExists(_))));
         all.rename(&two, Some("two")).unwrap();
         assert_eq!(all.find("two", None).unwrap().id, two.id);

@@ -56,6 +56,17 @@ pub struct ConversationFilter<'a> {
     pub agent: Option<&'a str>,
 }
 
+/// What one conversation of a session is found by, without looking at the others.
+#[derive(Clone, Copy, Debug)]
+pub enum ConversationKey<'a> {
+    /// Its name.
+    Name(&'a str),
+    /// The agent, and its id of the conversation.
+    Context(&'a str, &'a str),
+    /// The agent, and its id of the task that the conversation is about.
+    Task(&'a str, &'a str),
+}
+
 /// What changes in a conversation. Nothing that is `None` is touched.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationChange {
@@ -111,6 +122,16 @@ impl Store {
         })
     }
 
+    /// The conversation of a session that has this; of several the one that was used last.
+    pub fn conversation(
+        &self,
+        user: &str,
+        session: &str,
+        key: ConversationKey<'_>,
+    ) -> Result<Option<ConversationRow>> {
+        self.read(|connection| by_key(connection, user, session, key))
+    }
+
     /// The conversations of a user that are meant, the last used first.
     pub fn conversations(&self, user: &str, filter: ConversationFilter<'_>) -> Result<Vec<ConversationRow>> {
         self.read(|connection| {
@@ -125,43 +146,53 @@ impl Store {
         })
     }
 
-    /// Begins a conversation; it is the newest of its agent.
+    /// Begins a conversation with what was said first, so that nobody ever goes on with one in which nothing was said; it
+    /// is the newest of its agent. A name that another has taken meanwhile stays with that one.
     pub fn begin_conversation(
         &mut self,
         user: &str,
         row: &ConversationRow,
+        change: &ConversationChange,
     ) -> Result<Option<ConversationRow>> {
         self.write(|connection| {
-            insert(connection, user, row)?;
+            let (mut row, now_ms) = (row.clone(), row.started_ms);
+            if let Some(name) = &row.name
+                && by_key(connection, user, &row.session, ConversationKey::Name(name))?.is_some()
+            {
+                row.name = None;
+            }
+            add(connection, user, &mut row, change, now_ms)?;
+            insert(connection, user, &row)?;
             newest(connection, user, &row.session, &row.agent)
         })
     }
 
-    /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. Whether it is
-    /// still there.
+    /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. What was said in
+    /// another context belongs to the conversation of that one, or begins the one of this id. `None` if it is not there.
     pub fn change_conversation(
         &mut self,
         user: &str,
         known: &ConversationRow,
         change: &ConversationChange,
+        other_id: &str,
         now_ms: i64,
     ) -> Result<Option<ConversationRow>> {
         self.write(|connection| {
             let Some(mut row) = find(connection, user, known)? else { return Ok(None) };
-            let ConversationChange { context_id, task_id, task_state, items } = change;
-            let first = row.next_item;
-            row.context_id = context_id.clone().or(row.context_id);
-            row.task_id = task_id.clone().or(row.task_id);
-            row.task_state = task_state.clone().or(row.task_state);
-            row.next_item = first + i64::try_from(items.len()).unwrap_or(0);
-            let mut add = connection.prepare_cached(
-                "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?;
-            for (number, (kind, body)) in (first..).zip(items) {
-                add.execute((user, &row.id, number, kind, body, now_ms))?;
+            let mut is_stored = true;
+            if let (Some(own), Some(said)) = (&row.context_id, &change.context_id)
+                && own != said
+            {
+                let other =
+                    by_key(connection, user, &row.session, ConversationKey::Context(&row.agent, said))?;
+                is_stored = other.is_some();
+                let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
+                row = other.unwrap_or_else(new);
             }
-            remove(connection, user, &row)?;
-            row.used_ms = now_ms;
+            if is_stored {
+                remove(connection, user, &row)?;
+            }
+            add(connection, user, &mut row, change, now_ms)?;
             insert(connection, user, &row)?;
             newest(connection, user, &row.session, &row.agent)
         })
@@ -216,6 +247,52 @@ impl Store {
                 .collect()
         })
     }
+}
+
+/// Adds what was said, and takes over what it says of the conversation.
+fn add(
+    connection: &Connection,
+    user: &str,
+    row: &mut ConversationRow,
+    change: &ConversationChange,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    let ConversationChange { context_id, task_id, task_state, items } = change;
+    // Where one task stands says nothing about another.
+    if task_id.is_some() && *task_id != row.task_id {
+        row.task_state = None;
+    }
+    row.context_id = context_id.clone().or(row.context_id.take());
+    row.task_id = task_id.clone().or(row.task_id.take());
+    row.task_state = task_state.clone().or(row.task_state.take());
+    let mut add = connection.prepare_cached(
+        "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (kind, body) in items {
+        add.execute((user, &row.id, row.next_item, kind, body, now_ms))?;
+        row.next_item += 1;
+    }
+    row.used_ms = now_ms;
+    Ok(())
+}
+
+fn by_key(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+    key: ConversationKey<'_>,
+) -> rusqlite::Result<Option<ConversationRow>> {
+    let (filter, agent, value) = match key {
+        ConversationKey::Name(name) => ("?3 IS NULL AND name = ?4", None, name),
+        ConversationKey::Context(agent, id) => ("agent = ?3 AND context_id = ?4", Some(agent), id),
+        ConversationKey::Task(agent, id) => ("agent = ?3 AND task_id = ?4", Some(agent), id),
+    };
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND {filter} ORDER BY used DESC LIMIT 1"
+        ))?
+        .query_row((user, session, agent, value), read)
+        .optional()
 }
 
 fn newest(

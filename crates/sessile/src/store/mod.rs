@@ -22,7 +22,7 @@ mod tickets;
 mod trusted;
 
 pub use approvals::{ApprovalRow, NewApproval};
-pub use conversations::{ConversationChange, ConversationFilter, ConversationRow, ItemRow};
+pub use conversations::{ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow};
 pub use entries::{EntryChange, EntryPlace, EntryRow};
 pub use messages::{Commit, MessageRow};
 pub use migrate::VERSION;

@@ -23,5 +23,5 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let found = one(&cx.state, &all, args.which.as_deref())?;
     let mut json = json!(found);
     json["messages"] = json!(all.items(&found, 1, usize::MAX)?);
-    cx.out.result(&json, || format!("{json:#}\n"))
+    cx.out.result(&json, || sessile::text::json_safe(&format!("{json:#}\n")))
 }
