@@ -15,11 +15,8 @@ CREATE TABLE conversation (
     PRIMARY KEY (user, session, agent, used, id)
 ) STRICT, WITHOUT ROWID;
 
--- Whatever one is called by, it is found without looking at the others.
-CREATE INDEX conversation_id ON conversation (user, session, agent, id);
+-- Each index costs every command that opens the store: these are for what is asked for all the time.
 CREATE INDEX conversation_context ON conversation (user, session, agent, context_id);
-CREATE INDEX conversation_task ON conversation (user, session, agent, task_id);
-CREATE INDEX conversation_name ON conversation (user, session, name);
 CREATE INDEX conversation_used ON conversation (user, session, used_ms);
 
 -- Messages and artifacts, in order.
