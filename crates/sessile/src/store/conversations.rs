@@ -115,7 +115,8 @@ impl Store {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 ORDER BY used_ms DESC LIMIT 1"
+                    "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_used
+                     WHERE user = ?1 AND session = ?2 ORDER BY used_ms DESC LIMIT 1"
                 ))?
                 .query_row((user, session), read)
                 .optional()
@@ -282,14 +283,16 @@ fn by_key(
     session: &str,
     key: ConversationKey<'_>,
 ) -> rusqlite::Result<Option<ConversationRow>> {
-    let (filter, agent, value) = match key {
-        ConversationKey::Name(name) => ("?3 IS NULL AND name = ?4", None, name),
-        ConversationKey::Context(agent, id) => ("agent = ?3 AND context_id = ?4", Some(agent), id),
-        ConversationKey::Task(agent, id) => ("agent = ?3 AND task_id = ?4", Some(agent), id),
+    // The index is named: without statistics the key alone seems as good, and reads all of an agent.
+    let (index, filter, agent, value) = match key {
+        ConversationKey::Name(name) => ("name", "?3 IS NULL AND name = ?4", None, name),
+        ConversationKey::Context(agent, id) => ("context", "agent = ?3 AND context_id = ?4", Some(agent), id),
+        ConversationKey::Task(agent, id) => ("task", "agent = ?3 AND task_id = ?4", Some(agent), id),
     };
     connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND {filter} ORDER BY used DESC LIMIT 1"
+            "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_{index}
+             WHERE user = ?1 AND session = ?2 AND {filter} ORDER BY used DESC LIMIT 1"
         ))?
         .query_row((user, session, agent, value), read)
         .optional()
@@ -329,8 +332,8 @@ fn find(
     }
     connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3 AND id = ?4
-             ORDER BY used DESC"
+            "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_id
+             WHERE user = ?1 AND session = ?2 AND agent = ?3 AND id = ?4 ORDER BY used DESC"
         ))?
         .query_row((user, &known.session, &known.agent, &known.id), read)
         .optional()
