@@ -283,15 +283,18 @@ fn by_key(
     session: &str,
     key: ConversationKey<'_>,
 ) -> rusqlite::Result<Option<ConversationRow>> {
-    // The index is named: without statistics the key alone seems as good, and reads all of an agent.
+    // The index is named: without statistics the key alone seems as good, and reads all of an agent. A name and a task are
+    // asked for by people, and are looked for.
     let (index, filter, agent, value) = match key {
-        ConversationKey::Name(name) => ("name", "?3 IS NULL AND name = ?4", None, name),
-        ConversationKey::Context(agent, id) => ("context", "agent = ?3 AND context_id = ?4", Some(agent), id),
-        ConversationKey::Task(agent, id) => ("task", "agent = ?3 AND task_id = ?4", Some(agent), id),
+        ConversationKey::Name(name) => ("", "?3 IS NULL AND name = ?4", None, name),
+        ConversationKey::Context(agent, id) => {
+            ("INDEXED BY conversation_context", "agent = ?3 AND context_id = ?4", Some(agent), id)
+        }
+        ConversationKey::Task(agent, id) => ("", "agent = ?3 AND task_id = ?4", Some(agent), id),
     };
     connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_{index}
+            "SELECT {COLUMNS} FROM conversation {index}
              WHERE user = ?1 AND session = ?2 AND {filter} ORDER BY used DESC LIMIT 1"
         ))?
         .query_row((user, session, agent, value), read)
@@ -332,7 +335,7 @@ fn find(
     }
     connection
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_id
+            "SELECT {COLUMNS} FROM conversation
              WHERE user = ?1 AND session = ?2 AND agent = ?3 AND id = ?4 ORDER BY used DESC"
         ))?
         .query_row((user, &known.session, &known.agent, &known.id), read)
