@@ -283,10 +283,12 @@ fn by_key(
     session: &str,
     key: ConversationKey<'_>,
 ) -> rusqlite::Result<Option<ConversationRow>> {
-    // The index is named: without statistics the key alone seems as good, and reads all of an agent. A name and a task are
-    // asked for by people, and are looked for.
+    // The index is named: without statistics the key alone seems as good, and reads all of an agent. A task is asked
+    // for by people, and is looked for.
     let (index, filter, agent, value) = match key {
-        ConversationKey::Name(name) => ("", "?3 IS NULL AND name = ?4", None, name),
+        ConversationKey::Name(name) => {
+            ("INDEXED BY conversation_name", "?3 IS NULL AND name = ?4", None, name)
+        }
         ConversationKey::Context(agent, id) => {
             ("INDEXED BY conversation_context", "agent = ?3 AND context_id = ?4", Some(agent), id)
         }
