@@ -12,8 +12,8 @@ use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
-    auth, backup, completions, config, context, demo, doctor, env, history, hook, lock, man, manifest,
-    prompt, run, session, shell, status, tool, trust, undo,
+    agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
+    man, manifest, message, prompt, run, session, shell, status, task, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -68,6 +68,14 @@ pub enum Command {
     Session(LazyGroup<session::Command>),
     /// Keep credentials in the vault, and use them without showing them
     Auth(LazyGroup<auth::Command>),
+    /// Name agents, and look at their cards
+    Agent(LazyGroup<agent::Command>),
+    /// Talk to agents that speak A2A
+    Message(LazyGroup<message::Command>),
+    /// Look at, follow and call off what agents work on
+    Task(LazyGroup<task::Command>),
+    /// Look at, name and forget conversations with agents
+    Conversation(LazyGroup<conversation::Command>),
     /// Exclude other agents: hold a lock while a command runs, or for a time
     Lock(LazyGroup<lock::Command>),
     /// Show what was changed, when and by whom
@@ -181,6 +189,10 @@ impl Command {
             "context" => Some(context::Command::augment_subcommands),
             "config" => Some(config::Command::augment_subcommands),
             "session" => Some(session::Command::augment_subcommands),
+            "agent" => Some(agent::Command::augment_subcommands),
+            "message" => Some(message::Command::augment_subcommands),
+            "task" => Some(task::Command::augment_subcommands),
+            "conversation" => Some(conversation::Command::augment_subcommands),
             "auth" => Some(auth::Command::augment_subcommands),
             "lock" => Some(lock::Command::augment_subcommands),
             "tool" => Some(tool::Command::augment_subcommands),
@@ -199,6 +211,7 @@ impl Command {
         match self {
             Command::Run(Lazy(args)) => Some(starting(args.starts_anew())),
             Command::Shell(Lazy(args)) => Some(starting(args.starts_anew())),
+            Command::Message(_) => Some(Starting::IfMissing),
             _ => None,
         }
     }
@@ -234,6 +247,10 @@ impl Command {
             Command::Config(LazyGroup(command)) => command.run(cx),
             Command::Session(LazyGroup(command)) => command.run(cx),
             Command::Auth(LazyGroup(command)) => command.run(cx),
+            Command::Agent(LazyGroup(command)) => command.run(cx),
+            Command::Conversation(LazyGroup(command)) => command.run(cx),
+            Command::Message(LazyGroup(command)) => command.run(cx),
+            Command::Task(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),
             Command::Undo(Lazy(args)) => undo::run(args, cx),

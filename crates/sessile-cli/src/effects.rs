@@ -90,6 +90,16 @@ macro_rules! using {
     };
 }
 
+/// What talking to an agent can fail with.
+macro_rules! talking {
+    ($($code:ident),* $(,)?) => {
+        using![
+            AgentNotFound, AgentRefused, AgentUnusable, TaskNotFound, TaskOver, CredentialRejected, SiteRefused, RateLimited,
+            TimedOut, $($code),*
+        ]
+    };
+}
+
 /// What preparing a session's room can fail with.
 macro_rules! preparing {
     ($($code:ident),* $(,)?) => {
@@ -119,6 +129,12 @@ const VAULT: &str = "the vault";
 
 /// Every command.
 pub const TABLE: &[Entry] = &[
+    write("agent add", SETTINGS_FILE, writing![ScopeRequired]),
+    read("agent card", talking![]),
+    read("agent list", &[]),
+    destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound]),
+    read("agent show", talking![]),
+    read("agent validate", talking![]),
     read("auth check", using![SiteRefused, CredentialRejected, RateLimited]),
     destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]),
     read("auth list", opening![]),
@@ -209,6 +225,33 @@ pub const TABLE: &[Entry] = &[
         "this terminal; with --dir or --global the settings file they name",
         writing![ContextNotFound, NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
     ),
+    destructive(
+        "conversation clear",
+        "the store",
+        writing![ConversationNotFound, AgentNotFound, ConfirmationRequired, Declined],
+    ),
+    read("conversation export", &[Code::ConversationNotFound]),
+    read("conversation list", &[Code::AgentNotFound]),
+    write("conversation rename", "the store", writing![ConversationNotFound, ConversationExists]),
+    read("conversation show", &[Code::ConversationNotFound]),
+    write(
+        "message send",
+        "the agent, and what the session remembers of it; on a terminal without a session one is started",
+        talking![ConversationNotFound, ConversationExists, SessionExists],
+    ),
+    write(
+        "message stream",
+        "the agent, and what the session remembers of it; on a terminal without a session one is started",
+        talking![ConversationNotFound, ConversationExists, SessionExists],
+    ),
+    write("task cancel", "the agent", talking![]),
+    read("task get", talking![]),
+    read("task list", talking![]),
+    read("task notification get", talking![]),
+    read("task notification list", talking![]),
+    destructive("task notification remove", "the agent", talking![]),
+    write("task notification set", "the agent", talking![]),
+    read("task watch", talking![]),
     write("backup", "the copy's file", writing![FileExists]),
     destructive(
         "backup restore",

@@ -1,7 +1,7 @@
 //! Getting ready to run something in a session: find or start it, check the guard, prepare its room, set variables.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -151,9 +151,34 @@ impl Inside {
                 variables.insert(OsString::from(name), file.into());
             }
         }
+        // They belong together: those of a session around this one go, and what the caller says stays.
+        let is_said = |name: &&str| variables.contains_key(OsStr::new(name));
+        if state.inside_session().is_some() || !CONVERSATION.iter().any(is_said) {
+            for name in CONVERSATION {
+                variables.remove(OsStr::new(name));
+            }
+            for (name, value) in CONVERSATION.iter().zip(conversation(state, &ready.session)?) {
+                if let Some(value) = value {
+                    variables.insert(OsString::from(name), OsString::from(value));
+                }
+            }
+        }
         cx.out.warnings(&state.take_warnings());
         Ok(variables)
     }
+}
+
+/// What a client of agents that remembers nothing is told: the conversation that was used last in the session.
+const CONVERSATION: [&str; 3] = ["A2ACLI_AGENT_URL", "A2ACLI_CONTEXT_ID", "A2ACLI_TASK_ID"];
+
+fn conversation(state: &State, session: &Session) -> Result<[Option<String>; 3], Error> {
+    Ok(match state.last_conversation(session)? {
+        Some(last) => {
+            let task = last.open_task().map(str::to_owned);
+            [Some(last.agent_url), last.context_id, task]
+        }
+        None => [None, None, None],
+    })
 }
 
 impl Which {

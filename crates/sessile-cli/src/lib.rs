@@ -2,6 +2,7 @@
 //!
 //! Reading order: [`cli`] (the tree and the way of a call through it), one file in [`commands`], [`output`].
 
+mod a2a;
 mod ask;
 mod child;
 pub mod cli;
@@ -19,6 +20,7 @@ pub mod output;
 mod renewer;
 mod settings;
 mod shell;
+mod talk;
 mod throwaway;
 mod unlocked;
 

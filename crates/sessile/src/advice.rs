@@ -224,6 +224,20 @@ impl Error {
                 let sites = if sites.is_empty() { "nowhere yet".to_owned() } else { sites.join(", ") };
                 format!("it may be sent to: {sites}; allow more with `{name} auth set {credential}{flags} --site {site} --keep-secret`")
             }
+            Error::ConversationNotFound { near: Some(near), .. } | Error::AgentNotFound { near: Some(near), .. } => {
+                format!("did you mean {}?", quoted(near))
+            }
+            Error::ConversationNotFound { .. } => format!("`{name} conversation list` shows those there are"),
+            Error::ConversationExists(_) => "choose another name".to_owned(),
+            Error::AgentUnauthorized { agent, .. } => {
+                format!("give it a credential: {name} auth set --url {}", shell_quoted(agent))
+            }
+            Error::AgentNotFound { .. } => {
+                format!("name one with `{name} agent add NAME URL`, or give the URL itself")
+            }
+            Error::TaskOver { .. } | Error::TaskNotFound { .. } => {
+                "nothing was sent anew; the next message begins another task, and --new another conversation".to_owned()
+            }
             Error::VaultDamaged { .. } => {
                 "nothing was changed; put a copy of the file from a backup in its place, or move it away and set the credentials anew".to_owned()
             }

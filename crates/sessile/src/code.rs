@@ -185,6 +185,20 @@ codes! {
     KeychainLocked = "KEYCHAIN_LOCKED", exit::CREDENTIALS;
     /// The desktop's keychain refused.
     KeychainRefused = "KEYCHAIN_REFUSED", exit::FAILED;
+    /// There is no conversation of this name or id.
+    ConversationNotFound = "CONVERSATION_NOT_FOUND", exit::NOT_FOUND;
+    /// A conversation of this name exists already in the session.
+    ConversationExists = "CONVERSATION_EXISTS", exit::CONFLICT;
+    /// There is no agent of this name.
+    AgentNotFound = "AGENT_NOT_FOUND", exit::NOT_FOUND;
+    /// The agent answered with an error.
+    AgentRefused = "AGENT_REFUSED", exit::FAILED;
+    /// What answers there is no agent, or does not speak as one should.
+    AgentUnusable = "AGENT_UNUSABLE", exit::FAILED;
+    /// The agent does not know the task.
+    TaskNotFound = "TASK_NOT_FOUND", exit::NOT_FOUND;
+    /// The task has ended and takes nothing more.
+    TaskOver = "TASK_OVER", exit::CONFLICT;
     /// Something took longer than it was given, and was ended.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.

@@ -629,6 +629,67 @@ pub enum Error {
         /// How long.
         wait: Option<Duration>,
     },
+    /// No such conversation.
+    #[error("there is no conversation {}", quoted(name))]
+    ConversationNotFound {
+        /// The name or id given.
+        name: String,
+        /// The name there is that is nearest to it.
+        near: Option<String>,
+    },
+    /// A conversation of this name.
+    #[error("a conversation {} exists already in this session", quoted(_0))]
+    ConversationExists(String),
+    /// No such agent.
+    #[error("there is no agent {}", quoted(name))]
+    AgentNotFound {
+        /// The name given.
+        name: String,
+        /// The agent there is that is nearest to it.
+        near: Option<String>,
+    },
+    /// An agent that said no.
+    #[error("the agent at {} refuses: {}", shown(agent), shown(reason))]
+    AgentRefused {
+        /// Its URL.
+        agent: String,
+        /// What it said.
+        reason: String,
+    },
+    /// An agent that wants a credential, or another one.
+    #[error("the agent at {}{} does not let this call in (status {status})", shown(agent), shown(wanted))]
+    AgentUnauthorized {
+        /// Its URL.
+        agent: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it asks for, in words.
+        wanted: String,
+    },
+    /// Something that is no agent, or speaks as none should.
+    #[error("{} cannot be used as an agent: {}", shown(agent), shown(reason))]
+    AgentUnusable {
+        /// Its URL.
+        agent: String,
+        /// Why.
+        reason: String,
+    },
+    /// A task that the agent does not know.
+    #[error("the agent at {} does not know task {}", shown(agent), quoted(task))]
+    TaskNotFound {
+        /// Its URL.
+        agent: String,
+        /// The task.
+        task: String,
+    },
+    /// A task that has ended.
+    #[error("task {} has ended: {}", quoted(task), shown(reason))]
+    TaskOver {
+        /// The task.
+        task: String,
+        /// How.
+        reason: String,
+    },
     /// A vault that is not as it was written.
     #[error("the vault {} is damaged: {reason}", shown(path.display()))]
     VaultDamaged {
@@ -818,6 +879,14 @@ impl Error {
             Error::LoginRefused { .. } => Code::LoginRefused,
             Error::TimedOut { .. } => Code::TimedOut,
             Error::SiteRefused { .. } => Code::SiteRefused,
+            Error::ConversationNotFound { .. } => Code::ConversationNotFound,
+            Error::ConversationExists(_) => Code::ConversationExists,
+            Error::AgentNotFound { .. } => Code::AgentNotFound,
+            Error::AgentUnauthorized { .. } => Code::CredentialRejected,
+            Error::AgentRefused { .. } => Code::AgentRefused,
+            Error::AgentUnusable { .. } => Code::AgentUnusable,
+            Error::TaskNotFound { .. } => Code::TaskNotFound,
+            Error::TaskOver { .. } => Code::TaskOver,
             Error::VaultDamaged { .. } => Code::VaultDamaged,
             Error::VaultTooNew { .. } => Code::VaultTooNew,
             Error::VaultWrongKey { .. } => Code::VaultWrongKey,

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod advice;
+pub mod agents;
 pub mod app;
 pub mod args;
 pub mod code;
 pub mod confirm;
 pub mod context;
+pub mod conversation;
 pub mod dirs;
 pub mod doctor;
 pub mod duration;

@@ -79,6 +79,11 @@ pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
     }
 }
 
+/// Fails unless the text can be the name of an agent.
+pub fn agent_name(name: &str) -> Result<(), Error> {
+    check(name, "agent")
+}
+
 /// Whether the text could be taken for a UUID or the beginning of one that people would type.
 fn looks_like_id(text: &str) -> bool {
     let hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());

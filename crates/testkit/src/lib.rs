@@ -9,6 +9,7 @@
     reason = "what the tests stand on fails by panicking, and looks at files as they are"
 )]
 
+pub mod agent;
 mod call;
 mod home;
 mod keyring;
@@ -19,6 +20,9 @@ mod tls;
 mod tools;
 mod tty;
 
+pub use agent::{
+    AgentAuth, AgentOptions, Binding, Misbehaviour, Protocol, PythonAgent, ScriptedAgent, Seen, Where,
+};
 pub use call::{Call, Done};
 pub use home::Home;
 pub use keyring::Keyring;

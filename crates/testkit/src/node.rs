@@ -1,4 +1,4 @@
-//! Servers written for node, which run as long as somebody holds them.
+//! Servers written for node or Python, which run as long as somebody holds them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -23,17 +23,25 @@ impl NodeServer {
     /// Starts it, and waits until it listens.
     #[track_caller]
     pub(crate) fn start(script: &str, arguments: &[&str], dir: &Path) -> Self {
-        let complaints = tempfile::tempfile().expect("a file");
-        let mut child = Command::new(require_tool("node"))
+        let mut command = Command::new(require_tool("node"));
+        command
             .args(["--input-type=module", "--eval", script, "--"])
             .args(arguments)
             .current_dir(dir)
-            .env_remove("NODE_OPTIONS")
+            .env_remove("NODE_OPTIONS");
+        NodeServer::spawn(command, PATIENCE)
+    }
+
+    /// Starts what says on its first line where it listens, and waits for that.
+    #[track_caller]
+    pub(crate) fn spawn(mut command: Command, patience: Duration) -> Self {
+        let complaints = tempfile::tempfile().expect("a file");
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(complaints.try_clone().expect("a descriptor"))
             .spawn()
-            .expect("node starts");
+            .expect("the server's program starts");
         let stdout = child.stdout.take().expect("its output");
         let (said, heard) = mpsc::channel();
         std::thread::spawn(move || {
@@ -41,12 +49,12 @@ impl NodeServer {
             let read = BufReader::new(stdout).read_line(&mut line);
             let _ = said.send(read.map(|_| line.trim().to_owned()));
         });
-        match heard.recv_timeout(PATIENCE) {
+        match heard.recv_timeout(patience) {
             Ok(Ok(address)) if !address.is_empty() => NodeServer { child, address },
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();
-                panic!("the server did not start within {PATIENCE:?}:\n{}", read_from_start(complaints))
+                panic!("the server did not start within {patience:?}:\n{}", read_from_start(complaints))
             }
         }
     }

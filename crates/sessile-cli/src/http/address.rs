@@ -49,6 +49,43 @@ impl Address {
         self.uri.scheme_str() == Some("https")
     }
 
+    /// Whether both are of one scheme, host and port.
+    pub(crate) fn is_same_origin(&self, other: &Address) -> bool {
+        self.is_https() == other.is_https()
+            && self.port() == other.port()
+            && match (self.uri.host(), other.uri.host()) {
+                (Some(one), Some(two)) => one.eq_ignore_ascii_case(two),
+                _ => false,
+            }
+    }
+
+    fn port(&self) -> u16 {
+        self.uri.port_u16().unwrap_or(if self.is_https() { 443 } else { 80 })
+    }
+
+    /// Where a `Location` of its answer points to.
+    pub(crate) fn join(&self, location: &str) -> Result<Self, HttpError> {
+        let location = location.split('#').next().unwrap_or_default();
+        let scheme = self.uri.scheme_str().unwrap_or_default();
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        let path = self.uri.path();
+        let is_absolute = location.split_once("://").is_some_and(|(scheme, _)| {
+            !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        });
+        if is_absolute {
+            Address::parse(location)
+        } else if location.starts_with("//") {
+            Address::parse(&format!("{scheme}:{location}"))
+        } else if location.starts_with('/') {
+            Address::parse(&format!("{scheme}://{authority}{location}"))
+        } else if location.is_empty() || location.starts_with('?') {
+            Address::parse(&format!("{scheme}://{authority}{path}{location}"))
+        } else {
+            let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+            Address::parse(&format!("{scheme}://{authority}{directory}/{location}"))
+        }
+    }
+
     /// Its parts.
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
@@ -114,6 +151,44 @@ mod tests {
             "",
         ] {
             assert!(matches!(Address::parse(url), Err(HttpError::NotAllowed(_))), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_scheme_host_and_port() {
+        let at = |url: &str| Address::parse(url).unwrap();
+        for (one, two) in [
+            ("https://a.example/x", "https://A.EXAMPLE:443/y?z"),
+            ("http://localhost:80/", "http://localhost/"),
+            ("http://[::1]:7/", "http://[::1]:7/a"),
+        ] {
+            assert!(at(one).is_same_origin(&at(two)), "{one} {two}");
+        }
+        for (one, two) in [
+            ("https://a.example/", "https://b.example/"),
+            ("https://a.example/", "https://a.example:8443/"),
+            ("https://localhost:80/", "http://localhost:80/"),
+            ("http://localhost/", "http://127.0.0.1/"),
+        ] {
+            assert!(!at(one).is_same_origin(&at(two)), "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn a_location_is_taken_from_where_it_was_said() {
+        let here = Address::parse("https://a.example:8443/one/two?q=1").unwrap();
+        for (location, there) in [
+            ("https://b.example/x", "https://b.example/x"),
+            ("//b.example/x", "https://b.example/x"),
+            ("/x?y=1", "https://a.example:8443/x?y=1"),
+            ("x", "https://a.example:8443/one/x"),
+            ("?q=2", "https://a.example:8443/one/two?q=2"),
+            ("x?to=http://c.example", "https://a.example:8443/one/x?to=http://c.example"),
+        ] {
+            assert_eq!(here.join(location).unwrap().uri().to_string(), there, "{location}");
+        }
+        for location in ["http://b.example/", "file:///etc/passwd", "//ada:hunter2@b.example/", "/a b"] {
+            assert!(matches!(here.join(location), Err(HttpError::NotAllowed(_))), "{location}");
         }
     }
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sessile::vault::Secret;
+use ureq::config::ConfigBuilder;
 use ureq::http::{HeaderMap, HeaderValue};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
-use ureq::typestate::{WithBody, WithoutBody};
+use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, Proxy, RequestBuilder};
 use zeroize::Zeroizing;
 
@@ -98,6 +99,15 @@ impl Http {
 
     /// One for a single request: nothing stays open in between, for the next may be minutes or a suspend away.
     fn agent(&self, address: &Address) -> Result<Agent, HttpError> {
+        self.agent_with(address, |config| config.timeout_global(Some(self.total)))
+    }
+
+    /// The same with time-outs of its own.
+    pub(super) fn agent_with(
+        &self,
+        address: &Address,
+        timeouts: impl FnOnce(ConfigBuilder<AgentScope>) -> ConfigBuilder<AgentScope>,
+    ) -> Result<Agent, HttpError> {
         let mut config = Agent::config_builder()
             .user_agent(concat!("sessile/", env!("CARGO_PKG_VERSION")))
             .http_status_as_error(false)
@@ -106,7 +116,6 @@ impl Http {
             .max_idle_connections(0)
             .timeout_resolve(Some(self.connect))
             .timeout_connect(Some(self.connect))
-            .timeout_global(Some(self.total))
             .https_only(address.is_https())
             .proxy(if address.is_loopback() { None } else { Proxy::try_from_env() });
         if address.is_https() {
@@ -116,7 +125,7 @@ impl Http {
                 .root_certs(RootCerts::Specific(self.authorities(address)?));
             config = config.tls_config(tls.build());
         }
-        Ok(config.build().new_agent())
+        Ok(timeouts(config).build().new_agent())
     }
 
     /// The trusted authorities, read once.
@@ -146,12 +155,17 @@ fn with_headers<T>(
     headers: &[(&str, &str)],
 ) -> Result<RequestBuilder<T>, HttpError> {
     for (name, value) in headers {
-        let mut value = HeaderValue::from_str(value)
-            .map_err(|error| HttpError::new(address, ureq::Error::Http(error.into())))?;
-        value.set_sensitive(true);
-        request = request.header(*name, value);
+        request = request.header(*name, header_value(address, value)?);
     }
     Ok(request)
+}
+
+/// A header's value, which may be a credential.
+pub(super) fn header_value(address: &Address, value: &str) -> Result<HeaderValue, HttpError> {
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|error| HttpError::new(address, ureq::Error::Http(error.into())))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn answer(
@@ -168,7 +182,7 @@ fn answer(
     })
 }
 
-fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 

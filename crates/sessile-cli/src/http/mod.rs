@@ -1,4 +1,4 @@
-//! Requests over HTTP, for asking authorization servers. Not for anything on the path of `run`.
+//! Requests over HTTP, for asking authorization servers and agents. Not for anything on the path of `run`.
 //!
 //! A credential travels only where it was meant to: to `https`, or to this machine, and never along a redirect. Nothing
 //! of TLS is touched before a request needs it.
@@ -6,6 +6,7 @@
 mod address;
 mod client;
 mod error;
+mod exchange;
 mod form;
 #[cfg(test)]
 mod tests;
@@ -13,4 +14,5 @@ mod tests;
 pub(crate) use address::Address;
 pub(crate) use client::{Answer, Http, Roots};
 pub(crate) use error::HttpError;
+pub(crate) use exchange::{Coming, Patience, Sending};
 pub(crate) use form::{basic, form};

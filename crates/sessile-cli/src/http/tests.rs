@@ -7,8 +7,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use testkit::TlsServer;
+use ureq::http::Method;
 
-use super::{Http, HttpError, Roots};
+use super::{Address, Http, HttpError, Patience, Roots, Sending};
 
 fn http() -> Http {
     Http::new(Roots::System)
@@ -216,5 +217,44 @@ fn an_answer_that_is_not_text_is_read_all_the_same() {
     });
     let answer = http().get(&url, &[]).unwrap();
     assert_eq!((answer.status, answer.body.expose()), (500, "a\u{fffd}b"));
+    served.join().unwrap();
+}
+
+fn exchange(http: &Http, url: &str, method: Method, body: Option<&[u8]>) -> Result<super::Coming, HttpError> {
+    let (address, second) = (Address::parse(url).unwrap(), Duration::from_secs(2));
+    let headers = &[("x-a", "1")];
+    let patience = Patience { head: second, silence: second, total: Some(2 * second) };
+    http.exchange(&Sending { method, address: &address, headers, body }, patience)
+}
+
+#[test]
+fn any_method_is_sent_and_its_answer_read_as_it_comes() {
+    let server = TlsServer::start();
+    let trusting = Http::new(Roots::File(server.authority()));
+    let mut coming = exchange(&trusting, &server.url("/"), Method::POST, Some(b"{}")).unwrap();
+    assert_eq!((coming.status, coming.read_all(99).unwrap()), (200, b"POST over TLS".to_vec()));
+    let coming = exchange(&trusting, &server.url("/away"), Method::GET, None).unwrap();
+    assert!(coming.status == 302 && coming.header("location").is_some());
+    let told = exchange(&http(), &server.url("/"), Method::GET, None).err().unwrap();
+    assert!(matches!(told, HttpError::Unreachable { .. }), "{told:?}");
+
+    let (url, served) = serve(say("HTTP/1.1 200 x\r\nContent-Length: 3\r\n\r\nabc"));
+    let mut coming = exchange(&http(), &url, Method::DELETE, None).unwrap();
+    assert!(matches!(coming.read_all(2), Err(HttpError::TooLarge { .. })));
+    let request = served.join().unwrap().to_ascii_lowercase();
+    assert!(request.starts_with("delete /token?secret=hunter2 http/1.1\r\n"), "{request}");
+    assert!(request.contains("\r\nx-a: 1\r\n") && !request.contains("transfer-encoding"), "{request}");
+
+    let (url, served) = serve(|stream| {
+        stream.write_all(b"HTTP/1.1 200 x\r\n\r\none").unwrap();
+        // The first piece is there before the second is written.
+        std::thread::sleep(Duration::from_millis(300));
+        stream.write_all(b"two").unwrap();
+    });
+    let (begun, mut buffer) = (Instant::now(), [0; 64]);
+    let mut coming = exchange(&http(), &url, Method::GET, None).unwrap();
+    assert_eq!(coming.read(&mut buffer).unwrap(), 3);
+    assert!(begun.elapsed() < Duration::from_millis(250), "{:?}", begun.elapsed());
+    assert_eq!(coming.read_all(3).unwrap(), b"two");
     served.join().unwrap();
 }

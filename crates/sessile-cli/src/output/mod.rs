@@ -52,6 +52,8 @@ pub struct Output {
     color_err: bool,
     quiet: bool,
     verbose: bool,
+    /// Whether a person sees what is said beside the result.
+    watched: bool,
 }
 
 impl Output {
@@ -71,6 +73,7 @@ impl Output {
             color_err: coloured(streams.stderr),
             quiet,
             verbose,
+            watched: streams.stderr && !world.is_ci() && !plain,
         }
     }
 
@@ -130,6 +133,34 @@ impl Output {
         } else {
             self.say(&json_line(json));
         }
+    }
+
+    /// Says, where somebody watches, what is being waited for; it is gone with the result.
+    pub fn progress(&self, text: &str) {
+        if self.watched && !self.quiet && self.is_text() {
+            // The next line takes its place.
+            let text = toned(&format!("{} ...", shown_lines(text)), Tone::Faint, self.color_err);
+            self.say(&format!("{text}\r"));
+        }
+    }
+
+    /// Takes away what was said of waiting.
+    pub fn progress_over(&self) {
+        if self.watched && !self.quiet && self.is_text() {
+            self.say("\x1b[K");
+        }
+    }
+
+    /// Something that comes while more is to come: for people its text, as lines of JSON all of it.
+    pub fn event(&self, json: &Value, text: &str, goes_on: bool) {
+        let line = match self.format {
+            Format::Jsonl if !json.is_null() => json_line(json),
+            Format::Text if !text.is_empty() && goes_on => shown_lines(text),
+            Format::Text if !text.is_empty() => format!("{}\n", shown_lines(text.trim_end_matches('\n'))),
+            _ => return,
+        };
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 
     /// Says something that only `--verbose` wants to know.

@@ -28,6 +28,7 @@ pub(crate) fn furnished_for(path: &str) -> Home {
     let steps: &[&[&str]] = match word {
         "history" | "undo" => &[&["config", "set", "env.X", "1", "--global"]],
         "lock" => &[&["lock", "acquire", "held"]],
+        "agent" => &[&["agent", "add", "known", "http://localhost:8", "--global"]],
         "backup" => &[&["backup", "copy"]],
         "session" => &[
             &["session", "start", "--name", "work"],
@@ -49,6 +50,9 @@ pub(crate) fn furnished_for(path: &str) -> Home {
 
 /// A call of every command that can succeed without a terminal. The others are in [`ELSEWHERE`].
 pub(crate) const CALLS: &[(&str, &[&str])] = &[
+    ("agent add", &["agent", "add", "local", "http://localhost:9", "--global"]),
+    ("agent list", &["agent", "list"]),
+    ("agent remove", &["agent", "remove", "known", "--global"]),
     ("auth check", &["auth", "check", "bot"]),
     ("auth clear", &["auth", "clear", "bot", "--yes"]),
     ("auth list", &["auth", "list"]),
@@ -70,6 +74,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("config show", &["config", "show", "--effective", "--source"]),
     ("config unset", &["config", "unset", "lock-timeout", "--global"]),
     ("config validate", &["config", "validate"]),
+    ("conversation list", &["conversation", "list"]),
     ("context approve", &["context", "approve", "--list"]),
     ("context create", &["context", "create", "new"]),
     ("context current", &["context", "current"]),
@@ -123,7 +128,28 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
 const LOCK_RUN: &[&str] = &["lock", "run", "free", "--", "echo", "{}"];
 
 /// They need an editor, a server or another vault: their own tests look at what they print.
-const ELSEWHERE: [&str; 3] = ["config edit", "auth login", "auth move"];
+const ELSEWHERE: &[&str] = &[
+    "config edit",
+    "auth login",
+    "auth move",
+    "agent card",
+    "agent show",
+    "agent validate",
+    "conversation clear",
+    "conversation export",
+    "conversation rename",
+    "conversation show",
+    "message send",
+    "message stream",
+    "task cancel",
+    "task get",
+    "task list",
+    "task notification get",
+    "task notification list",
+    "task notification remove",
+    "task notification set",
+    "task watch",
+];
 
 /// These print or list unless they are told to write; what `run`, `shell` and `lock run` print is their command's.
 const PRINT_UNLESS_TOLD: &[&str] =
@@ -142,7 +168,8 @@ fn the_bare_call_prints_help_and_succeeds() {
 
 #[test]
 fn every_command_is_called_here() {
-    let called: BTreeSet<&str> = CALLS.iter().map(|(path, _)| *path).chain(ELSEWHERE).collect();
+    let called: BTreeSet<&str> =
+        CALLS.iter().map(|(path, _)| *path).chain(ELSEWHERE.iter().copied()).collect();
     let known: BTreeSet<&str> = TABLE.iter().map(|entry| entry.path).collect();
     assert_eq!(called, known);
 }

@@ -10,6 +10,7 @@
 
 use testkit::Home;
 
+mod agents;
 mod approve;
 mod auth;
 mod auth_login;
@@ -43,6 +44,7 @@ mod leaks;
 mod locks;
 mod man;
 mod manifest;
+mod message;
 mod no_input;
 mod packages;
 mod parallel;

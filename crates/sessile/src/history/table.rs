@@ -40,6 +40,8 @@ const ONLY_A_FILE: &str = "it writes only what it is told to, beside the state";
 
 /// Every command that writes, in the order of their names.
 pub const COMMANDS: &[Recorded] = &[
+    yes("agent add", "the name means what it meant, or nothing"),
+    yes("agent remove", "the agent has its name again"),
     no("auth clear", NO_SECRET),
     no("auth login", "the server has handed out tokens; log out instead"),
     no("auth logout", NO_SECRET),
@@ -67,6 +69,8 @@ pub const COMMANDS: &[Recorded] = &[
         "the file and every selection of it have the old name again; approvals stay revoked",
     ),
     yes("context use", "the scope has its old selection again"),
+    no("conversation clear", "what was said is gone; export a conversation to keep it"),
+    no("conversation rename", "name it back"),
     not_recorded("env", "it prepares a session's room as the first command in it would"),
     no("lock acquire", "others may have acted on it; release the lock"),
     no("lock break", "the holder has lost it; acquire the lock anew"),
@@ -74,6 +78,8 @@ pub const COMMANDS: &[Recorded] = &[
     no("lock renew", "others may have acted on it; release the lock"),
     not_recorded("lock run", "the lock ends with its command"),
     not_recorded("man", ONLY_A_FILE),
+    not_recorded("message send", "the conversation itself is the record of what was said"),
+    not_recorded("message stream", "the conversation itself is the record of what was said"),
     no("run", "recorded when it starts a session by name; stop that by its id"),
     no("session clear", "what was forgotten is gone; export a session to keep it"),
     not_recorded("session export", ONLY_A_FILE),
@@ -85,6 +91,9 @@ pub const COMMANDS: &[Recorded] = &[
     yes("session state unset", "the old value is back, under a new revision"),
     no("session stop", "what was stopped does not run on; start a new session"),
     no("shell", "recorded when it starts a session by name; stop that by its id"),
+    no("task cancel", "the agent has stopped; send the message again"),
+    no("task notification remove", "set it again"),
+    no("task notification set", "remove it by its id"),
     yes("trust", "the trust is as it was; also after --revoke"),
     yes("undo", "the operation is done again"),
 ];

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, Place, Result};
 use crate::history::entry_hides;
 use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions, entries};
-use crate::store::{Contents, OperationRow};
+use crate::store::{Contents, ConversationFilter, ConversationRow, OperationRow};
 use crate::world::World;
 
 /// What the file says it is.
@@ -41,9 +41,41 @@ pub struct Exported {
     pub state: BTreeMap<String, Value>,
     /// Its messages, in order.
     pub messages: Vec<Value>,
+    /// Its conversations with agents, the last used last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<ExportedConversation>,
     /// The keys of what looks like a secret and so is not in it.
     #[serde(skip)]
     pub left_out: Vec<String>,
+}
+
+/// A conversation with an agent in a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportedConversation {
+    agent_url: String,
+    name: Option<String>,
+    context_id: Option<String>,
+    task_id: Option<String>,
+    task_state: Option<String>,
+    /// What was said: its kind and itself.
+    items: Vec<(String, Value)>,
+}
+
+impl ExportedConversation {
+    /// It as it goes into the store, under an id of its own.
+    fn row(&self, now_ms: i64) -> Result<ConversationRow> {
+        let id = crate::session::SessionId::new(now_ms)?.to_string();
+        let mut row = ConversationRow::new(id, "", &crate::vault::agent_url(&self.agent_url)?, now_ms);
+        if let Some(name) = &self.name {
+            crate::names::check(name, "conversation")?;
+        }
+        row.name.clone_from(&self.name);
+        row.context_id.clone_from(&self.context_id);
+        row.task_id.clone_from(&self.task_id);
+        row.task_state.clone_from(&self.task_state);
+        Ok(row)
+    }
 }
 
 impl Sessions {
@@ -70,8 +102,29 @@ impl Sessions {
             settings,
             state,
             messages: self.messages(session, usize::MAX)?.into_iter().map(|message| message.body).collect(),
+            conversations: self.exported_conversations(session)?,
             left_out,
         })
+    }
+
+    fn exported_conversations(&self, session: &Session) -> Result<Vec<ExportedConversation>> {
+        let filter = ConversationFilter { session: Some(session.id.as_str()), agent: None };
+        let mut all = Vec::new();
+        for row in self.store.conversations(&self.user, filter)?.into_iter().rev() {
+            let items = self.store.conversation_items(&self.user, &row.id, 1, usize::MAX)?;
+            all.push(ExportedConversation {
+                agent_url: row.agent,
+                name: row.name,
+                context_id: row.context_id,
+                task_id: row.task_id,
+                task_state: row.task_state,
+                items: items
+                    .into_iter()
+                    .map(|item| (item.kind, serde_json::from_str(&item.body).unwrap_or(Value::Null)))
+                    .collect(),
+            });
+        }
+        Ok(all)
     }
 
     /// Starts a new session with everything that an exported one had. It gets an id of its own.
@@ -101,6 +154,11 @@ impl Sessions {
             }
         }
         contents.messages = exported.messages.iter().map(Value::to_string).collect();
+        for conversation in &exported.conversations {
+            let items =
+                conversation.items.iter().map(|(kind, body)| (kind.clone(), body.to_string())).collect();
+            contents.conversations.push((conversation.row(world.now().as_millisecond())?, items));
+        }
         let new = NewSession {
             name,
             context,

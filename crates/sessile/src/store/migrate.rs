@@ -5,6 +5,7 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_pointers_approvals_trust.sql"),
     include_str!("migrations/0002_sessions_locks_history.sql"),
+    include_str!("migrations/0003_conversations.sql"),
 ];
 
 /// The version that this program writes.

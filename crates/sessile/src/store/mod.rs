@@ -8,6 +8,7 @@
 
 mod approvals;
 mod backup;
+pub(crate) mod conversations;
 mod entries;
 mod messages;
 mod migrate;
@@ -21,6 +22,7 @@ mod tickets;
 mod trusted;
 
 pub use approvals::{ApprovalRow, NewApproval};
+pub use conversations::{ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow};
 pub use entries::{EntryChange, EntryPlace, EntryRow};
 pub use messages::{Commit, MessageRow};
 pub use migrate::VERSION;

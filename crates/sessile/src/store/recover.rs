@@ -21,8 +21,19 @@ pub struct Recovered {
 /// Rows written in one transaction.
 const BATCH: usize = 500;
 
-pub(super) const TABLES: &[&str] =
-    &["pointer", "approval", "trusted", "pin", "session", "entry", "message", "ticket", "operation"];
+pub(super) const TABLES: &[&str] = &[
+    "pointer",
+    "approval",
+    "trusted",
+    "pin",
+    "session",
+    "entry",
+    "message",
+    "ticket",
+    "operation",
+    "conversation",
+    "conversation_item",
+];
 
 impl Store {
     /// Moves a damaged database aside, never over another file, and saves what can be read of it. `None` if it is

@@ -3,7 +3,9 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::Result;
-use crate::store::{EntryPlace, OperationRow, Store, entries, messages, operations};
+use crate::store::{
+    ConversationRow, EntryPlace, OperationRow, Store, conversations, entries, messages, operations,
+};
 
 /// A session as it is stored.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub struct Contents {
     pub entries: Vec<(&'static str, String, String)>,
     /// Its messages, as JSON.
     pub messages: Vec<String>,
+    /// Its conversations with agents, and what was said in each, as kind and JSON.
+    pub conversations: Vec<(ConversationRow, Vec<(String, String)>)>,
     /// What the history says about it; the subject is filled in.
     pub operation: Option<OperationRow>,
 }
@@ -109,6 +113,9 @@ impl Store {
                 entries::insert(connection, place, key, value, 1, new.started_ms)?;
             }
             messages::append(connection, &new.user, &new.id, 0, &contents.messages, new.started_ms)?;
+            for (conversation, items) in &contents.conversations {
+                conversations::bring_in(connection, &new.user, &new.id, conversation, items)?;
+            }
             if let Some(operation) = &contents.operation {
                 let subject = new.name.clone().unwrap_or_else(|| new.id.clone());
                 operations::insert(connection, &OperationRow { subject, ..operation.clone() })?;
@@ -258,6 +265,7 @@ impl Store {
             if gone == 1 {
                 connection.execute("DELETE FROM entry WHERE user = ?1 AND session = ?2", (user, id))?;
                 connection.execute("DELETE FROM message WHERE user = ?1 AND session = ?2", (user, id))?;
+                conversations::forget_all_of(connection, user, id)?;
             }
             Ok(gone == 1)
         })

@@ -114,6 +114,9 @@ impl Args {
             return selected.usable(state, renewer);
         }
         let vault = state.vault()?;
+        if state.selected()?.is_some() {
+            state.contexts().require()?;
+        }
         let bound = match &self.url {
             Some(url) => vault.for_agent(url, state.context()?)?,
             None => None,

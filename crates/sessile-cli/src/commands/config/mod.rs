@@ -81,7 +81,7 @@ pub struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    fn scope(&self) -> Option<WriteScope> {
+    pub(crate) fn scope(&self) -> Option<WriteScope> {
         match (self.dir, self.project, self.global) {
             (true, ..) => Some(WriteScope::Directory),
             (_, true, _) => Some(WriteScope::Project),

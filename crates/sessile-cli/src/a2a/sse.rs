@@ -1,0 +1,178 @@
+//! Server-sent events: bytes come in any pieces, events go out.
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SseEvent {
+    /// Its kind; `message` if nothing else was said.
+    pub(super) kind: String,
+    /// The lines of its data.
+    pub(super) data: String,
+}
+
+/// A line or an event that is longer than any that makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SseTooLarge;
+
+/// Reads events. It holds one line and one event, each of bounded size.
+#[derive(Debug)]
+pub(super) struct SseReader {
+    largest: usize,
+    line: Vec<u8>,
+    /// The last line ended in CR: a LF that follows belongs to it.
+    after_cr: bool,
+    kind: String,
+    data: Option<String>,
+    lines: u64,
+}
+
+impl SseReader {
+    /// A reader of events up to this many bytes.
+    pub(super) fn new(largest: usize) -> Self {
+        SseReader { largest, line: Vec::new(), after_cr: false, kind: String::new(), data: None, lines: 0 }
+    }
+
+    /// How many lines have ended so far. A comment is one: by it a server says that it is alive.
+    pub(super) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Takes the next piece, and hands on what is complete. What was handed on before an error stays so.
+    pub(super) fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
+        let mut rest = bytes;
+        loop {
+            if self.after_cr && !rest.is_empty() {
+                self.after_cr = false;
+                rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+                return self.keep(rest);
+            };
+            self.keep(&rest[..end])?;
+            self.after_cr = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            self.end_line(events)?;
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
+        if self.line.len() + bytes.len() > self.largest {
+            return Err(SseTooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
+        let line = std::mem::take(&mut self.line);
+        let mut line = String::from_utf8_lossy(&line);
+        if self.lines == 0
+            && let Some(rest) = line.strip_prefix('\u{feff}')
+        {
+            line = rest.to_owned().into();
+        }
+        self.lines += 1;
+        if line.is_empty() {
+            self.end_event(events);
+            return Ok(());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => self.add(value)?,
+            "event" => value.clone_into(&mut self.kind),
+            // A comment, an id, a time to wait, or what nobody knows.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, value: &str) -> Result<(), SseTooLarge> {
+        match &mut self.data {
+            Some(data) if data.len() + value.len() + 1 > self.largest => return Err(SseTooLarge),
+            Some(data) => {
+                data.push('\n');
+                data.push_str(value);
+            }
+            None => self.data = Some(value.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn end_event(&mut self, events: &mut Vec<SseEvent>) {
+        let kind = std::mem::take(&mut self.kind);
+        if let Some(data) = self.data.take().filter(|data| !data.is_empty()) {
+            let kind = if kind.is_empty() { "message".to_owned() } else { kind };
+            events.push(SseEvent { kind, data });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(pieces: &[&[u8]]) -> Vec<SseEvent> {
+        let (mut reader, mut events) = (SseReader::new(1 << 16), Vec::new());
+        for piece in pieces {
+            reader.push(piece, &mut events).unwrap();
+        }
+        events
+    }
+
+    fn event(kind: &str, data: &str) -> SseEvent {
+        SseEvent { kind: kind.to_owned(), data: data.to_owned() }
+    }
+
+    #[test]
+    fn events_are_lines_up_to_an_empty_one() {
+        let text = "\u{feff}data: one\n\n: ping\r\n\r\nevent: error\r\ndata:two\r\ndata: \r\ndata:  three\r\n\r\n\
+                    id: 7\rretry: 9\rdata\rdata:x\r\rdata: never ended\n";
+        let expected = [event("message", "one"), event("error", "two\n\n three"), event("message", "\nx")];
+        assert_eq!(read(&[text.as_bytes()]), expected);
+    }
+
+    #[test]
+    fn a_kind_without_data_is_no_event_and_is_forgotten() {
+        assert_eq!(read(&[b"event: error\n\ndata: a\n\n"]), [event("message", "a")]);
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_replaced() {
+        assert_eq!(read(&[b"data: a\xff", b"b\n\n"]), [event("message", "a\u{fffd}b")]);
+        let snowman = "data: \u{2603}\n\n".as_bytes();
+        assert_eq!(read(&[&snowman[..7], &snowman[7..8], &snowman[8..]]), [event("message", "\u{2603}")]);
+    }
+
+    #[test]
+    fn neither_a_line_nor_an_event_grows_without_end() {
+        let mut reader = SseReader::new(100);
+        let endless = std::iter::repeat_n(&b"xxxxxxxxxx"[..], 11);
+        let done: Result<Vec<()>, _> = endless.map(|piece| reader.push(piece, &mut Vec::new())).collect();
+        assert_eq!(done, Err(SseTooLarge));
+        let mut reader = SseReader::new(100);
+        let endless = std::iter::repeat_n(&b"data: xxxx\n"[..], 25);
+        let done: Result<Vec<()>, _> = endless.map(|piece| reader.push(piece, &mut Vec::new())).collect();
+        assert_eq!(done, Err(SseTooLarge));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_do_not_matter(
+            lines in prop::collection::vec("(data|event|id|:|)(: ?|)[a-z\u{e9}\u{2603}\u{1f600}]{0,5}(\r|\n|\r\n){1,2}", 0..12),
+            cuts in prop::collection::vec(0usize..200, 0..20),
+        ) {
+            let text = lines.concat();
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<_> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            let bytewise: Vec<_> = bytes.chunks(1).collect();
+            let whole = read(&[bytes]);
+            prop_assert_eq!(&read(&pieces), &whole);
+            prop_assert_eq!(&read(&bytewise), &whole);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Agents to talk to: the official SDK in both its versions and testkit's own, each in every way that it offers.
+
+use testkit::{AgentOptions, Protocol, PythonAgent, ScriptedAgent};
+
+use crate::a2a::{
+    A2aError, Agent, Anonymous, Authorize, Event, Options, Outgoing, RefusalKind, Reply, TaskView,
+};
+use crate::http::{Http, Roots};
+
+/// Who is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Partner {
+    Sdk(Protocol),
+    Scripted,
+}
+
+pub(super) const ALL: [Partner; 3] =
+    [Partner::Sdk(Protocol::V1), Partner::Sdk(Protocol::V03), Partner::Scripted];
+
+/// An agent, which ends when this is dropped.
+enum Running {
+    Sdk(PythonAgent),
+    Scripted(ScriptedAgent),
+}
+
+impl Running {
+    fn url(&self) -> &str {
+        match self {
+            Running::Sdk(agent) => agent.url(),
+            Running::Scripted(agent) => agent.url(),
+        }
+    }
+}
+
+impl Partner {
+    fn start(self, change: impl FnOnce(&mut AgentOptions)) -> Running {
+        let version = if self == Partner::Sdk(Protocol::V03) { Protocol::V03 } else { Protocol::V1 };
+        let mut options = AgentOptions::of(version);
+        if version == Protocol::V1 {
+            options.interfaces.push((testkit::Binding::JsonRpc, Protocol::V03));
+            options.interfaces.push((testkit::Binding::Rest, Protocol::V03));
+        }
+        options.extended_card = true;
+        change(&mut options);
+        match self {
+            Partner::Sdk(version) => Running::Sdk(PythonAgent::start(version, &options)),
+            Partner::Scripted => Running::Scripted(ScriptedAgent::start(options)),
+        }
+    }
+
+    /// Does this in every way that it can be talked to.
+    pub(super) fn in_every_way(
+        self,
+        change: impl FnOnce(&mut AgentOptions),
+        auth: &dyn Authorize,
+        talk: impl Fn(&Agent<'_>),
+    ) {
+        let (server, http) = (self.start(change), Http::new(Roots::System));
+        let options = || Options { extensions: vec!["urn:x".to_owned()], ..Options::default() };
+        let card = Agent::find_card(&http, server.url(), auth, &options()).unwrap();
+        let usable: Vec<_> =
+            card.interfaces.iter().filter(|interface| interface.dialect().is_some()).collect();
+        assert_eq!(usable.len(), if self == Partner::Sdk(Protocol::V03) { 2 } else { 4 }, "{usable:?}");
+        for interface in usable {
+            let mut card = card.clone();
+            card.interfaces = vec![interface.clone()];
+            let agent = Agent::from_card(&http, server.url(), auth, options(), card).unwrap();
+            assert_eq!(agent.interface, *interface);
+            assert!(agent.is_at_home());
+            talk(&agent);
+        }
+    }
+}
+
+/// The same with all of them.
+pub(super) fn with_all(change: impl Fn(&mut AgentOptions), talk: impl Fn(&Agent<'_>)) {
+    for partner in ALL {
+        partner.in_every_way(&change, &Anonymous, &talk);
+    }
+}
+
+#[track_caller]
+pub(super) fn send(agent: &Agent<'_>, outgoing: &Outgoing) -> Event {
+    agent.send(outgoing).unwrap_or_else(|error| panic!("{}: {error:?}", agent.interface)).into()
+}
+
+#[track_caller]
+pub(super) fn send_task(agent: &Agent<'_>, outgoing: &Outgoing) -> TaskView {
+    match agent.send(outgoing).unwrap_or_else(|error| panic!("{}: {error:?}", agent.interface)) {
+        Reply::Task(task) => task,
+        Reply::Message(message) => panic!("{}: {}", agent.interface, message.raw),
+    }
+}
+
+#[track_caller]
+pub(super) fn refusal<T>(agent: &Agent<'_>, done: Result<T, A2aError>) -> RefusalKind {
+    match done {
+        Err(A2aError::Rpc(refusal)) => refusal.kind,
+        Err(error) => panic!("{}: {error:?}", agent.interface),
+        Ok(_) => panic!("{}: no refusal", agent.interface),
+    }
+}

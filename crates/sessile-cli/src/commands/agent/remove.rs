@@ -1,0 +1,40 @@
+//! `sessile agent remove`.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::settings::SettingKey;
+use sessile::settings::write::{change, target};
+use sessile::text::shown;
+
+use crate::cli::Cx;
+use crate::commands::config::ScopeArgs;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Take an agent's name away
+///
+/// Conversations with it, and its credential, stay.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile agent remove research --global"))]
+pub struct Args {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let target = target(&cx.state, args.scope.scope())?;
+    let key = |member: &str| SettingKey::new(["agents", &args.name, member]);
+    let changed = change(&cx.state, "agent remove", &target, &key("url"), None)?;
+    if changed.old.is_none() {
+        return Err(Error::AgentNotFound { name: args.name.clone(), near: None }.into());
+    }
+    change(&cx.state, "agent remove", &target, &key("credential"), None)?;
+    let json = json!({ "name": args.name, "layer": target.layer(), "path": changed.path.to_string_lossy() });
+    cx.changed(json, || {
+        shown(format!("agent {} has no name in {} any more", args.name, target.place())) + "\n"
+    })
+}

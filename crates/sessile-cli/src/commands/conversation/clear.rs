@@ -1,0 +1,58 @@
+//! `sessile conversation clear`.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::conversation::Conversation;
+
+use super::{one, session_of};
+use crate::ask;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Forget conversations
+///
+/// The agent is not told. Credentials stay in the vault.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile conversation clear research"
+    "sessile conversation clear --agent https://agent.example --yes"
+    "sessile conversation clear --all"
+))]
+pub struct Args {
+    /// Their names or ids
+    #[arg(value_name = "CONVERSATION")]
+    which: Vec<String>,
+
+    /// Those with this agent: its name or URL
+    #[arg(long, visible_alias = "url", value_name = "AGENT", conflicts_with = "which")]
+    agent: Option<String>,
+
+    /// All of this session; where there is none, of every session
+    #[arg(long, conflicts_with_all = ["which", "agent"])]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let mut all = cx.state.conversations()?;
+    let session = session_of(&cx.state, false)?;
+    let chosen: Vec<Conversation> = if let Some(agent) = &args.agent {
+        all.list(session.as_deref(), Some(&cx.state.agent(agent)?.url))?
+    } else if args.all {
+        all.list(session.as_deref(), None)?
+    } else {
+        args.which.iter().map(|text| one(&cx.state, &all, Some(text))).collect::<Result<_, _>>()?
+    };
+    if chosen.is_empty() && args.which.is_empty() && args.agent.is_none() && !args.all {
+        return Err(Error::Usage("say which: CONVERSATION, --agent AGENT or --all".into()).into());
+    }
+    if !chosen.is_empty() {
+        ask::confirm(&cx.state, &format!("forget {} conversation(s) and all that was said", chosen.len()))?;
+    }
+    let forgotten = all.forget(&chosen)?;
+    for one in &chosen {
+        sessile::history::record(&cx.state, "conversation clear", one.label(), "what was said is gone")?;
+    }
+    let ids: Vec<&str> = chosen.iter().map(|one| one.id.as_str()).collect();
+    cx.changed(json!({ "cleared": ids }), || format!("forgot {forgotten} conversation(s)\n"))
+}

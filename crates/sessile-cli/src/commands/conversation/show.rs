@@ -1,0 +1,84 @@
+//! `sessile conversation show`.
+
+use serde_json::json;
+use sessile::Error;
+use sessile::conversation::Item;
+use sessile::text::{shown, shown_lines};
+
+use super::one;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Show a conversation and what was said in it
+///
+/// What the agent said is marked as from outside, and safe for terminals.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile conversation show"
+    "sessile conversation show research --last 5"
+    "sessile conversation show https://agent.example --output json"
+))]
+pub struct Args {
+    /// Its name or id, or the agent whose last one it is; else the last one of all
+    #[arg(value_name = "CONVERSATION")]
+    which: Option<String>,
+
+    /// Show only so many of the last things said
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    last: i64,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let missing = || Error::ConversationNotFound { name: args.which.clone().unwrap_or_default(), near: None };
+    let all = cx.state.conversations_to_look_at()?.ok_or_else(missing)?;
+    let found = one(&cx.state, &all, args.which.as_deref())?;
+    let from = (found.items - args.last + 1).max(1);
+    let items = all.items(&found, from, usize::try_from(args.last).unwrap_or(0))?;
+    let mut json = json!(found);
+    json["messages"] = json!(items);
+    cx.out.result(&json, || {
+        let mut text = String::new();
+        let mut line = |label: &str, value: &str| text.push_str(&format!("{label:<9} {}\n", shown(value)));
+        line("id", &found.id);
+        if let Some(name) = &found.name {
+            line("name", name);
+        }
+        line("agent", &found.agent_url);
+        line("session", &found.session);
+        line("context", found.context_id.as_deref().unwrap_or("none yet"));
+        if let Some(task) = &found.task_id {
+            line("task", &format!("{task} ({})", found.task_state.map_or("unknown", |state| state.as_str())));
+        }
+        line("last used", &found.used_at);
+        for item in &items {
+            text.push_str(&said(item));
+        }
+        text
+    })
+}
+
+/// One thing that was said, for people.
+fn said(item: &Item) -> String {
+    let texts = texts(&item.body);
+    let body = if texts.is_empty() { format!("({})", item.kind) } else { texts.join("\n") };
+    let body = shown_lines(&body).replace('\n', "\n    ");
+    format!("\n{} {} {}\n    {body}\n", item.number, item.source, item.at)
+}
+
+/// The texts in a message, a task, a status or an artifact, wherever they stand.
+fn texts(body: &serde_json::Value) -> Vec<String> {
+    match body {
+        serde_json::Value::Object(members) => match members.get("text").and_then(|text| text.as_str()) {
+            Some(text) => vec![text.to_owned()],
+            // What was said before is an item of its own.
+            None => members
+                .iter()
+                .filter(|(name, _)| *name != "history")
+                .flat_map(|(_, value)| texts(value))
+                .collect(),
+        },
+        serde_json::Value::Array(values) => values.iter().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,216 @@
+//! What is sent, and to whom: the flags that `send` and `stream` share.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::agents::Agent;
+use sessile::session::SessionId;
+
+use crate::a2a::{Outgoing, Part, PushConfig};
+use crate::cli::Cx;
+use crate::commands::input;
+use crate::error::Failure;
+use crate::talk::{Memory, Reach, Wanted};
+
+/// The largest text, and the largest file.
+const LARGEST: u64 = 16 << 20;
+
+/// What is sent, and to whom.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Compose {
+    /// The agent (its name or URL) and the text; with --url only the text. - reads the text from standard input
+    #[arg(value_name = "AGENT TEXT")]
+    words: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+
+    /// Send this file along
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+
+    /// Send this JSON along; @FILE reads it from a file
+    #[arg(long, value_name = "JSON")]
+    data: Vec<String>,
+
+    /// Go on in the conversation of this id of the agent's
+    #[arg(long, value_name = "ID")]
+    context_id: Option<String>,
+
+    /// Answer this task
+    #[arg(long, value_name = "ID", conflicts_with_all = ["new", "conversation"])]
+    task_id: Option<String>,
+
+    /// Go on where the last conversation with this agent stopped; fail if there is none
+    #[arg(long = "continue", conflicts_with_all = ["new", "context_id"])]
+    goes_on: bool,
+
+    /// Begin a new conversation
+    #[arg(long, conflicts_with = "context_id")]
+    new: bool,
+
+    /// The conversation of this name; it is begun if there is none
+    #[arg(long, value_name = "NAME", conflicts_with = "context_id")]
+    conversation: Option<String>,
+
+    /// A media type that the reply may have
+    #[arg(long, value_name = "TYPE")]
+    accept: Vec<String>,
+
+    /// How many of the messages so far the reply may repeat
+    #[arg(long, value_name = "N")]
+    history_length: Option<u32>,
+
+    /// Save what the agent makes as files in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save_artifacts: Option<PathBuf>,
+
+    /// Have the agent tell this URL when something changes
+    #[arg(long, value_name = "URL")]
+    push_url: Option<String>,
+}
+
+impl Compose {
+    /// The agent, and the words of the text.
+    pub(crate) fn agent(&self, cx: &Cx) -> Result<(Agent, Vec<String>), Error> {
+        match (&self.reach.url, self.words.as_slice()) {
+            (Some(url), words) => Ok((cx.state.agent(url)?, words.to_vec())),
+            (None, [agent, words @ ..]) => Ok((cx.state.agent(agent)?, words.to_vec())),
+            (None, []) => Err(Error::Usage("say which agent: its name or URL".into())),
+        }
+    }
+
+    /// Fails before a session is started for what needs one that is there.
+    pub(crate) fn check(&self, cx: &Cx) -> Result<(), Error> {
+        match (self.goes_on, cx.state.session()?) {
+            (true, None) => Err(nothing_to_go_on_with()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which conversation is meant.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted {
+            new: self.new,
+            name: self.conversation.clone(),
+            context_id: self.context_id.clone(),
+            task_id: self.task_id.clone(),
+        }
+    }
+
+    /// The message, in the conversation that is remembered.
+    pub(crate) fn outgoing(
+        &self,
+        cx: &Cx,
+        words: &[String],
+        memory: &Memory<'_>,
+    ) -> Result<Outgoing, Failure> {
+        if self.goes_on && memory.context_id.is_none() {
+            return Err(nothing_to_go_on_with().into());
+        }
+        let mut parts = Vec::new();
+        if let Some(text) = self.text(cx, words)? {
+            parts.push(Part::Text(text));
+        }
+        for file in &self.file {
+            parts.push(read_file(&cx.state.absolute(file))?);
+        }
+        for data in &self.data {
+            parts.push(Part::Data(self.json(cx, data)?));
+        }
+        if parts.is_empty() {
+            return Err(Error::Usage("there is nothing to send: give a text, --file or --data".into()).into());
+        }
+        Ok(Outgoing {
+            message_id: SessionId::new(cx.state.world().now().as_millisecond())?.to_string(),
+            context_id: memory.context_id.clone(),
+            task_id: memory.task_id.clone(),
+            parts,
+            accepted_output_modes: self.accept.clone(),
+            history_length: self.history_length,
+            blocking: true,
+            push: self.push_url.as_ref().map(|url| PushConfig { url: url.clone(), ..PushConfig::default() }),
+            extensions: self.reach.extensions().to_vec(),
+            metadata: None,
+        })
+    }
+
+    fn text(&self, cx: &Cx, words: &[String]) -> Result<Option<String>, Failure> {
+        match words {
+            [dash] if dash == "-" => Ok(Some(input::read(cx, Path::new("-"), LARGEST)?.1)),
+            [] if self.file.is_empty() && self.data.is_empty() && !cx.state.world().streams().stdin => {
+                Ok(Some(input::read(cx, Path::new("-"), LARGEST)?.1).filter(|text| !text.is_empty()))
+            }
+            [] => Ok(None),
+            words => Ok(Some(words.join(" "))),
+        }
+    }
+
+    fn json(&self, cx: &Cx, text: &str) -> Result<Value, Failure> {
+        let read = match text.strip_prefix('@') {
+            Some(file) => input::read(cx, Path::new(file), LARGEST)?.1,
+            None => text.to_owned(),
+        };
+        Ok(serde_json::from_str(&read).map_err(|error| Error::InvalidValue {
+            place: "--data".into(),
+            value: sessile::text::shortened(text, 60),
+            expected: format!("JSON ({error})"),
+        })?)
+    }
+}
+
+fn nothing_to_go_on_with() -> Error {
+    Error::ConversationNotFound { name: "with this agent in this session".into(), near: None }
+}
+
+/// A message as it is remembered.
+pub(crate) fn remembered(outgoing: &Outgoing) -> Value {
+    let part = |part: &Part| match part {
+        Part::Text(text) => json!({ "text": text }),
+        Part::File { name, mime, bytes } => {
+            json!({ "file": { "name": name, "mime": mime, "size": bytes.len() } })
+        }
+        Part::Link { url, name, mime } => json!({ "file": { "url": url, "name": name, "mime": mime } }),
+        Part::Data(data) | Part::Other(data) => json!({ "data": data }),
+    };
+    json!({ "messageId": outgoing.message_id, "parts": outgoing.parts.iter().map(part).collect::<Vec<_>>() })
+}
+
+fn read_file(path: &Path) -> Result<Part, Error> {
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => Error::FileNotFound(path.to_owned()),
+        _ => Error::Io { action: "read", path: path.to_owned(), source },
+    };
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).map_err(failed)?.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Error::FileTooLarge { path: path.to_owned(), size: bytes.len() as u64, limit: LARGEST });
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let mime = name.as_deref().and_then(media_type).map(str::to_owned);
+    Ok(Part::File { bytes, name, mime })
+}
+
+/// The media type of the usual endings.
+fn media_type(name: &str) -> Option<&'static str> {
+    Some(match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+        "txt" | "log" => "text/plain",
+        "md" => "text/markdown",
+        "html" => "text/html",
+        "csv" => "text/csv",
+        "json" => "application/json",
+        "yaml" | "yml" => "application/yaml",
+        "pdf" => "application/pdf",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "svg" => "image/svg+xml",
+        "wav" => "audio/wav",
+        "mp3" => "audio/mpeg",
+        "mp4" => "video/mp4",
+        "zip" => "application/zip",
+        _ => return None,
+    })
+}

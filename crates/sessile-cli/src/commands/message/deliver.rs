@@ -1,0 +1,175 @@
+//! What comes back: remembered, shown, and saved.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sessile::conversation::TaskState;
+use sessile::text::{shell_quoted, shown, shown_lines};
+
+use crate::a2a::{ArtifactView, Event};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::talk::{Memory, save};
+
+/// What was heard so far.
+pub(crate) struct Heard<'a> {
+    cx: &'a Cx,
+    agent: &'a str,
+    dir: Option<&'a Path>,
+    texts: Vec<String>,
+    /// Whether what was shown last did not end its line.
+    pub(crate) is_line_open: bool,
+    /// What the agent made; one that comes in pieces is one.
+    artifacts: Vec<ArtifactView>,
+    last: Option<Value>,
+    state: Option<TaskState>,
+}
+
+impl<'a> Heard<'a> {
+    pub(crate) fn new(cx: &'a Cx, agent: &'a str, dir: Option<&'a Path>) -> Self {
+        Heard {
+            cx,
+            agent,
+            dir,
+            texts: Vec::new(),
+            is_line_open: false,
+            artifacts: Vec::new(),
+            last: None,
+            state: None,
+        }
+    }
+
+    /// Takes in what the agent said, which is remembered already; the text in it.
+    pub(crate) fn take(&mut self, event: &Event) -> String {
+        self.state = event.state().or(self.state);
+        let artifacts: Vec<ArtifactView> = match event {
+            Event::Task(task) => task.artifacts(),
+            Event::Artifact(artifact) => vec![artifact.clone()],
+            _ => Vec::new(),
+        };
+        for artifact in artifacts {
+            let known = self.artifacts.iter_mut().find(|known| known.artifact_id == artifact.artifact_id);
+            match known {
+                Some(known) if artifact.append => known.join(&artifact),
+                Some(known) => *known = artifact,
+                None => self.artifacts.push(artifact),
+            }
+        }
+        // What the user said, an agent may repeat.
+        if matches!(event, Event::Message(message) if message.is_user) {
+            return String::new();
+        }
+        let text = event.text();
+        let is_piece = matches!(event, Event::Artifact(artifact) if artifact.append);
+        match self.texts.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if is_piece => last.push_str(&text),
+            _ => self.texts.push(text.clone()),
+        }
+        self.last = Some(event.raw().clone());
+        text
+    }
+
+    /// How the task stands, as far as it was told.
+    pub(crate) fn state(&self) -> Option<TaskState> {
+        self.state
+    }
+
+    /// An event as a line for programs.
+    pub(crate) fn event_json(event: &Event) -> Value {
+        let kind = match event {
+            Event::Task(_) => "task",
+            Event::Message(_) => "message",
+            Event::Status(_) => "status",
+            Event::Artifact(_) => "artifact",
+        };
+        json!({
+            "source": "agent",
+            "event": kind,
+            "context_id": event.context_id(),
+            "task_id": event.task_id(),
+            "state": event.state(),
+            "text": event.text(),
+            "raw": event.raw(),
+        })
+    }
+
+    /// The end of it: the reply, and the command that goes on.
+    pub(crate) fn finish(self, memory: &Memory<'_>, with_text: bool) -> Outcome {
+        let Heard { cx, agent, dir, texts, is_line_open, artifacts, last, state } = self;
+        if is_line_open {
+            cx.out.event(&Value::Null, "\n", true);
+        }
+        let mut saved = Vec::new();
+        if let Some(dir) = dir.map(|dir| cx.state.absolute(dir)) {
+            for artifact in &artifacts {
+                saved.extend(save(&dir, artifact)?.iter().map(|path| path.to_string_lossy().into_owned()));
+            }
+        }
+        let artifacts: Vec<Value> =
+            artifacts.iter().map(|one| json!({ "id": one.artifact_id, "name": one.name })).collect();
+        let conversation = memory.conversation();
+        let json = json!({
+            "source": "agent",
+            "agent_url": agent,
+            "text": texts.join("\n"),
+            "state": state,
+            "context_id": memory.context_id,
+            "task_id": memory.task_id,
+            "conversation": conversation.map(|one| &one.id),
+            "artifacts": artifacts,
+            "saved": saved,
+            "reply": last,
+        });
+        cx.changed_in(memory.session(), json, || {
+            let mut text = String::new();
+            if with_text {
+                for said in &texts {
+                    text.push_str(&shown_lines(said));
+                    text.push('\n');
+                }
+            }
+            if texts.is_empty() && saved.is_empty() && !artifacts.is_empty() {
+                let count = artifacts.len();
+                text.push_str(&format!(
+                    "({count} artifact(s) without a text: --save-artifacts DIR saves them)\n"
+                ));
+            }
+            for path in &saved {
+                text.push_str(&format!("saved {}\n", shown(path)));
+            }
+            text
+        })?;
+        if let Some(state) = state.filter(|state| *state != TaskState::Completed) {
+            let task = memory.task_id.as_deref().map_or_else(String::new, |task| format!(" {}", shown(task)));
+            cx.out.note(&format!("task{task} is {state}"));
+        }
+        if cx.out.is_text() && cx.state.world().streams().stdout {
+            cx.out.note(&format!("go on: {}", continuing(cx, agent, memory)));
+        }
+        match state {
+            Some(TaskState::Failed | TaskState::Rejected) => Err(Failure::Told(sessile::exit::FAILED)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The command that goes on with the conversation, where this one was called.
+fn continuing(cx: &Cx, agent: &str, memory: &Memory<'_>) -> String {
+    let named = cx.state.agent(agent).ok().and_then(|agent| agent.name);
+    let mut command = format!("sessile message send {}", shell_quoted(named.as_deref().unwrap_or(agent)));
+    match (memory.session(), &cx.state.args().session) {
+        (Some(session), Some(_)) => {
+            command.push_str(&format!(" --session {}", shell_quoted(session.label())));
+        }
+        (Some(_), None) => {}
+        (None, _) => {
+            for (flag, id) in [("--context-id", &memory.context_id), ("--task-id", &memory.task_id)] {
+                if let Some(id) = id {
+                    command.push_str(&format!(" {flag} {}", shell_quoted(id)));
+                }
+            }
+        }
+    }
+    command + " \"...\""
+}

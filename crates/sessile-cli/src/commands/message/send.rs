@@ -1,0 +1,96 @@
+//! `sessile message send`.
+
+use std::time::{Duration, Instant};
+
+use sessile::Error;
+use sessile::text::shell_quoted;
+
+use super::compose::{Compose, remembered};
+use super::deliver::Heard;
+use crate::a2a::{Event, RefusalKind, Reply};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::talk::{Memory, failed};
+
+/// Send a message and print the reply
+///
+/// It waits until the agent has replied, or the task has ended or asks for something. What the agent said is from
+/// outside: it is made safe for terminals, and marked in JSON.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile message send http://localhost:8000 \"hello\""
+    "sessile message send --url http://localhost:8000 \"hello\" --new"
+    "sessile message send research - --session work < question.txt"
+    "sessile message send research \"summarise\" --file report.pdf --save-artifacts out"
+    "sessile message send research \"yes\" --task-id 3f2a --output json"
+))]
+pub struct Args {
+    #[command(flatten)]
+    compose: Compose,
+
+    /// Do not wait for the end of the task
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// How often a task is looked at that an agent has not finished although it was asked to wait.
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (named, words) = args.compose.agent(cx)?;
+    args.compose.check(cx)?;
+    let session = crate::talk::session(cx, "message send")?;
+    let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
+    let mut outgoing = args.compose.outgoing(cx, &words, &memory)?;
+    outgoing.blocking = !args.no_wait;
+    let whom = args.compose.reach.whom(&cx.state, &named)?;
+    let agent = whom.agent(cx)?;
+    cx.out.progress(&format!("waiting for {}", named.url));
+    memory.will_send(remembered(&outgoing));
+    let begun = Instant::now();
+    let reply = agent.send(&outgoing);
+    cx.out.progress_over();
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(error) => {
+            // The next message begins another task, and the user knows.
+            let is_over =
+                matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
+            if let (true, Some(task)) = (is_over, &outgoing.task_id) {
+                memory.task_is_over(task)?;
+            }
+            return Err(failed(&named.url, outgoing.task_id.as_deref(), error).into());
+        }
+    };
+    let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
+    let mut event = match reply {
+        Reply::Task(task) => Event::Task(task),
+        Reply::Message(message) => Event::Message(message),
+    };
+    memory.heard(&event)?;
+    // Some agents answer at once, whatever they were asked.
+    while let (false, Event::Task(task)) = (args.no_wait, &event) {
+        if task.state.is_terminal()
+            || task.state.waits()
+            || task.state == sessile::conversation::TaskState::Unknown
+        {
+            break;
+        }
+        if args.compose.reach.timeout().is_some_and(|limit| begun.elapsed() >= limit) {
+            let url = shell_quoted(&named.url);
+            cx.out.note(&format!(
+                "the task goes on: sessile task watch {} --url {url}",
+                shell_quoted(&task.id)
+            ));
+            return Err(Error::TimedOut { what: format!("the reply of {}", named.url) }.into());
+        }
+        std::thread::sleep(PAUSE);
+        let id = task.id.clone();
+        let now = agent.task(&id, outgoing.history_length);
+        event = Event::Task(now.map_err(|error| -> Error { failed(&named.url, Some(&id), error) })?);
+        memory.heard(&event)?;
+    }
+    heard.take(&event);
+    heard.finish(&memory, true)
+}

@@ -1,0 +1,91 @@
+//! `sessile message stream`.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+use sessile::Error;
+
+use super::compose::{Compose, remembered};
+use super::deliver::Heard;
+use crate::a2a::{Event, RefusalKind};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::talk::{Memory, failed};
+
+/// Send a message and print what the agent says as it comes
+///
+/// With --output jsonl every event is a line. If the stream breaks off, the task goes on, and `task watch` finds it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile message stream http://localhost:8000 \"tell me a story\""
+    "sessile message stream research \"go\" --output jsonl"
+))]
+pub struct Args {
+    #[command(flatten)]
+    compose: Compose,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (named, words) = args.compose.agent(cx)?;
+    args.compose.check(cx)?;
+    let session = crate::talk::session(cx, "message stream")?;
+    let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
+    let outgoing = args.compose.outgoing(cx, &words, &memory)?;
+    let whom = args.compose.reach.whom(&cx.state, &named)?;
+    let agent = whom.agent(cx)?;
+    if !agent.card.streaming {
+        let reason = "it does not stream: use `message send`".to_owned();
+        return Err(Error::AgentUnusable { agent: named.url.clone(), reason }.into());
+    }
+    memory.will_send(remembered(&outgoing));
+    let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
+    let mut wrong: Option<Error> = None;
+    let streamed = agent.stream(&outgoing, &mut |event| match follow(cx, &mut memory, &mut heard, &event) {
+        Ok(()) if event.is_final() => ControlFlow::Break(()),
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            wrong = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    if let Some(error) = wrong {
+        return Err(error.into());
+    }
+    if let Err(error) = streamed {
+        let is_over = matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
+        if let (true, Some(task)) = (is_over, &outgoing.task_id) {
+            memory.task_is_over(task)?;
+        }
+        if let Some(task) = memory.task_id.as_ref().filter(|_| !is_over) {
+            let url = sessile::text::shell_quoted(&named.url);
+            cx.out.note(&format!(
+                "the task may go on: sessile task watch {} --url {url}",
+                sessile::text::shell_quoted(task)
+            ));
+        }
+        return Err(failed(&named.url, outgoing.task_id.as_deref(), error).into());
+    }
+    heard.finish(&memory, false)
+}
+
+/// Takes in one event: remembered first, then shown.
+pub(crate) fn follow(
+    cx: &Cx,
+    memory: &mut Memory<'_>,
+    heard: &mut Heard<'_>,
+    event: &Event,
+) -> Result<(), Error> {
+    memory.heard(event)?;
+    let new = heard.take(event);
+    // The pieces of one text belong together.
+    let goes_on = matches!(event, Event::Artifact(artifact) if !artifact.last_chunk);
+    if !new.is_empty() {
+        if heard.is_line_open && !matches!(event, Event::Artifact(_)) {
+            cx.out.event(&Value::Null, "\n", true);
+        }
+        heard.is_line_open = goes_on && !new.ends_with('\n');
+    }
+    cx.out.event(&Heard::event_json(event), &new, goes_on);
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! `sessile task cancel`.
+
+use super::get::remember;
+use super::{described, lines, meant};
+use crate::a2a::Event;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::talk::{Reach, failed};
+
+/// Call a task off
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task cancel" "sessile task cancel 3f2a --url http://localhost:8000"))]
+pub struct Args {
+    /// The task; else that of the session's last conversation
+    #[arg(value_name = "TASK")]
+    task: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let task = whom.agent(cx)?.cancel(&id).map_err(|error| failed(&named.url, Some(&id), error))?;
+    remember(cx, &named.url, &id, &Event::Task(task.clone()))?;
+    sessile::history::record(&cx.state, "task cancel", &id, "send the message again")?;
+    cx.changed(described(&named, &task), || lines(&task))
+}

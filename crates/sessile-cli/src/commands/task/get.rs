@@ -1,0 +1,47 @@
+//! `sessile task get`.
+
+use super::{described, lines, meant};
+use crate::a2a::Event;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::talk::{Memory, Reach, Wanted, failed};
+
+/// Show a task as it is now
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task get" "sessile task get 3f2a --url http://localhost:8000 --output json"))]
+pub struct Args {
+    /// The task; else that of the session's last conversation
+    #[arg(value_name = "TASK")]
+    task: Option<String>,
+
+    /// How many of the messages so far to show
+    #[arg(long, value_name = "N")]
+    history_length: Option<u32>,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let task = whom.agent(cx)?.task(&id, args.history_length);
+    let task = task.map_err(|error| failed(&named.url, Some(&id), error))?;
+    remember(cx, &named.url, &id, &Event::Task(task.clone()))?;
+    cx.out.result(&described(&named, &task), || lines(&task))
+}
+
+/// Remembers how a task stands that a conversation of this session is about.
+pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &Event) -> Result<(), sessile::Error> {
+    if cx.state.session()?.is_none() {
+        return Ok(());
+    }
+    let session = cx.state.require_session("remembering a task in it")?;
+    let wanted = Wanted { task_id: Some(task.to_owned()), ..Wanted::default() };
+    let mut memory = Memory::open(&cx.state, Some(session), agent, &wanted)?;
+    match memory.conversation() {
+        Some(_) => memory.heard(event),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,86 @@
+//! `sessile task list`.
+
+use serde_json::Value;
+use sessile::Error;
+use sessile::conversation::TaskState;
+use sessile::text::shown;
+
+use super::described;
+use crate::a2a::TaskFilter;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+use crate::talk::{Reach, failed};
+
+/// List an agent's tasks
+///
+/// As the agent tells; not every agent can.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task list research" "sessile task list --url http://localhost:8000 --state working"))]
+pub struct Args {
+    /// The agent: its name or URL
+    #[arg(value_name = "AGENT")]
+    agent: Option<String>,
+
+    /// Only those of this conversation, by the agent's id of it
+    #[arg(long, value_name = "ID")]
+    context_id: Option<String>,
+
+    /// Only those in this state
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
+
+    /// Show at most this many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+
+    /// Go on after the page before
+    #[arg(long, value_name = "TOKEN")]
+    cursor: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let text = args.agent.as_deref().or(args.reach.url.as_deref());
+    let named =
+        cx.state.agent(text.ok_or_else(|| Error::Usage("say which agent: its name or URL".into()))?)?;
+    let state = args.state.as_deref().map(TaskState::of);
+    if let (Some(TaskState::Unknown), Some(word)) = (state, &args.state)
+        && word != "unknown"
+    {
+        return Err(Error::InvalidValue {
+            place: "--state".into(),
+            value: word.clone(),
+            expected: "a state such as working, input-required, completed, failed or canceled".into(),
+        }
+        .into());
+    }
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let filter = TaskFilter {
+        context_id: args.context_id.clone(),
+        state,
+        page_size: Some(args.limit.clamp(1, 100)),
+        page_token: args.cursor.clone(),
+        ..TaskFilter::default()
+    };
+    let page = whom.agent(cx)?.tasks(&filter).map_err(|error| failed(&named.url, None, error))?;
+    let found: Vec<Value> = page.tasks.iter().map(|task| described(&named, task)).collect();
+    cx.out.list(&found, || {
+        if page.tasks.is_empty() {
+            return "there are no such tasks\n".to_owned();
+        }
+        let mut table = Table::new(&["TASK", "STATE", "CONTEXT"]);
+        for task in &page.tasks {
+            let context = task.context_id.as_deref().unwrap_or("-");
+            table.row(&[shown(&task.id), task.state.to_string(), shown(context)], None);
+        }
+        table.render(&cx.out)
+    })?;
+    if let Some(token) = &page.next_page_token {
+        cx.out.note(&format!("there are more: --cursor {}", sessile::text::shell_quoted(token)));
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! `sessile task`: what agents work on.
+
+pub mod cancel;
+pub mod get;
+pub mod list;
+pub mod notification;
+pub mod watch;
+
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::agents::Agent;
+use sessile::text::{shown, shown_lines};
+
+use crate::a2a::TaskView;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::lazy::{Lazy, LazyGroup};
+
+/// Look at, follow and call off what agents work on
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples!(
+    "sessile task get"
+    "sessile task watch"
+    "sessile task cancel 3f2a --url http://localhost:8000"
+))]
+pub enum Command {
+    /// Show a task as it is now
+    Get(Lazy<get::Args>),
+    /// List an agent's tasks
+    List(Lazy<list::Args>),
+    /// Call a task off
+    Cancel(Lazy<cancel::Args>),
+    /// Follow a task until it ends or asks for something
+    Watch(Lazy<watch::Args>),
+    /// Say who is told when a task changes
+    Notification(LazyGroup<notification::Command>),
+}
+
+impl Command {
+    pub(crate) fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Get(Lazy(args)) => get::run(args, cx),
+            Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Cancel(Lazy(args)) => cancel::run(args, cx),
+            Command::Watch(Lazy(args)) => watch::run(args, cx),
+            Command::Notification(LazyGroup(command)) => command.run(cx),
+        }
+    }
+}
+
+/// Which task is meant, and whose: as said, else that of the last conversation of this session.
+pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<(Agent, String), Error> {
+    let agent = agent.map(|text| cx.state.agent(text)).transpose()?;
+    if let (Some(agent), Some(task)) = (&agent, task) {
+        return Ok((agent.clone(), task.to_owned()));
+    }
+    let session = cx.state.session()?.map(|current| current.session.id.to_string());
+    let all = match (cx.state.conversations_to_look_at()?, &session) {
+        (Some(all), Some(session)) => {
+            all.list(Some(session), agent.as_ref().map(|agent| agent.url.as_str()))?
+        }
+        _ => Vec::new(),
+    };
+    let found = all.into_iter().find(|one| match task {
+        Some(task) => one.task_id.as_deref() == Some(task),
+        None => one.task_id.is_some(),
+    });
+    match found {
+        Some(one) => {
+            let task = one.task_id.clone().unwrap_or_default();
+            Ok((cx.state.agent(&one.agent_url)?, task))
+        }
+        None => Err(Error::Usage(
+            "say which task and agent: TASK --url AGENT; this session remembers none".into(),
+        )),
+    }
+}
+
+/// A task as it is shown.
+pub(crate) fn described(agent: &Agent, task: &TaskView) -> Value {
+    json!({
+        "source": "agent",
+        "agent_url": agent.url,
+        "task_id": task.id,
+        "context_id": task.context_id,
+        "state": task.state,
+        "text": task.text(),
+        "raw": task.raw,
+    })
+}
+
+pub(crate) fn lines(task: &TaskView) -> String {
+    let mut text = format!("task      {}\nstate     {}\n", shown(&task.id), task.state);
+    if let Some(context) = &task.context_id {
+        text.push_str(&format!("context   {}\n", shown(context)));
+    }
+    // Some agents repeat what was said.
+    let mut seen = std::collections::BTreeSet::new();
+    for message in
+        task.history().iter().filter(|one| one.message_id.is_none() || seen.insert(one.message_id.clone()))
+    {
+        let who = if message.is_user { "user" } else { "agent" };
+        text.push_str(&format!("\n{who}: {}\n", shown_lines(&message.text())));
+    }
+    let said = task.text();
+    if !said.is_empty() {
+        text.push_str(&format!("\n{}\n", shown_lines(&said)));
+    }
+    text
+}

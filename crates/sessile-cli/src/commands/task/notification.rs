@@ -1,0 +1,135 @@
+//! `sessile task notification`: who is told when a task changes.
+
+use serde_json::{Value, json};
+use sessile::text::shown;
+
+use super::meant;
+use crate::a2a::{PushConfig, PushView};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::lazy::Lazy;
+use crate::talk::{Reach, failed};
+
+/// Say who is told when a task changes
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples!(
+    "sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8000"
+    "sessile task notification list 3f2a --url http://localhost:8000"
+))]
+pub enum Command {
+    /// Have the agent tell a URL
+    Set(Lazy<SetArgs>),
+    /// Show one
+    Get(Lazy<OneArgs>),
+    /// List all
+    List(Lazy<ListArgs>),
+    /// Have the agent tell it no more
+    Remove(Lazy<OneArgs>),
+}
+
+/// Have the agent tell a URL when a task changes
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8000"))]
+pub struct SetArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    task: String,
+
+    /// The URL that is told
+    #[arg(value_name = "HOOK")]
+    hook: String,
+
+    /// Its id; else the agent makes one
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// Look at one of those who are told when a task changes, or have it told no more
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile task notification get 3f2a 1 --url http://localhost:8000"
+    "sessile task notification remove 3f2a 1 --url http://localhost:8000"
+))]
+pub struct OneArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    task: String,
+
+    /// Its id
+    #[arg(value_name = "ID")]
+    id: String,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// List those who are told when a task changes
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task notification list 3f2a --url http://localhost:8000"))]
+pub struct ListArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    task: String,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+impl Command {
+    pub(crate) fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Set(Lazy(args)) => set(args, cx),
+            Command::Get(Lazy(args)) => get(args, cx),
+            Command::List(Lazy(args)) => list(args, cx),
+            Command::Remove(Lazy(args)) => remove(args, cx),
+        }
+    }
+}
+
+fn described(task: &str, push: &PushView) -> Value {
+    json!({ "source": "agent", "task_id": task, "id": push.id, "url": push.url, "raw": push.raw })
+}
+
+fn line(push: &PushView) -> String {
+    format!("{} {}\n", shown(push.id.as_deref().unwrap_or("-")), shown(&push.url))
+}
+
+fn set(args: &SetArgs, cx: &Cx) -> Outcome {
+    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let config = PushConfig { id: args.id.clone(), url: args.hook.clone(), ..PushConfig::default() };
+    let push = whom.agent(cx)?.push_config_set(&task, &config);
+    let push = push.map_err(|error| failed(&named.url, Some(&task), error))?;
+    sessile::history::record(&cx.state, "task notification set", &task, "remove it by its id")?;
+    cx.changed(described(&task, &push), || line(&push))
+}
+
+fn get(args: &OneArgs, cx: &Cx) -> Outcome {
+    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let push = whom.agent(cx)?.push_config_get(&task, &args.id);
+    let push = push.map_err(|error| failed(&named.url, None, error))?;
+    cx.out.result(&described(&task, &push), || line(&push))
+}
+
+fn list(args: &ListArgs, cx: &Cx) -> Outcome {
+    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let all = whom.agent(cx)?.push_config_list(&task);
+    let all = all.map_err(|error| failed(&named.url, Some(&task), error))?;
+    let json: Vec<Value> = all.iter().map(|push| described(&task, push)).collect();
+    cx.out.list(&json, || all.iter().map(line).collect())
+}
+
+fn remove(args: &OneArgs, cx: &Cx) -> Outcome {
+    let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let removed = whom.agent(cx)?.push_config_remove(&task, &args.id);
+    removed.map_err(|error| failed(&named.url, Some(&task), error))?;
+    sessile::history::record(&cx.state, "task notification remove", &task, "set it again")?;
+    cx.changed(json!({ "task_id": task, "id": args.id }), || "it is told no more\n".to_owned())
+}

@@ -1,0 +1,91 @@
+//! `sessile task watch`.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use sessile::Error;
+
+use super::meant;
+use crate::a2a::{Event, RefusalKind};
+use crate::cli::Cx;
+use crate::commands::message::{Heard, follow};
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::talk::{Memory, Reach, Wanted, failed};
+
+/// Follow a task until it ends or asks for something
+///
+/// It goes on where a stream broke off, also one of a process that was killed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile task watch" "sessile task watch 3f2a --url http://localhost:8000 --output jsonl"))]
+pub struct Args {
+    /// The task; else that of the session's last conversation
+    #[arg(value_name = "TASK")]
+    task: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+/// How often an agent that does not stream is asked.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
+    let session = match cx.state.session()? {
+        Some(_) => Some(cx.state.require_session("following a task in it")?),
+        None => None,
+    };
+    let wanted = Wanted { task_id: Some(id.clone()), ..Wanted::default() };
+    let mut memory = Memory::open(&cx.state, session, &named.url, &wanted)?;
+    memory.forget_unless_known();
+    let begun = Instant::now();
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let agent = whom.agent(cx)?;
+    let mut heard = Heard::new(cx, &named.url, None);
+    let mut wrong: Option<Error> = None;
+    if agent.card.streaming {
+        let streamed =
+            agent.resubscribe(&id, &mut |event| match follow(cx, &mut memory, &mut heard, &event) {
+                Ok(()) if event.is_final() => ControlFlow::Break(()),
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    wrong = Some(error);
+                    ControlFlow::Break(())
+                }
+            });
+        if let Some(error) = wrong {
+            return Err(error.into());
+        }
+        match streamed {
+            Ok(_) => {}
+            // It has ended meanwhile, or cannot be followed: then it is looked at.
+            Err(error)
+                if matches!(
+                    error.refusal(),
+                    Some(
+                        RefusalKind::TaskTerminal
+                            | RefusalKind::UnsupportedOperation
+                            | RefusalKind::InvalidParams
+                            | RefusalKind::MethodNotFound
+                    )
+                ) => {}
+            Err(error) => return Err(failed(&named.url, Some(&id), error).into()),
+        }
+    }
+    if heard.state().is_some_and(|state| state.is_terminal() || state.waits()) {
+        return heard.finish(&memory, false);
+    }
+    loop {
+        let task = agent.task(&id, None).map_err(|error| failed(&named.url, Some(&id), error))?;
+        let is_over = task.state.is_terminal() || task.state.waits();
+        follow(cx, &mut memory, &mut heard, &Event::Task(task))?;
+        if is_over {
+            return heard.finish(&memory, false);
+        }
+        if args.reach.timeout().is_some_and(|limit| begun.elapsed() >= limit) {
+            return Err(Error::TimedOut { what: format!("following task {id}") }.into());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,130 @@
+//! One request of any kind and its answer, whose body is read as it comes.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use ureq::BodyReader;
+use ureq::http::{HeaderMap, Method, Request};
+
+use super::client::{header, header_value};
+use super::{Address, Http, HttpError};
+
+/// How long who asks is willing to wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// For the first line of the answer and its headers.
+    pub(crate) head: Duration,
+    /// For the next byte.
+    pub(crate) silence: Duration,
+    /// For all of it, if there is an end to that.
+    pub(crate) total: Option<Duration>,
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub(crate) struct Sending<'a> {
+    /// The method.
+    pub(crate) method: Method,
+    /// To whom.
+    pub(crate) address: &'a Address,
+    /// The headers, which may hold credentials.
+    pub(crate) headers: &'a [(&'a str, &'a str)],
+    /// The body, if there is one.
+    pub(crate) body: Option<&'a [u8]>,
+}
+
+/// An answer whose body is still to come. Any status is an answer, also a redirect: it is never followed.
+pub(crate) struct Coming {
+    /// The status.
+    pub(crate) status: u16,
+    address: Address,
+    headers: HeaderMap,
+    length: Option<u64>,
+    body: BodyReader<'static>,
+    until: Option<Instant>,
+}
+
+impl Http {
+    /// Sends, and waits for the head of the answer.
+    pub(crate) fn exchange(&self, sending: &Sending<'_>, patience: Patience) -> Result<Coming, HttpError> {
+        let address = sending.address;
+        let until = patience.total.and_then(|total| Instant::now().checked_add(total));
+        let mut request = Request::builder().method(&sending.method).uri(address.uri());
+        for (name, value) in sending.headers {
+            request = request.header(*name, header_value(address, value)?);
+        }
+        let agent = self.agent_with(address, |config| {
+            config
+                .timeout_global(patience.total)
+                .timeout_recv_response(Some(patience.head))
+                .timeout_per_read(Some(patience.silence))
+        })?;
+        let answered = match sending.body {
+            Some(body) => {
+                request.body(body).map_err(ureq::Error::from).and_then(|request| agent.run(request))
+            }
+            None => request.body(()).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
+        };
+        let answered = answered.map_err(|error| HttpError::new(address, error))?;
+        let (head, body) = answered.into_parts();
+        Ok(Coming {
+            status: head.status.as_u16(),
+            address: address.clone(),
+            length: body.content_length(),
+            headers: head.headers,
+            body: body.into_reader(),
+            until,
+        })
+    }
+}
+
+impl Coming {
+    /// Who answers.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A header, by its name in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        header(&self.headers, name)
+    }
+
+    /// How long to wait before asking again.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.header("retry-after").and_then(|seconds| seconds.trim().parse().ok()).map(Duration::from_secs)
+    }
+
+    /// The next bytes; none at the end.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, HttpError> {
+        loop {
+            // What is already here costs no time on the network, so it is looked at here as well.
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                return Err(HttpError::TimedOut { url: self.address.to_string() });
+            }
+            match self.body.read(buffer) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                done => return done.map_err(|error| HttpError::new(&self.address, error.into())),
+            }
+        }
+    }
+
+    /// All of it, if it is no longer than this.
+    pub(crate) fn read_all(&mut self, largest: usize) -> Result<Vec<u8>, HttpError> {
+        let too_large = || HttpError::TooLarge { url: self.address.to_string() };
+        let expected = self.length.map(usize::try_from);
+        if expected.is_some_and(|length| length.is_ok_and(|length| length > largest) || length.is_err()) {
+            return Err(too_large());
+        }
+        let (mut all, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+        loop {
+            let read = self.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(all);
+            }
+            if all.len() + read > largest {
+                return Err(HttpError::TooLarge { url: self.address.to_string() });
+            }
+            all.extend_from_slice(&buffer[..read]);
+        }
+    }
+}

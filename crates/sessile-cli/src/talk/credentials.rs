@@ -1,0 +1,107 @@
+//! What of the vault goes where.
+
+use std::cell::{OnceCell, RefCell};
+
+use sessile::agents::Agent;
+use sessile::settings::Layer;
+use sessile::vault::{Kind, Selected, Site, Usable};
+use sessile::{Error, State};
+
+use crate::a2a::{Authorize, Card, Credential, SchemeKind};
+use crate::renewer::Renewer;
+
+/// The credential of one agent: looked for and renewed when the first request is made.
+pub(crate) struct Credentials<'a> {
+    state: &'a State,
+    agent: &'a Agent,
+    renewer: Renewer,
+    usable: OnceCell<Option<Usable>>,
+    /// Where the card wants a key: `query` or `cookie`, and its name.
+    place: RefCell<Option<(String, String)>>,
+}
+
+impl<'a> Credentials<'a> {
+    pub(crate) fn new(state: &'a State, agent: &'a Agent) -> Self {
+        Credentials {
+            state,
+            agent,
+            renewer: Renewer::new(),
+            usable: OnceCell::new(),
+            place: RefCell::new(None),
+        }
+    }
+
+    /// Learns from the card where a key belongs.
+    pub(crate) fn learn(&self, card: &Card) {
+        let wanted = card.schemes.iter().find_map(|scheme| match &scheme.kind {
+            SchemeKind::ApiKey { place, name } => Some((place.clone(), name.clone())),
+            _ => None,
+        });
+        *self.place.borrow_mut() = wanted;
+    }
+
+    fn usable(&self) -> Result<Option<&Usable>, Error> {
+        if self.usable.get().is_none() {
+            let found = self.find()?;
+            let _ = self.usable.set(found);
+        }
+        Ok(self.usable.get().and_then(Option::as_ref))
+    }
+
+    /// What this call was told to act with; else what the context, the agent's name or the vault binds to the agent; else
+    /// what the settings select, if it may go there.
+    fn find(&self) -> Result<Option<Usable>, Error> {
+        let (state, agent) = (self.state, self.agent);
+        let selected = state.selected_credential()?;
+        let is_for_call = |layer: Layer| matches!(layer, Layer::Flag | Layer::Environment);
+        if let Some(selected) = &selected
+            && (is_for_call(selected.origin.layer) || !matches!(selected.what, Selected::Named(_)))
+        {
+            return selected.usable(state, &self.renewer).map(Some);
+        }
+        let vault = state.vault()?;
+        let bound = match (&agent.credential, vault.for_agent(&agent.url, state.context()?)?) {
+            (_, Some((name, origin))) if origin != "the vault" => Some((name, origin)),
+            (Some(name), _) => {
+                Some((name.parse()?, format!("agent {}", agent.name.as_deref().unwrap_or(""))))
+            }
+            (None, found) => found,
+        };
+        if let Some((name, origin)) = bound {
+            return vault.usable(&name, &origin, &self.renewer).map(Some);
+        }
+        let Some(selected) = selected else { return Ok(None) };
+        let site = Site::of_url(&agent.url)?;
+        match selected.about(state)? {
+            Some(about) if about.sites.contains(&site) => selected.usable(state, &self.renewer).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Authorize for Credentials<'_> {
+    fn credentials_for(&self, url: &str) -> Result<Vec<Credential>, Error> {
+        let Some(usable) = self.usable()? else { return Ok(Vec::new()) };
+        let is_agent_s = Site::of_url(url)? == Site::of_url(&self.agent.url)?;
+        // What was given for this call is for the agent that the call names.
+        if usable.for_this_call && !is_agent_s {
+            return Ok(Vec::new());
+        }
+        let (header, value) = match usable.header_for(url) {
+            Ok(found) => found,
+            // A card or a redirect may name any address; what is not meant for it does not go there.
+            Err(Error::SiteRefused { .. }) if !is_agent_s => return Ok(Vec::new()),
+            Err(other) => return Err(other),
+        };
+        let place = self.place.borrow();
+        Ok(vec![match (&usable.about.kind, &*place) {
+            (Kind::ApiKey { .. }, Some((place, name))) if place == "query" => {
+                Credential::Query(name.clone(), usable.secret().clone())
+            }
+            (Kind::ApiKey { .. }, Some((place, name))) if place == "cookie" => {
+                Credential::Cookie(name.clone(), usable.secret().clone())
+            }
+            _ => Credential::Header(header, value),
+        }])
+    }
+}

@@ -1,0 +1,182 @@
+//! The conversation that goes on, and what is remembered of it.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+use sessile::conversation::{Conversation, Heard, TaskState};
+use sessile::session::Session;
+use sessile::{Error, State};
+
+use crate::a2a::Event;
+use crate::cli::Cx;
+use crate::commands::session::lifetime;
+use crate::error::Failure;
+
+/// Which conversation is meant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// A new one.
+    pub(crate) new: bool,
+    /// The one of this name; it is begun if there is none.
+    pub(crate) name: Option<String>,
+    /// The agent's own id of it.
+    pub(crate) context_id: Option<String>,
+    /// The task that a message is about.
+    pub(crate) task_id: Option<String>,
+}
+
+/// What a session remembers of an agent; nothing, where there is no session.
+pub(crate) struct Memory<'a> {
+    state: &'a State,
+    agent: String,
+    session: Option<Rc<Session>>,
+    conversation: Option<Conversation>,
+    name: Option<String>,
+    /// What was heard last: an agent that is asked again and again says the same.
+    last: Option<Value>,
+    /// What was sent and is not remembered yet: it is, with the first thing that the agent says.
+    sent: Option<Value>,
+    pub(crate) context_id: Option<String>,
+    pub(crate) task_id: Option<String>,
+}
+
+/// The session that a conversation belongs to: the call's own, one that is started by its name, or on a terminal one
+/// that is started for it.
+pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Failure> {
+    let state = &cx.state;
+    if state.session()?.is_some() {
+        return Ok(Some(state.require_session("talking to an agent in it")?));
+    }
+    let (idle, max) = lifetime(state, None, None)?;
+    if let Some(missing) = state.missing_session() {
+        let started = state.start_session_to_run(command, Some(missing.name.clone()), None, idle, max);
+        return match started {
+            // Another was quicker: then it is that one.
+            Err(Error::SessionExists(_)) => {
+                Ok(Some(Rc::new(state.sessions()?.get_live(missing.name.as_str())?)))
+            }
+            started => Ok(Some(Rc::new(started?))),
+        };
+    }
+    if state.world().terminal().is_none() {
+        return Ok(None);
+    }
+    let (session, _) = state.start_session(None, None, std::collections::BTreeMap::new(), idle, max)?;
+    cx.out.note(&format!("session {} was started for this terminal", session.id));
+    Ok(Some(Rc::new(session)))
+}
+
+impl<'a> Memory<'a> {
+    /// What is remembered of the conversation that is meant.
+    pub(crate) fn open(
+        state: &'a State,
+        session: Option<Rc<Session>>,
+        agent: &str,
+        wanted: &Wanted,
+    ) -> Result<Self, Error> {
+        let mut memory = Memory {
+            state,
+            agent: agent.to_owned(),
+            session,
+            conversation: None,
+            name: None,
+            sent: None,
+            last: None,
+            context_id: wanted.context_id.clone(),
+            task_id: wanted.task_id.clone(),
+        };
+        let Some(session) = memory.session.clone() else { return Ok(memory) };
+        let all = state.conversations()?;
+        memory.conversation = match wanted {
+            // Whoever sends what cannot be remembered under its name is told before.
+            Wanted { name: Some(name), .. } => {
+                let found = all.named(&session, agent, name)?;
+                if wanted.new && found.is_some() {
+                    return Err(Error::ConversationExists(name.clone()));
+                }
+                memory.name = Some(name.clone());
+                found
+            }
+            Wanted { context_id: Some(context), .. } => all.of_context(&session, agent, context)?,
+            Wanted { task_id: Some(task), .. } => all.of_task(&session, agent, task)?,
+            Wanted { new: true, .. } => None,
+            _ => all.newest(&session, agent)?,
+        };
+        if let Some(conversation) = &memory.conversation {
+            memory.context_id = memory.context_id.or_else(|| conversation.context_id.clone());
+            if wanted.task_id.is_none() && wanted.context_id.is_none() {
+                memory.task_id = conversation.open_task().map(str::to_owned);
+            }
+        }
+        Ok(memory)
+    }
+
+    /// The session, if there is one.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.as_deref()
+    }
+
+    /// For a look at what no conversation is about: nothing is remembered.
+    pub(crate) fn forget_unless_known(&mut self) {
+        if self.conversation.is_none() {
+            self.session = None;
+        }
+    }
+
+    /// The conversation, as far as it is known.
+    pub(crate) fn conversation(&self) -> Option<&Conversation> {
+        self.conversation.as_ref()
+    }
+
+    /// What is about to be sent.
+    pub(crate) fn will_send(&mut self, message: Value) {
+        self.sent = Some(message);
+    }
+
+    /// Remembers what the agent says, before it is shown: the ids of the first thing that carries them, too.
+    pub(crate) fn heard(&mut self, event: &Event) -> Result<(), Error> {
+        let kind = match event {
+            Event::Task(_) => "task",
+            Event::Message(_) => "message",
+            Event::Status(_) => "status",
+            Event::Artifact(_) => "artifact",
+        };
+        if self.sent.is_none() && self.last.as_ref() == Some(event.raw()) {
+            return Ok(());
+        }
+        self.last = Some(event.raw().clone());
+        let mut items: Vec<(&'static str, Value)> =
+            self.sent.take().map(|sent| ("sent", sent)).into_iter().collect();
+        items.push((kind, event.raw().clone()));
+        self.context_id = event.context_id().map(str::to_owned).or_else(|| self.context_id.take());
+        if let Some(task) = event.task_id() {
+            self.task_id = Some(task.to_owned());
+        }
+        self.remember(&Heard {
+            context_id: event.context_id().map(str::to_owned),
+            task_id: event.task_id().map(str::to_owned),
+            task_state: event.state(),
+            items,
+        })
+    }
+
+    /// Remembers that a task takes nothing more, so that the next message begins another one.
+    pub(crate) fn task_is_over(&mut self, task: &str) -> Result<(), Error> {
+        let is_meant = self.conversation.as_ref().is_some_and(|one| one.task_id.as_deref() == Some(task));
+        if is_meant {
+            let heard = Heard { task_state: Some(TaskState::Unknown), ..Heard::default() };
+            self.remember(&heard)?;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, heard: &Heard) -> Result<(), Error> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let mut all = self.state.conversations()?;
+        self.conversation = Some(match self.conversation.take() {
+            Some(known) => all.remember(&known, heard)?,
+            None => all.begin(session, &self.agent, self.name.as_deref(), heard)?,
+        });
+        Ok(())
+    }
+}

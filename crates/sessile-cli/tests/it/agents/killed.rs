@@ -1,0 +1,94 @@
+//! A process that is killed while an agent talks: the task is remembered, and another process goes on with it.
+
+use std::time::Duration;
+
+use testkit::Home;
+
+use super::{Streaming, agent, conversations, last, sent};
+use crate::{eventually, home};
+
+/// `task watch` with nothing but the session, which must see the end; the last line.
+fn watched(home: &Home) -> serde_json::Value {
+    let done = home.call(&["task", "watch", "--session", "work", "-ojsonl"]).ok();
+    serde_json::from_str(done.stdout().lines().last().unwrap()).unwrap()
+}
+
+#[test]
+fn a_stream_that_is_killed_is_followed_to_its_end() {
+    // After so many events, and so many milliseconds more.
+    for (events, later) in [(1, 0), (1, 3), (2, 0), (2, 25), (4, 1), (9, 0)] {
+        let (home, agent) = (home(), agent());
+        let mut stream = Streaming::start(&home, agent.url(), "stream 12 40", &[]);
+        let mut ids = (serde_json::Value::Null, serde_json::Value::Null);
+        for _ in 0..events {
+            let event = stream.event().unwrap();
+            ids = (event["context_id"].clone(), event["task_id"].clone());
+        }
+        std::thread::sleep(Duration::from_millis(later));
+        stream.kill();
+        let found = last(&home);
+        assert_eq!((&found["context_id"], &found["task_id"]), (&ids.0, &ids.1));
+        assert_eq!(sent(&found), ["stream 12 40"]);
+        assert!(found["messages"].as_array().unwrap().len() > events, "{found}");
+        assert_eq!(watched(&home)["state"], "completed");
+        let found = last(&home);
+        assert_eq!((&found["task_id"], found["task_state"].as_str()), (&ids.1, Some("completed")));
+        assert!(found["messages"].to_string().contains("chunk 12"), "{found}");
+        let next =
+            home.call(&["message", "send", agent.url(), "context", "--session", "work", "-ojson"]).ok();
+        assert_eq!(next.json()["text"], format!("{} 2", ids.0.as_str().unwrap()));
+        assert_eq!(conversations(&home).len(), 1);
+    }
+}
+
+#[test]
+fn a_task_that_is_held_is_followed_by_those_who_come_later() {
+    let (home, agent) = (home(), agent());
+    let mut first = Streaming::start(&home, agent.url(), "hold the end", &[]);
+    let task = first.event().unwrap()["task_id"].clone();
+    first.kill();
+    let follower = std::thread::scope(|scope| {
+        let follower = scope.spawn(|| watched(&home));
+        eventually("the follower", || agent.count("SubscribeToTask") == 1);
+        assert_eq!(last(&home)["task_id"], task);
+        agent.release();
+        follower.join().unwrap()
+    });
+    assert_eq!((&follower["task_id"], follower["state"].as_str()), (&task, Some("completed")));
+    assert!(last(&home)["messages"].to_string().contains("the end"));
+    // Who comes when all is over is told so.
+    assert_eq!(watched(&home)["state"], "completed");
+}
+
+#[test]
+fn a_stream_that_the_agent_cuts_is_followed_to_its_end() {
+    let (home, agent) = (home(), agent());
+    let stream = Streaming::start(&home, agent.url(), "cut 2 6 40", &[]);
+    stream.end();
+    let found = last(&home);
+    assert!(found["context_id"].is_string() && found["task_id"].is_string(), "{found}");
+    assert_eq!(watched(&home)["state"], "completed");
+    let done = home.call(&["message", "send", agent.url(), "cut 1 1 0", "--session", "work", "-ojson"]).run();
+    assert_eq!(done.exit(12).code(), "UNREACHABLE");
+}
+
+#[test]
+fn whenever_it_is_killed_the_store_is_whole() {
+    let (home, agent) = (home(), agent());
+    for step in 0..40 {
+        let stream = Streaming::start(&home, agent.url(), "stream 3", &["--new"]);
+        std::thread::sleep(Duration::from_millis(2 * step));
+        stream.kill();
+    }
+    let known = agent.contexts();
+    for one in conversations(&home) {
+        // One that was begun and has nothing in it would be the one that goes on.
+        let context = one["context_id"].as_str().unwrap_or_else(|| panic!("nothing was said: {one}"));
+        assert!(known.contains_key(context), "{one}");
+        assert_eq!(sent(&one), ["stream 3"]);
+    }
+    let text = "echo it works";
+    let done = home.call(&["message", "send", agent.url(), text, "--session", "work", "-ojson"]).ok();
+    assert_eq!(done.json()["text"], "it works");
+    home.call(&["doctor"]).run().exit(0);
+}

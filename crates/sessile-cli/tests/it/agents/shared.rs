@@ -1,0 +1,70 @@
+//! A long process and many short ones on one store: they see what the others change at once, and erase none of it.
+
+use super::{Streaming, agent, conversations, last, sent, together};
+use crate::home;
+
+#[test]
+fn what_others_do_while_one_listens_is_seen_and_stays() {
+    let (home, agent) = (home(), agent());
+    let call = |args: &[&str]| home.call(args).args(&["--session", "work", "-ojson"]);
+    let named = |name: &str, text: &str| {
+        call(&["message", "send", agent.url(), text, "--conversation", name]).ok().json()
+    };
+    named("to-clear", "echo forget me");
+    let mut stream = Streaming::start(&home, agent.url(), "hold the end", &["--new"]);
+    let context = stream.event().unwrap()["context_id"].as_str().unwrap().to_owned();
+    // Short ones see it at once: it is the last one, and can be named.
+    let found = last(&home);
+    assert_eq!(found["context_id"], context);
+    call(&["conversation", "rename", found["id"].as_str().unwrap(), "long"]).ok();
+    together(10, |number| {
+        let text = format!("echo {number}");
+        named(&format!("n{number}"), &text);
+        // Another task of the same conversation, said to it and not to the one that is held.
+        call(&["message", "send", agent.url(), &text, "--context-id", &context]).ok();
+    });
+    call(&["conversation", "clear", "to-clear", "--yes"]).ok();
+    let listed = call(&["conversation", "list"]).ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 11);
+
+    agent.release();
+    let (end, status) = stream.end();
+    assert_eq!((status, end["state"].as_str()), (Some(0), Some("completed")));
+    let all = conversations(&home);
+    assert_eq!(all.len(), 11, "one that was cleared is gone, and nothing else is");
+    let long = all.iter().find(|one| one["name"] == "long").expect("its name stays");
+    assert_eq!((&long["id"], &long["context_id"]), (&found["id"], &context.as_str().into()));
+    assert_eq!(long["task_state"], "completed");
+    let mut said = sent(long);
+    assert_eq!(said.remove(0), "hold the end");
+    said.sort();
+    assert_eq!(said, (0..10).map(|number| format!("echo {number}")).collect::<Vec<_>>());
+    assert!(long["messages"].to_string().contains("the end"));
+    for number in 0..10 {
+        let one = all.iter().find(|one| one["name"] == format!("n{number}")).unwrap();
+        assert_eq!(sent(one), [format!("echo {number}")]);
+    }
+}
+
+#[test]
+fn what_is_cleared_while_one_listens_does_not_come_back() {
+    let (home, agent) = (home(), agent());
+    let mut stream = Streaming::start(&home, agent.url(), "hold the end", &[]);
+    stream.event().unwrap();
+    home.call(&["conversation", "clear", "--all", "--session", "work", "--yes"]).ok();
+    assert!(conversations(&home).is_empty());
+    agent.release();
+    let (_, status) = stream.end();
+    assert_eq!(status, Some(5), "what cannot be remembered is a failure");
+    assert!(conversations(&home).is_empty());
+}
+
+#[test]
+fn a_session_that_is_not_there_has_no_conversations() {
+    let (home, agent) = (home(), agent());
+    home.call(&["message", "send", agent.url(), "echo hi", "--session", "work"]).ok();
+    let _ = home.call(&["conversation", "clear", "--all", "--session", "wrok", "--yes"]).run();
+    assert_eq!(conversations(&home).len(), 1, "those of another session stay");
+    let listed = home.call(&["conversation", "list", "--session", "wrok", "-ojson"]).run();
+    assert!(!listed.stdout().contains(agent.url()), "{}", listed.told());
+}

@@ -1,0 +1,402 @@
+//! The conversations of one user.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::context::approval::time;
+use crate::conversation::TaskState;
+use crate::error::{Error, Result};
+use crate::names::nearest;
+use crate::session::{Session, SessionId};
+use crate::state::State;
+use crate::store::{
+    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, Store,
+};
+use crate::vault::agent_url;
+use crate::world::World;
+
+/// A conversation with an agent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Conversation {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// The session it belongs to.
+    pub session: String,
+    /// The agent.
+    pub agent_url: String,
+    /// The agent's id of it.
+    pub context_id: Option<String>,
+    /// The task that it was last about.
+    pub task_id: Option<String>,
+    /// Where that task stands.
+    pub task_state: Option<TaskState>,
+    /// When it began.
+    pub started_at: String,
+    /// When it was last used.
+    pub used_at: String,
+    /// How many things were said.
+    pub items: i64,
+    #[serde(skip)]
+    row: ConversationRow,
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, Serialize)]
+pub struct Item {
+    /// Its number, from 1.
+    pub number: i64,
+    /// What it is: `sent`, `message`, `status`, `artifact` or `task`.
+    pub kind: String,
+    /// Who said it: `user` or `agent`.
+    pub source: &'static str,
+    /// When.
+    pub at: String,
+    /// It, as it was said.
+    pub body: Value,
+}
+
+/// What was heard or said, and is to be remembered.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// The agent's id of the conversation.
+    pub context_id: Option<String>,
+    /// The task it is about.
+    pub task_id: Option<String>,
+    /// Where that stands.
+    pub task_state: Option<TaskState>,
+    /// What was said, by kind.
+    pub items: Vec<(&'static str, Value)>,
+}
+
+impl Heard {
+    fn change(&self) -> ConversationChange {
+        ConversationChange {
+            context_id: self.context_id.clone(),
+            task_id: self.task_id.clone(),
+            task_state: self.task_state.map(|state| state.as_str().to_owned()),
+            items: self.items.iter().map(|(kind, body)| (*kind, body.to_string())).collect(),
+        }
+    }
+}
+
+impl From<ConversationRow> for Conversation {
+    fn from(row: ConversationRow) -> Self {
+        Conversation {
+            id: row.id.clone(),
+            name: row.name.clone(),
+            session: row.session.clone(),
+            agent_url: row.agent.clone(),
+            context_id: row.context_id.clone(),
+            task_id: row.task_id.clone(),
+            task_state: row.task_state.as_deref().map(TaskState::of),
+            started_at: time(row.started_ms),
+            used_at: time(row.used_ms),
+            items: row.next_item - 1,
+            row,
+        }
+    }
+}
+
+impl Conversation {
+    /// The task that a new message belongs to: one that has not ended, and that the agent still knows.
+    pub fn open_task(&self) -> Option<&str> {
+        let is_over = |state: TaskState| state.is_terminal() || state == TaskState::Unknown;
+        self.task_id.as_deref().filter(|_| !self.task_state.is_some_and(is_over))
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+}
+
+/// The conversations of a user.
+pub struct Conversations {
+    store: Store,
+    user: String,
+    world: World,
+}
+
+impl State {
+    /// The conversations, to go on with.
+    pub fn conversations(&self) -> Result<Conversations> {
+        let store = self.store_for_writing()?;
+        Ok(Conversations { store, user: self.account(), world: self.world().clone() })
+    }
+
+    /// The conversation that was used last in a session. It costs no more than a look into the store that is open.
+    pub fn last_conversation(&self, session: &Session) -> Result<Option<Conversation>> {
+        let row = self.store()?.map(|store| store.last_conversation(&self.account(), session.id.as_str()));
+        Ok(row.transpose()?.flatten().map(Conversation::from))
+    }
+
+    /// The conversations, to look at; `None` if there never was one.
+    pub fn conversations_to_look_at(&self) -> Result<Option<Conversations>> {
+        let store = self.fresh_store()?;
+        Ok(store.map(|store| Conversations { store, user: self.account(), world: self.world().clone() }))
+    }
+}
+
+impl Conversations {
+    /// The conversation that goes on with an agent in a session, if there is one.
+    pub fn newest(&self, session: &Session, agent: &str) -> Result<Option<Conversation>> {
+        let row = self.store.newest_conversation(&self.user, session.id.as_str(), &agent_url(agent)?)?;
+        Ok(row.map(Conversation::from))
+    }
+
+    /// The one of this name with an agent in a session. Fails if there is none and there cannot be one.
+    pub fn named(&self, session: &Session, agent: &str, name: &str) -> Result<Option<Conversation>> {
+        let row = self.store.conversation(&self.user, session.id.as_str(), ConversationKey::Name(name))?;
+        match row.map(Conversation::from) {
+            Some(found) if found.agent_url == agent_url(agent)? => Ok(Some(found)),
+            _ => self.refuse_taken(session.id.as_str(), name).map(|()| None),
+        }
+    }
+
+    /// The one that has this id of an agent's, in a session.
+    pub fn of_context(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let key = ConversationKey::Context(&agent, id);
+        Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
+    }
+
+    /// The one that is about this task of an agent's, in a session.
+    pub fn of_task(&self, session: &Session, agent: &str, id: &str) -> Result<Option<Conversation>> {
+        let agent = agent_url(agent)?;
+        let key = ConversationKey::Task(&agent, id);
+        Ok(self.store.conversation(&self.user, session.id.as_str(), key)?.map(Conversation::from))
+    }
+
+    /// Those of a session or of all, with an agent or with all; the last used first.
+    pub fn list(&self, session: Option<&str>, agent: Option<&str>) -> Result<Vec<Conversation>> {
+        let agent = agent.map(agent_url).transpose()?;
+        let filter = ConversationFilter { session, agent: agent.as_deref() };
+        let rows = self.store.conversations(&self.user, filter)?;
+        Ok(rows.into_iter().map(Conversation::from).collect())
+    }
+
+    /// The one of a name, an id, the beginning of an id, or the agent's own id.
+    pub fn find(&self, text: &str, session: Option<&str>) -> Result<Conversation> {
+        let all = self.list(session, None)?;
+        let named = |one: &&Conversation| one.name.as_deref() == Some(text) || one.id == text;
+        let by_context = |one: &&Conversation| one.context_id.as_deref() == Some(text);
+        if let Some(found) = all.iter().find(named).or_else(|| all.iter().find(by_context)) {
+            return Ok(found.clone());
+        }
+        let mut begin = all.iter().filter(|one| text.len() >= 8 && one.id.starts_with(text));
+        match (begin.next(), begin.next()) {
+            (Some(found), None) => Ok(found.clone()),
+            _ => Err(Error::ConversationNotFound {
+                name: text.to_owned(),
+                near: nearest(text, all.iter().filter_map(|one| one.name.as_deref())),
+            }),
+        }
+    }
+
+    /// Begins one with what was said first. A name that another has taken meanwhile stays with that one.
+    pub fn begin(
+        &mut self,
+        session: &Session,
+        agent: &str,
+        name: Option<&str>,
+        heard: &Heard,
+    ) -> Result<Conversation> {
+        let now_ms = self.world.now().as_millisecond();
+        let id = SessionId::new(now_ms)?.to_string();
+        let mut row = ConversationRow::new(id.clone(), session.id.as_str(), &agent_url(agent)?, now_ms);
+        row.name = name.map(str::to_owned);
+        let row = self.store.begin_conversation(&self.user, &row, &heard.change())?;
+        row.map(Conversation::from).ok_or(Error::ConversationNotFound { name: id, near: None })
+    }
+
+    /// Remembers what was said. What another process has added meanwhile stays. An agent that answers in a conversation of
+    /// another id has begun another one: what it says belongs there.
+    pub fn remember(&mut self, conversation: &Conversation, heard: &Heard) -> Result<Conversation> {
+        let now_ms = self.world.now().as_millisecond();
+        let other = SessionId::new(now_ms)?.to_string();
+        let change = heard.change();
+        let row = self.store.change_conversation(&self.user, &conversation.row, &change, &other, now_ms)?;
+        row.map(Conversation::from)
+            .ok_or_else(|| Error::ConversationNotFound { name: conversation.label().to_owned(), near: None })
+    }
+
+    /// Gives it a name that no other of its session has.
+    pub fn rename(&mut self, conversation: &Conversation, name: Option<&str>) -> Result<()> {
+        if let Some(name) = name {
+            self.refuse_taken(&conversation.session, name)?;
+        }
+        if self.store.rename_conversation(&self.user, &conversation.row, name)? {
+            return Ok(());
+        }
+        Err(Error::ConversationNotFound { name: conversation.label().to_owned(), near: None })
+    }
+
+    /// Forgets them and all that was said; how many there were.
+    pub fn forget(&mut self, conversations: &[Conversation]) -> Result<usize> {
+        let rows: Vec<ConversationRow> = conversations.iter().map(|one| one.row.clone()).collect();
+        self.store.forget_conversations(&self.user, &rows)
+    }
+
+    /// What was said, oldest first, from a number on.
+    pub fn items(&self, conversation: &Conversation, from: i64, limit: usize) -> Result<Vec<Item>> {
+        let rows = self.store.conversation_items(&self.user, &conversation.id, from, limit)?;
+        Ok(rows.into_iter().map(Item::from).collect())
+    }
+
+    fn refuse_taken(&self, session: &str, name: &str) -> Result<()> {
+        crate::names::check(name, "conversation")?;
+        let taken = self.store.conversation(&self.user, session, ConversationKey::Name(name))?;
+        if taken.is_some() { Err(Error::ConversationExists(name.to_owned())) } else { Ok(()) }
+    }
+}
+
+impl From<ItemRow> for Item {
+    fn from(row: ItemRow) -> Self {
+        Item {
+            number: row.number,
+            source: if row.kind == "sent" { "user" } else { "agent" },
+            kind: row.kind,
+            at: time(row.at_ms),
+            body: serde_json::from_str(&row.body).unwrap_or(Value::Null),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::App;
+    use crate::args::StateArgs;
+    use crate::session::NewSession;
+    use serde_json::json;
+
+    const AGENT: &str = "http://localhost:8000";
+
+    /// A state with a session, in a directory of its own.
+    fn state(dir: &std::path::Path) -> State {
+        let world = World::empty().with_home(dir);
+        State::open(&App::new("sessile"), world, StateArgs::default()).unwrap()
+    }
+
+    fn session(state: &State) -> Session {
+        let hour = std::time::Duration::from_secs(3600);
+        let owner = crate::session::Owner::of(state.world(), None);
+        let new = NewSession {
+            name: None,
+            context: None,
+            owner,
+            labels: Default::default(),
+            idle: hour,
+            max: hour,
+        };
+        state.sessions().unwrap().start(new).unwrap()
+    }
+
+    fn heard(context: &str, task: &str, state: TaskState) -> Heard {
+        Heard {
+            context_id: Some(context.into()),
+            task_id: Some(task.into()),
+            task_state: Some(state),
+            items: vec![("task", json!({ "id": task }))],
+        }
+    }
+
+    #[test]
+    fn the_one_that_was_used_last_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, mut all) = (state(dir.path()), state(dir.path()).conversations().unwrap());
+        let session = session(&state);
+        let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        let two = all.begin(&session, &format!("{AGENT}/"), None, &Heard::default()).unwrap();
+        assert_eq!(all.newest(&session, "HTTP://LOCALHOST:8000").unwrap().unwrap().id, two.id);
+        all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
+        let newest = all.newest(&session, AGENT).unwrap().unwrap();
+        assert_eq!((newest.id.as_str(), newest.open_task(), newest.items), (one.id.as_str(), Some("t1"), 1));
+        all.remember(&newest, &heard("c1", "t1", TaskState::Completed)).unwrap();
+        let over = all.newest(&session, AGENT).unwrap().unwrap();
+        assert_eq!((over.open_task(), over.task_id.as_deref()), (None, Some("t1")));
+        assert_eq!(all.list(None, None).unwrap().len(), 2);
+        assert!(all.newest(&session, "http://localhost:8001").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_another_has_added_is_not_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut here = state.conversations().unwrap();
+        let stale = here.begin(&session, AGENT, None, &Heard::default()).unwrap();
+        let mut there = state.conversations().unwrap();
+        there.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
+        let more = Heard { items: vec![("message", json!("later"))], ..Heard::default() };
+        let after = here.remember(&stale, &more).unwrap();
+        assert_eq!((after.context_id.as_deref(), after.items), (Some("c1"), 2));
+        let kinds: Vec<String> =
+            here.items(&after, 1, 10).unwrap().into_iter().map(|item| item.kind).collect();
+        assert_eq!(kinds, ["task", "message"]);
+    }
+
+    #[test]
+    fn ids_of_two_conversations_are_never_mixed() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut all = state.conversations().unwrap();
+        let one = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
+        let one = all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
+        let two = all.remember(&one, &heard("c2", "t2", TaskState::Working)).unwrap();
+        assert_ne!(one.id, two.id);
+        let again = all.remember(&one, &heard("c2", "t3", TaskState::Working)).unwrap();
+        assert_eq!(again.id, two.id);
+        let first = all.find(&one.id, None).unwrap();
+        assert_eq!((first.context_id.as_deref(), first.task_id.as_deref()), (Some("c1"), Some("t1")));
+    }
+
+    #[test]
+    fn of_two_that_began_at_once_each_has_its_own_context() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut all = state.conversations().unwrap();
+        let stale = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        all.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
+        let other = all.remember(&stale, &heard("c2", "t2", TaskState::Working)).unwrap();
+        assert_ne!(other.id, stale.id);
+        assert_eq!(all.find(&stale.id, None).unwrap().context_id.as_deref(), Some("c1"));
+        let late = all.begin(&session, AGENT, Some("one"), &heard("c3", "t3", TaskState::Working)).unwrap();
+        assert_eq!((late.name, late.items), (None, 1));
+    }
+
+    #[test]
+    fn where_a_task_stands_says_nothing_about_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut all = state.conversations().unwrap();
+        let one = all.begin(&session, AGENT, None, &heard("c1", "t1", TaskState::Completed)).unwrap();
+        assert_eq!(one.open_task(), None);
+        let next = Heard { task_id: Some("t2".into()), ..Heard::default() };
+        let next = all.remember(&one, &next).unwrap();
+        assert_eq!((next.open_task(), next.task_state), (Some("t2"), None));
+        let over = Heard { task_state: Some(TaskState::Unknown), ..Heard::default() };
+        assert_eq!(all.remember(&next, &over).unwrap().open_task(), None);
+    }
+
+    #[test]
+    fn names_are_one_s_own_and_what_is_forgotten_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = state(dir.path());
+        let session = session(&state);
+        let mut all = state.conversations().unwrap();
+        let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        let two = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
+        assert!(matches!(all.rename(&two, Some("one")), Err(Error::ConversationExists(_))));
+        all.rename(&two, Some("two")).unwrap();
+        assert_eq!(all.find("two", None).unwrap().id, two.id);
+        assert_eq!(all.forget(&[one.clone(), two]).unwrap(), 2);
+        assert!(matches!(all.remember(&one, &Heard::default()), Err(Error::ConversationNotFound { .. })));
+        assert!(all.list(None, None).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,436 @@
+//! Conversations with agents, and what was said in them.
+//!
+//! `used` orders the conversations of one agent: the newest has the highest. It is part of the key, so that the newest is
+//! found without looking at the others.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::error::Result;
+use crate::store::Store;
+
+/// A conversation as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationRow {
+    /// Its id.
+    pub id: String,
+    /// The session it belongs to.
+    pub session: String,
+    /// The agent's URL.
+    pub agent: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// The agent's id of it.
+    pub context_id: Option<String>,
+    /// The agent's id of the task that it is about.
+    pub task_id: Option<String>,
+    /// Where that task stands.
+    pub task_state: Option<String>,
+    /// When it began.
+    pub started_ms: i64,
+    /// When it was last used.
+    pub used_ms: i64,
+    /// How many items it has, and one more.
+    pub next_item: i64,
+    used: i64,
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemRow {
+    /// Its number in the conversation, from 1.
+    pub number: i64,
+    /// What it is: `sent`, `message`, `status`, `artifact`, `task`.
+    pub kind: String,
+    /// It, as JSON.
+    pub body: String,
+    /// When it came.
+    pub at_ms: i64,
+}
+
+/// Which conversations are meant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConversationFilter<'a> {
+    /// Of this session.
+    pub session: Option<&'a str>,
+    /// With this agent.
+    pub agent: Option<&'a str>,
+}
+
+/// What one conversation of a session is found by, without looking at the others.
+#[derive(Clone, Copy, Debug)]
+pub enum ConversationKey<'a> {
+    /// Its name.
+    Name(&'a str),
+    /// The agent, and its id of the conversation.
+    Context(&'a str, &'a str),
+    /// The agent, and its id of the task that the conversation is about.
+    Task(&'a str, &'a str),
+}
+
+/// What changes in a conversation. Nothing that is `None` is touched.
+#[derive(Clone, Debug, Default)]
+pub struct ConversationChange {
+    /// The agent's id of it.
+    pub context_id: Option<String>,
+    /// The task that it is about.
+    pub task_id: Option<String>,
+    /// Where that task stands.
+    pub task_state: Option<String>,
+    /// What is added, as kind and JSON.
+    pub items: Vec<(&'static str, String)>,
+}
+
+const COLUMNS: &str =
+    "id, session, agent, name, context_id, task_id, task_state, started_ms, used_ms, next_item, used";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<ConversationRow> {
+    Ok(ConversationRow {
+        id: row.get(0)?,
+        session: row.get(1)?,
+        agent: row.get(2)?,
+        name: row.get(3)?,
+        context_id: row.get(4)?,
+        task_id: row.get(5)?,
+        task_state: row.get(6)?,
+        started_ms: row.get(7)?,
+        used_ms: row.get(8)?,
+        next_item: row.get(9)?,
+        used: row.get(10)?,
+    })
+}
+
+impl Store {
+    /// The conversation with an agent that was used last in a session.
+    pub fn newest_conversation(
+        &self,
+        user: &str,
+        session: &str,
+        agent: &str,
+    ) -> Result<Option<ConversationRow>> {
+        self.read(|connection| newest(connection, user, session, agent))
+    }
+
+    /// The conversation that was used last in a session, with whatever agent.
+    pub fn last_conversation(&self, user: &str, session: &str) -> Result<Option<ConversationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM conversation INDEXED BY conversation_used
+                     WHERE user = ?1 AND session = ?2 ORDER BY used_ms DESC LIMIT 1"
+                ))?
+                .query_row((user, session), read)
+                .optional()
+        })
+    }
+
+    /// The conversation of a session that has this; of several the one that was used last.
+    pub fn conversation(
+        &self,
+        user: &str,
+        session: &str,
+        key: ConversationKey<'_>,
+    ) -> Result<Option<ConversationRow>> {
+        self.read(|connection| by_key(connection, user, session, key))
+    }
+
+    /// The conversations of a user that are meant, the last used first.
+    pub fn conversations(&self, user: &str, filter: ConversationFilter<'_>) -> Result<Vec<ConversationRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM conversation
+                     WHERE user = ?1 AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR agent = ?3)
+                     ORDER BY used_ms DESC, used DESC, id DESC"
+                ))?
+                .query_map((user, filter.session, filter.agent), read)?
+                .collect()
+        })
+    }
+
+    /// Begins a conversation with what was said first, so that nobody ever goes on with one in which nothing was said; it
+    /// is the newest of its agent. A name that another has taken meanwhile stays with that one.
+    pub fn begin_conversation(
+        &mut self,
+        user: &str,
+        row: &ConversationRow,
+        change: &ConversationChange,
+    ) -> Result<Option<ConversationRow>> {
+        self.write(|connection| {
+            let (mut row, now_ms) = (row.clone(), row.started_ms);
+            if let Some(name) = &row.name
+                && by_key(connection, user, &row.session, ConversationKey::Name(name))?.is_some()
+            {
+                row.name = None;
+            }
+            add(connection, user, &mut row, change, now_ms)?;
+            insert(connection, user, &row)?;
+            newest(connection, user, &row.session, &row.agent)
+        })
+    }
+
+    /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. What was said in
+    /// another context belongs to the conversation of that one, or begins the one of this id. `None` if it is not there.
+    pub fn change_conversation(
+        &mut self,
+        user: &str,
+        known: &ConversationRow,
+        change: &ConversationChange,
+        other_id: &str,
+        now_ms: i64,
+    ) -> Result<Option<ConversationRow>> {
+        self.write(|connection| {
+            let Some(mut row) = find(connection, user, known)? else { return Ok(None) };
+            let mut is_stored = true;
+            if let (Some(own), Some(said)) = (&row.context_id, &change.context_id)
+                && own != said
+            {
+                let other =
+                    by_key(connection, user, &row.session, ConversationKey::Context(&row.agent, said))?;
+                is_stored = other.is_some();
+                let new = || ConversationRow::new(other_id.to_owned(), &row.session, &row.agent, now_ms);
+                row = other.unwrap_or_else(new);
+            }
+            if is_stored {
+                remove(connection, user, &row)?;
+            }
+            add(connection, user, &mut row, change, now_ms)?;
+            insert(connection, user, &row)?;
+            newest(connection, user, &row.session, &row.agent)
+        })
+    }
+
+    /// Gives a conversation a name, or none.
+    pub fn rename_conversation(
+        &mut self,
+        user: &str,
+        row: &ConversationRow,
+        name: Option<&str>,
+    ) -> Result<bool> {
+        self.write(|connection| {
+            let changed = connection.execute(
+                "UPDATE conversation SET name = ?5 WHERE user = ?1 AND session = ?2 AND agent = ?3 AND id = ?4",
+                (user, &row.session, &row.agent, &row.id, name),
+            )?;
+            Ok(changed > 0)
+        })
+    }
+
+    /// Forgets conversations and all that was said in them; how many there were.
+    pub fn forget_conversations(&mut self, user: &str, rows: &[ConversationRow]) -> Result<usize> {
+        self.write(|connection| {
+            let mut forgotten = 0;
+            for known in rows {
+                if let Some(row) = find(connection, user, known)? {
+                    forgotten += usize::from(remove(connection, user, &row)?);
+                    forget_items(connection, user, &row.id)?;
+                }
+            }
+            Ok(forgotten)
+        })
+    }
+
+    /// What was said, oldest first, from a number on.
+    pub fn conversation_items(&self, user: &str, id: &str, from: i64, limit: usize) -> Result<Vec<ItemRow>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT number, kind, body, at_ms FROM conversation_item
+                     WHERE user = ?1 AND conversation = ?2 AND number >= ?3 ORDER BY number LIMIT ?4",
+                )?
+                .query_map((user, id, from, i64::try_from(limit).unwrap_or(i64::MAX)), |row| {
+                    Ok(ItemRow {
+                        number: row.get(0)?,
+                        kind: row.get(1)?,
+                        body: row.get(2)?,
+                        at_ms: row.get(3)?,
+                    })
+                })?
+                .collect()
+        })
+    }
+}
+
+/// Adds what was said, and takes over what it says of the conversation.
+fn add(
+    connection: &Connection,
+    user: &str,
+    row: &mut ConversationRow,
+    change: &ConversationChange,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    let ConversationChange { context_id, task_id, task_state, items } = change;
+    // Where one task stands says nothing about another.
+    if task_id.is_some() && *task_id != row.task_id {
+        row.task_state = None;
+    }
+    row.context_id = context_id.clone().or(row.context_id.take());
+    row.task_id = task_id.clone().or(row.task_id.take());
+    row.task_state = task_state.clone().or(row.task_state.take());
+    let mut add = connection.prepare_cached(
+        "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (kind, body) in items {
+        add.execute((user, &row.id, row.next_item, kind, body, now_ms))?;
+        row.next_item += 1;
+    }
+    row.used_ms = now_ms;
+    Ok(())
+}
+
+fn by_key(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+    key: ConversationKey<'_>,
+) -> rusqlite::Result<Option<ConversationRow>> {
+    // The index is named: without statistics the key alone seems as good, and reads all of an agent. A task is asked
+    // for by people, and is looked for.
+    let (index, filter, agent, value) = match key {
+        ConversationKey::Name(name) => {
+            ("INDEXED BY conversation_name", "?3 IS NULL AND name = ?4", None, name)
+        }
+        ConversationKey::Context(agent, id) => {
+            ("INDEXED BY conversation_context", "agent = ?3 AND context_id = ?4", Some(agent), id)
+        }
+        ConversationKey::Task(agent, id) => ("", "agent = ?3 AND task_id = ?4", Some(agent), id),
+    };
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM conversation {index}
+             WHERE user = ?1 AND session = ?2 AND {filter} ORDER BY used DESC LIMIT 1"
+        ))?
+        .query_row((user, session, agent, value), read)
+        .optional()
+}
+
+fn newest(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+    agent: &str,
+) -> rusqlite::Result<Option<ConversationRow>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3
+             ORDER BY used DESC LIMIT 1"
+        ))?
+        .query_row((user, session, agent), read)
+        .optional()
+}
+
+/// The row as it is now: it may have been used meanwhile.
+fn find(
+    connection: &Connection,
+    user: &str,
+    known: &ConversationRow,
+) -> rusqlite::Result<Option<ConversationRow>> {
+    let key = (user, &known.session, &known.agent, known.used, &known.id);
+    let at_key = connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM conversation
+             WHERE user = ?1 AND session = ?2 AND agent = ?3 AND used = ?4 AND id = ?5"
+        ))?
+        .query_row(key, read)
+        .optional()?;
+    if at_key.is_some() {
+        return Ok(at_key);
+    }
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM conversation
+             WHERE user = ?1 AND session = ?2 AND agent = ?3 AND id = ?4 ORDER BY used DESC"
+        ))?
+        .query_row((user, &known.session, &known.agent, &known.id), read)
+        .optional()
+}
+
+/// Inserts a row as the newest of its agent.
+fn insert(connection: &Connection, user: &str, row: &ConversationRow) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO conversation (user, session, agent, used, id, name, context_id, task_id, task_state, started_ms,
+                                       used_ms, next_item)
+             VALUES (?1, ?2, ?3,
+                     coalesce((SELECT max(used) FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3), 0) + 1,
+                     ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?
+        .execute((
+            user,
+            &row.session,
+            &row.agent,
+            &row.id,
+            &row.name,
+            &row.context_id,
+            &row.task_id,
+            &row.task_state,
+            row.started_ms,
+            row.used_ms,
+            row.next_item,
+        ))
+        .map(drop)
+}
+
+fn remove(connection: &Connection, user: &str, row: &ConversationRow) -> rusqlite::Result<bool> {
+    let removed = connection
+        .prepare_cached(
+            "DELETE FROM conversation WHERE user = ?1 AND session = ?2 AND agent = ?3 AND used = ?4 AND id = ?5",
+        )?
+        .execute((user, &row.session, &row.agent, row.used, &row.id))?;
+    Ok(removed > 0)
+}
+
+fn forget_items(connection: &Connection, user: &str, id: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM conversation_item WHERE user = ?1 AND conversation = ?2")?
+        .execute((user, id))
+        .map(drop)
+}
+
+/// Puts a conversation of another session into a new one.
+pub(super) fn bring_in(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+    row: &ConversationRow,
+    items: &[(String, String)],
+) -> rusqlite::Result<()> {
+    let next_item = i64::try_from(items.len()).unwrap_or(0) + 1;
+    let row = ConversationRow { session: session.to_owned(), next_item, ..row.clone() };
+    insert(connection, user, &row)?;
+    let mut add = connection.prepare_cached(
+        "INSERT INTO conversation_item (user, conversation, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (number, (kind, body)) in (1i64..).zip(items) {
+        add.execute((user, &row.id, number, kind, body, row.used_ms))?;
+    }
+    Ok(())
+}
+
+/// Forgets everything that a session remembers about its agents.
+pub(super) fn forget_all_of(connection: &Connection, user: &str, session: &str) -> rusqlite::Result<()> {
+    connection.execute(
+        "DELETE FROM conversation_item WHERE user = ?1 AND conversation IN
+         (SELECT id FROM conversation WHERE user = ?1 AND session = ?2)",
+        (user, session),
+    )?;
+    connection.execute("DELETE FROM conversation WHERE user = ?1 AND session = ?2", (user, session)).map(drop)
+}
+
+impl ConversationRow {
+    /// A new one.
+    pub fn new(id: String, session: &str, agent: &str, now_ms: i64) -> Self {
+        ConversationRow {
+            id,
+            session: session.to_owned(),
+            agent: agent.to_owned(),
+            name: None,
+            context_id: None,
+            task_id: None,
+            task_state: None,
+            started_ms: now_ms,
+            used_ms: now_ms,
+            next_item: 1,
+            used: 0,
+        }
+    }
+}

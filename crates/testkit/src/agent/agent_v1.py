@@ -1,0 +1,126 @@
+"""An agent on the official SDK 1.x: protocol 1.0, and 0.3 where the options ask for it."""
+
+import json
+import uuid
+
+import httpx
+from agent_common import Memory, Setting, digest, play
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
+from a2a.types import AgentCard, Message, Part, Role, Task, TaskState, TaskStatus
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
+
+
+def part_of(kind, *what):
+    if kind == 'text':
+        return Part(text=what[0])
+    if kind == 'data':
+        return Part(data=ParseDict(what[0], Value()), media_type='application/json')
+    return Part(raw=what[0], filename=what[1], media_type=what[2])
+
+
+class Kit:
+    def __init__(self, context, queue, store):
+        self.context, self.queue, self.store = context, queue, store
+        self.text, self.continues = context.get_user_input(), context.current_task is not None
+        self.context_id, self.task_id, self.tenant = context.context_id, context.task_id, context.tenant
+        self.headers = context.call_context.state.get('headers', {})
+        self.extensions = context.requested_extensions
+        self.updater = TaskUpdater(queue, self.task_id, self.context_id)
+
+    async def reply(self, text):
+        # A message of no task: the id that was made up for one is not told.
+        parts = [Part(text=text)]
+        await self.queue.enqueue_event(
+            Message(role=Role.ROLE_AGENT, message_id=str(uuid.uuid4()), context_id=self.context_id, parts=parts)
+        )
+
+    async def begin(self):
+        status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
+        status.timestamp.GetCurrentTime()
+        task = Task(id=self.task_id, context_id=self.context_id, status=status, history=[self.context.message])
+        await self.queue.enqueue_event(task)
+
+    async def status(self, state, text=None):
+        message = self.updater.new_agent_message([Part(text=text)]) if text else None
+        await self.updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper().replace("-", "_")}'), message)
+
+    async def artifact(self, parts, name, id=None, append=None, last=None):
+        parts = [part_of(*part) for part in parts]
+        await self.updater.add_artifact(parts, artifact_id=id, name=name, append=append, last_chunk=last)
+
+    async def remove(self, task_id):
+        await self.store.delete(task_id, self.context.call_context)
+
+    def describe(self):
+        parts = []
+        for part in self.context.message.parts:
+            shown = MessageToDict(part)
+            if part.WhichOneof('content') == 'raw':
+                shown['raw'] = digest(part.raw)
+            parts.append(shown)
+        configuration = MessageToDict(self.context.configuration)
+        return json.dumps({'parts': parts, 'configuration': configuration, 'metadata': self.context.metadata})
+
+
+class Executor(AgentExecutor):
+    def __init__(self, memory, store):
+        self.memory, self.store = memory, store
+
+    async def execute(self, context, event_queue):
+        await play(Kit(context, event_queue, self.store), self.memory)
+
+    async def cancel(self, context, event_queue):
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+
+
+class Handler(DefaultRequestHandler):
+    memory = Memory()
+
+    def check(self, message):
+        if message.task_id and self.memory.forgot('', message.task_id):
+            raise TaskNotFoundError(message=f'Task {message.task_id} was not found')
+        if self.memory.forgot(message.context_id, ''):
+            raise InvalidParamsError(message=f'Context {message.context_id} has expired')
+
+    async def on_message_send(self, params, context):
+        self.check(params.message)
+        return await super().on_message_send(params, context)
+
+    async def on_message_send_stream(self, params, context):
+        self.check(params.message)
+        async for event in super().on_message_send_stream(params, context):
+            yield event
+
+
+setting = Setting()
+options = setting.options
+card = ParseDict(options['card'], AgentCard())
+store = InMemoryTaskStore()
+more = {}
+if options['push']:
+    configs = InMemoryPushNotificationConfigStore()
+    sender = BasePushNotificationSender(httpx.AsyncClient(trust_env=False), configs)
+    more = {'push_config_store': configs, 'push_sender': sender}
+if options['extended_card']:
+    more['extended_agent_card'] = ParseDict(options['extended_card'], AgentCard())
+handler = Handler(Executor(Handler.memory, store), store, card, **more)
+compat = options['compat']
+routes = create_agent_card_routes(card)
+if options['older_card_path']:
+    routes += create_agent_card_routes(card, card_url='/.well-known/agent.json')
+routes += create_jsonrpc_routes(handler, '/rpc', enable_v0_3_compat=compat)
+routes.append(Mount('/rest', routes=create_rest_routes(handler, enable_v0_3_compat=compat)))
+setting.serve(Starlette(routes=routes))

@@ -1,0 +1,245 @@
+//! How an agent answers.
+
+use std::collections::HashMap;
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::guard::{account, challenge};
+use super::hostile::{Misbehaviour, Where};
+use super::http::{Pieces, Seen, reply};
+use super::listing;
+use super::options::{AgentAuth, AgentOptions, Binding, Protocol};
+use super::script::{Asker, Outcome, rest, take};
+use super::tasks::{Tasks, is_last, is_terminal};
+use super::wire::{Action, Asked, Fault, Place};
+
+/// What all of an agent's connections have in common.
+pub(super) struct Shared {
+    pub(super) options: AgentOptions,
+    pub(super) base: String,
+    pub(super) tasks: Arc<Tasks>,
+    pub(super) seen: Mutex<Vec<Seen>>,
+    pub(super) bad: Mutex<HashMap<Where, Misbehaviour>>,
+}
+
+impl Shared {
+    /// Answers, and says whether the connection may be used again.
+    pub(super) fn answer(&self, seen: &Seen, stream: &mut TcpStream) -> std::io::Result<bool> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
+        let is_card = seen.path.starts_with("/.well-known/");
+        let place = if is_card { Where::Card } else { Where::Calls };
+        let bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        if let Some(done) = bad.and_then(|bad| bad.act(seen, stream)) {
+            return done;
+        }
+        if is_card {
+            return self.answer_card(seen, stream);
+        }
+        let account = account(&self.options, seen);
+        if self.options.auth != AgentAuth::None && account.is_none() {
+            let challenge = format!("WWW-Authenticate: {}\r\n", challenge(&self.options.auth));
+            return reply(stream, 401, "application/json", &challenge, "{\"error\": \"unauthorized\"}");
+        }
+        match Asked::read(seen).and_then(|asked| self.check(seen, asked)) {
+            Ok(asked) => match asked.action {
+                Action::Send | Action::Stream => {
+                    self.answer_message(&asked, &Asker { account, seen }, stream)
+                }
+                Action::Subscribe => self.answer_subscribe(&asked, stream),
+                _ => match self.answer_rest(&asked) {
+                    Ok(body) => reply(stream, 200, asked.place().media_type(), "", &body.to_string()),
+                    Err(fault) => refuse(stream, &asked.place(), &fault, false),
+                },
+            },
+            Err((place, fault)) => refuse(stream, &place, &fault, false),
+        }
+    }
+
+    fn answer_card(&self, seen: &Seen, stream: &mut TcpStream) -> std::io::Result<bool> {
+        let path = if self.options.older_card_path { "agent.json" } else { "agent-card.json" };
+        if seen.path != format!("/.well-known/{path}") {
+            return reply(stream, 404, "text/plain", "", "no card here");
+        }
+        reply(stream, 200, "application/json", "", &self.card(false).to_string())
+    }
+
+    /// In the shape of each version that is spoken, as the official SDK does it.
+    fn card(&self, extended: bool) -> Value {
+        let shape = |protocol| self.options.card(protocol, &self.base, extended);
+        match (self.options.speaks(Protocol::V1), self.options.speaks(Protocol::V03)) {
+            (true, true) => {
+                let mut card = shape(Protocol::V03);
+                for (name, value) in shape(Protocol::V1).as_object().into_iter().flatten() {
+                    card[name] = value.clone();
+                }
+                card
+            }
+            (false, true) => shape(Protocol::V03),
+            _ => shape(Protocol::V1),
+        }
+    }
+
+    /// Whether it is spoken here.
+    fn check(&self, seen: &Seen, asked: Asked) -> Result<Asked, (Place, Fault)> {
+        let version = seen.header("a2a-version").filter(|version| !version.is_empty()).unwrap_or("0.3");
+        if !self.options.interfaces.contains(&(asked.binding, asked.protocol)) {
+            return Err((asked.place(), Fault::MethodNotFound));
+        }
+        if asked.protocol == Protocol::V1 && version != "1" && !version.starts_with("1.") {
+            return Err((asked.place(), Fault::Version(version.to_owned())));
+        }
+        Ok(asked)
+    }
+
+    fn answer_message(
+        &self,
+        asked: &Asked,
+        asker: &Asker<'_>,
+        stream: &mut TcpStream,
+    ) -> std::io::Result<bool> {
+        let (place, streams) = (asked.place(), asked.action == Action::Stream);
+        let outcome = match take(&self.tasks, asked, asker) {
+            Ok(outcome) => outcome,
+            Err(fault) => return refuse(stream, &place, &fault, streams),
+        };
+        let kind = place.media_type();
+        match outcome {
+            Outcome::Message(message, wait) => {
+                if !wait.is_zero() && !self.tasks.sleep(wait) {
+                    return Ok(false);
+                }
+                let said = place.say(&json!({"message": message}));
+                if !streams {
+                    return reply(stream, 200, kind, "", &said.to_string());
+                }
+                let mut pieces = Pieces(stream);
+                pieces.begin("text/event-stream")?;
+                self.send(&mut pieces, &event(&said, &place))?;
+                pieces.end()
+            }
+            Outcome::Task { value, said, bare, cut } => {
+                let id = value["id"].as_str().unwrap_or_default().to_owned();
+                if streams {
+                    return self.follow(&place, (!bare).then_some(&value), (&id, said), cut, stream);
+                }
+                if cut.is_some() {
+                    // What is sent whole is cut before it comes.
+                    self.tasks.sleep(Duration::from_millis(10));
+                    return Ok(false);
+                }
+                let value = if asked.waits() { rest(&self.tasks, &id, said).unwrap_or(value) } else { value };
+                reply(stream, 200, kind, "", &place.say(&json!({"task": value})).to_string())
+            }
+        }
+    }
+
+    fn answer_subscribe(&self, asked: &Asked, stream: &mut TcpStream) -> std::io::Result<bool> {
+        let (place, id) = (asked.place(), &asked.task);
+        let found = self.tasks.lock().tasks.get(id).map(|task| (task.value.clone(), task.said()));
+        let Some((value, said)) = found else {
+            return refuse(stream, &place, &Fault::TaskNotFound(id.clone()), true);
+        };
+        let state = value["status"]["state"].as_str().unwrap_or_default();
+        let why = format!("Task {id} is in terminal state: {state}");
+        match place.protocol {
+            Protocol::V1 if is_terminal(state) => refuse(stream, &place, &Fault::Unsupported(why), true),
+            Protocol::V03 if is_terminal(state) => refuse(stream, &place, &Fault::InvalidParams(why), true),
+            // Only 1.0 begins with the task as it is.
+            Protocol::V1 => self.follow(&place, Some(&value), (id, said), None, stream),
+            Protocol::V03 => self.follow(&place, None, (id, said), None, stream),
+        }
+    }
+
+    fn follow(
+        &self,
+        place: &Place,
+        first: Option<&Value>,
+        (id, mut said): (&str, usize),
+        cut: Option<usize>,
+        stream: &mut TcpStream,
+    ) -> std::io::Result<bool> {
+        let mut pieces = Pieces(stream);
+        pieces.begin("text/event-stream")?;
+        let mut events = 0;
+        if let Some(task) = first {
+            self.send(&mut pieces, &event(&place.say(&json!({"task": task})), place))?;
+            events += 1;
+        }
+        while cut.is_none_or(|cut| events < cut) {
+            let Some(next) = self.tasks.next(id, said) else { return Ok(false) };
+            self.send(&mut pieces, &event(&place.say(&next), place))?;
+            (said, events) = (said + 1, events + 1);
+            if is_last(&next) {
+                return pieces.end();
+            }
+        }
+        Ok(false)
+    }
+
+    /// An event, quietly or not.
+    fn send(&self, pieces: &mut Pieces<'_>, event: &str) -> std::io::Result<()> {
+        if !self.options.noisy_streams {
+            return pieces.piece(event);
+        }
+        let event = event.replace("data: ", "data:").replace('\n', "\r\n").replace("\r\r", "\r");
+        let noise = format!(": grüße\r\n\r\nevent: message\nid: 7\nretry: 10\nunknown\n{event}");
+        noise.as_bytes().chunks(7).try_for_each(|piece| pieces.piece(piece))
+    }
+
+    /// What is answered at once.
+    fn answer_rest(&self, asked: &Asked) -> Result<Value, Fault> {
+        let place = asked.place();
+        if asked.action == Action::ExtendedCard {
+            return match self.options.extended_card {
+                true => Ok(place.wrap(self.card(true))),
+                false => Err(Fault::NoExtendedCard),
+            };
+        }
+        if asked.action == Action::List {
+            return Ok(place.wrap(listing::list(&self.tasks, &asked.params)));
+        }
+        if asked.action == Action::Cancel {
+            let ended = self.tasks.lock().tasks.get(&asked.task).map(|task| is_terminal(task.state()));
+            match ended {
+                None => return Err(Fault::TaskNotFound(asked.task.clone())),
+                Some(true) => return Err(Fault::NotCancelable),
+                Some(false) => self.tasks.status(&asked.task, "CANCELED", None),
+            }
+        }
+        if matches!(asked.action, Action::Get | Action::Cancel) {
+            let state = self.tasks.lock();
+            let Some(task) = state.tasks.get(&asked.task) else {
+                return Err(Fault::TaskNotFound(asked.task.clone()));
+            };
+            return Ok(place.task(&listing::shorten(&task.value, &asked.params)));
+        }
+        if !self.options.push {
+            return Err(Fault::NoPush);
+        }
+        listing::push(&self.tasks, asked)
+    }
+}
+
+/// An event of a stream; 0.3's REST spreads it over several lines, as the official SDK does.
+fn event(said: &Value, place: &Place) -> String {
+    if (place.binding, place.protocol) != (Binding::Rest, Protocol::V03) {
+        return format!("data: {said}\n\n");
+    }
+    let spread = serde_json::to_string_pretty(said).unwrap_or_default();
+    spread.lines().map(|line| format!("data: {line}\r\n")).collect::<String>() + "\r\n"
+}
+
+/// An error. A stream of 0.3's JSON-RPC has it as an event; all others answer with it instead of a stream.
+fn refuse(stream: &mut TcpStream, place: &Place, fault: &Fault, streams: bool) -> std::io::Result<bool> {
+    let (status, body) = place.fault(fault);
+    if streams && (place.binding, place.protocol) == (Binding::JsonRpc, Protocol::V03) {
+        let mut pieces = Pieces(stream);
+        pieces.begin("text/event-stream")?;
+        pieces.piece(event(&body, place))?;
+        return pieces.end();
+    }
+    reply(stream, status, "application/json", "", &body.to_string())
+}

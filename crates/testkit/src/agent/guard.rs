@@ -1,0 +1,61 @@
+//! Whom an agent lets in.
+
+use super::base64::from_base64;
+use super::http::Seen;
+use super::options::{AgentAuth, AgentOptions};
+use crate::node::get;
+
+/// Whose the credential of a request is.
+pub(super) fn account(options: &AgentOptions, seen: &Seen) -> Option<String> {
+    let of_scheme = |scheme: &str| {
+        let (given, secret) = seen.header("authorization")?.split_once(' ')?;
+        given.eq_ignore_ascii_case(scheme).then(|| secret.trim().to_owned())
+    };
+    let pairs = |text: &str, between: char, name: &str| {
+        let mut pairs = text.split(between).filter_map(|pair| pair.trim().split_once('='));
+        pairs.find(|(given, _)| *given == name).map(|(_, value)| decode(value))
+    };
+    let secret = match &options.auth {
+        AgentAuth::None | AgentAuth::Bearer => of_scheme("bearer"),
+        AgentAuth::Basic => of_scheme("basic").and_then(|secret| from_base64(&secret)),
+        AgentAuth::ApiKeyHeader(name) => seen.header(name).map(str::to_owned),
+        AgentAuth::ApiKeyQuery(name) => pairs(&seen.query, '&', name),
+        AgentAuth::ApiKeyCookie(name) => pairs(seen.header("cookie").unwrap_or_default(), ';', name),
+        AgentAuth::OAuth2 { issuer, .. } => {
+            let token = of_scheme("bearer")?;
+            let (status, body) =
+                get(&format!("{issuer}/whoami"), &format!("Authorization: Bearer {token}\r\n"));
+            let body: serde_json::Value = serde_json::from_str(&body).ok()?;
+            return body["account"].as_str().filter(|_| status == 200).map(str::to_owned);
+        }
+    }?;
+    options.accounts.iter().find(|(known, _)| *known == secret).map(|(_, account)| account.clone())
+}
+
+/// What is said to those who are not let in.
+pub(super) fn challenge(auth: &AgentAuth) -> &'static str {
+    match auth {
+        AgentAuth::Basic => "Basic realm=\"agent\"",
+        AgentAuth::None | AgentAuth::Bearer | AgentAuth::OAuth2 { .. } => "Bearer realm=\"agent\"",
+        _ => "ApiKey realm=\"agent\"",
+    }
+}
+
+/// What `%41` and the like stand for.
+fn decode(text: &str) -> String {
+    let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        let hex = text.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match hex.filter(|_| *byte == b'%') {
+            Some(meant) => {
+                decoded.push(meant);
+                at += 3;
+            }
+            None => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}

@@ -1,0 +1,102 @@
+//! Agents on the official SDK for Python.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use super::options::{AgentAuth, AgentOptions, Protocol};
+use crate::node::NodeServer;
+
+/// How long one may take until it listens; importing the SDK alone takes a second or two.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What stands for the agent's address until it has one.
+const PLACEHOLDER: &str = "http://agent.invalid";
+
+/// An agent on a port of its own, which ends when this is dropped. It does what the text of a message says: see
+/// `ScriptedAgent`.
+pub struct PythonAgent {
+    server: NodeServer,
+    _dir: TempDir,
+}
+
+impl PythonAgent {
+    /// Starts one on the SDK of this version. The one for 1.0 speaks 0.3 too, if the options have an interface of it.
+    #[track_caller]
+    pub fn start(sdk: Protocol, options: &AgentOptions) -> Self {
+        let (venv, script) = match sdk {
+            Protocol::V1 => ("a2a-1", include_str!("agent_v1.py")),
+            Protocol::V03 => ("a2a-03", include_str!("agent_v03.py")),
+        };
+        let python = python(venv);
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::write(dir.path().join("agent_common.py"), include_str!("agent_common.py")).expect("a file");
+        std::fs::write(dir.path().join("agent.py"), script).expect("a file");
+        let extended = options.extended_card.then(|| options.card(sdk, PLACEHOLDER, true));
+        let accounts = options.accounts.iter().map(|(secret, account)| (secret.clone(), json!(account)));
+        let argument = json!({
+            "card": options.card(sdk, PLACEHOLDER, false),
+            "extended_card": extended,
+            "auth": auth(&options.auth),
+            "accounts": Map::from_iter(accounts),
+            "push": options.push,
+            "older_card_path": options.older_card_path,
+            "compat": options.speaks(Protocol::V03),
+        });
+        let mut command = Command::new(python);
+        command.arg("-B").arg(dir.path().join("agent.py")).arg(argument.to_string()).current_dir(dir.path());
+        for name in ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV"] {
+            command.env_remove(name);
+        }
+        PythonAgent { server: NodeServer::spawn(command, PATIENCE), _dir: dir }
+    }
+
+    /// One that all tests of a process may use, with every interface that the SDK has, and nothing asked for. It ends with
+    /// the process.
+    #[track_caller]
+    pub fn shared(sdk: Protocol) -> &'static Self {
+        static NEW: OnceLock<PythonAgent> = OnceLock::new();
+        static OLD: OnceLock<PythonAgent> = OnceLock::new();
+        let mut options = AgentOptions::of(sdk);
+        match sdk {
+            Protocol::V1 => NEW.get_or_init(|| {
+                options.interfaces.extend(AgentOptions::of(Protocol::V03).interfaces);
+                PythonAgent::start(sdk, &options)
+            }),
+            Protocol::V03 => OLD.get_or_init(|| PythonAgent::start(sdk, &options)),
+        }
+    }
+
+    /// Its address, `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> &str {
+        self.server.address()
+    }
+}
+
+fn auth(auth: &AgentAuth) -> Value {
+    match auth {
+        AgentAuth::None => json!({"kind": "none"}),
+        AgentAuth::Bearer => json!({"kind": "bearer"}),
+        AgentAuth::Basic => json!({"kind": "basic"}),
+        AgentAuth::ApiKeyHeader(name) => json!({"kind": "api-key-header", "name": name}),
+        AgentAuth::ApiKeyQuery(name) => json!({"kind": "api-key-query", "name": name}),
+        AgentAuth::ApiKeyCookie(name) => json!({"kind": "api-key-cookie", "name": name}),
+        AgentAuth::OAuth2 { issuer, .. } => json!({"kind": "oauth2", "issuer": issuer}),
+    }
+}
+
+/// The interpreter that `scripts/test` gave the SDK.
+#[track_caller]
+pub(super) fn python(venv: &str) -> PathBuf {
+    let tested = std::env::current_exe().expect("the test's own path");
+    let entry = format!("test-tools/{venv}/bin/python");
+    tested.ancestors().map(|dir| dir.join(&entry)).find(|path| path.is_file()).unwrap_or_else(|| {
+        panic!(
+            "this test needs the A2A SDK for Python, in target/test-tools/{venv}; scripts/test installs it"
+        )
+    })
+}
