@@ -529,6 +529,13 @@ impl State {
         self.open_for_writing(&self.locker()?)
     }
 
+    /// The same for what would be lost if it could not be written: it waits longer for its turn.
+    pub(crate) fn store_for_writing_patiently(&self) -> Result<Store> {
+        let locker = self.locker()?;
+        let timeout = locker.timeout().max(Duration::from_secs(30));
+        self.open_for_writing(&locker.with_timeout(timeout))
+    }
+
     /// The same before the settings are known.
     pub(crate) fn store_for_writing_unlocked(&self) -> Result<Store> {
         self.open_for_writing(&Locker::new(Duration::from_secs(5)))

@@ -40,9 +40,9 @@ pub(crate) use part::Part;
 pub(crate) use push::PushView;
 pub(crate) use reply::{Event, Reply};
 pub(crate) use scheme::SchemeKind;
+pub(crate) use talk::Ended;
 #[cfg(test)]
 pub(crate) use {
     authorize::Anonymous,
     interface::{Binding, ProtocolVersion},
-    talk::Ended,
 };

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde_json::Value;
 use sessile::conversation::{Conversation, Heard, TaskState};
 use sessile::session::Session;
+use sessile::state::ConfigSource;
 use sessile::{Error, State};
 
 use crate::a2a::Event;
@@ -58,7 +59,7 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
             started => Ok(Some(Rc::new(started?))),
         };
     }
-    if state.world().terminal().is_none() {
+    if state.world().terminal().is_none() || *state.source() == ConfigSource::Nothing {
         return Ok(None);
     }
     let (session, _) = state.start_session(None, None, std::collections::BTreeMap::new(), idle, max)?;

@@ -122,7 +122,8 @@ pub struct Conversations {
 impl State {
     /// The conversations, to go on with.
     pub fn conversations(&self) -> Result<Conversations> {
-        let store = self.store_for_writing()?;
+        // What an agent has said will not be said again.
+        let store = self.store_for_writing_patiently()?;
         Ok(Conversations { store, user: self.account(), world: self.world().clone() })
     }
 
@@ -149,9 +150,11 @@ impl Conversations {
     /// The one of this name with an agent in a session. Fails if there is none and there cannot be one.
     pub fn named(&self, session: &Session, agent: &str, name: &str) -> Result<Option<Conversation>> {
         let row = self.store.conversation(&self.user, session.id.as_str(), ConversationKey::Name(name))?;
+        // One look decides: another process may begin it right now.
         match row.map(Conversation::from) {
             Some(found) if found.agent_url == agent_url(agent)? => Ok(Some(found)),
-            _ => self.refuse_taken(session.id.as_str(), name).map(|()| None),
+            Some(_) => Err(Error::ConversationExists(name.to_owned())),
+            None => crate::names::check(name, "conversation").map(|()| None),
         }
     }
 

@@ -65,7 +65,10 @@ pub(crate) fn card(args: &Args, cx: &Cx) -> Outcome {
     } else {
         whom.card()?
     };
-    cx.out.result(&card.raw, || sessile::text::json_safe(&format!("{:#}", card.raw)) + "\n")
+    // Whatever stands in it, it is the agent's word.
+    let mut json = card.raw.clone();
+    json["source"] = json!("agent");
+    cx.out.result(&json, || sessile::text::json_safe(&format!("{:#}", card.raw)) + "\n")
 }
 
 pub(crate) fn show(args: &ShowArgs, cx: &Cx) -> Outcome {

@@ -6,7 +6,7 @@ pub mod send;
 pub mod stream;
 
 pub(crate) use deliver::Heard;
-pub(crate) use stream::follow;
+pub(crate) use stream::{follow, listen};
 
 use crate::cli::Cx;
 use crate::error::Outcome;

@@ -7,7 +7,7 @@ use sessile::Error;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
-use crate::a2a::{Event, RefusalKind};
+use crate::a2a::{A2aError, Ended, Event, RefusalKind};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -40,18 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     memory.will_send(remembered(&outgoing));
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
-    let mut wrong: Option<Error> = None;
-    let streamed = agent.stream(&outgoing, &mut |event| match follow(cx, &mut memory, &mut heard, &event) {
-        Ok(()) if event.is_final() => ControlFlow::Break(()),
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            wrong = Some(error);
-            ControlFlow::Break(())
-        }
-    });
-    if let Some(error) = wrong {
-        return Err(error.into());
-    }
+    let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.stream(&outgoing, on_event))?;
     if let Err(error) = streamed {
         let is_over = matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
         if let (true, Some(task)) = (is_over, &outgoing.task_id) {
@@ -67,6 +56,25 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(failed(&named.url, outgoing.task_id.as_deref(), error).into());
     }
     heard.finish(&memory, false)
+}
+
+/// Listens to a stream to its end. What cannot be remembered ends it at once.
+pub(crate) fn listen(
+    cx: &Cx,
+    memory: &mut Memory<'_>,
+    heard: &mut Heard<'_>,
+    stream: impl FnOnce(&mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Ended, A2aError>,
+) -> Result<Result<Ended, A2aError>, Error> {
+    let mut wrong = None;
+    let ended = stream(&mut |event| match follow(cx, memory, heard, &event) {
+        Ok(()) if event.is_final() => ControlFlow::Break(()),
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            wrong = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    wrong.map_or(Ok(ended), Err)
 }
 
 /// Takes in one event: remembered first, then shown.

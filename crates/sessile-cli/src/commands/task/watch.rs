@@ -1,6 +1,5 @@
 //! `sessile task watch`.
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use sessile::Error;
@@ -8,7 +7,7 @@ use sessile::Error;
 use super::meant;
 use crate::a2a::{Event, RefusalKind};
 use crate::cli::Cx;
-use crate::commands::message::{Heard, follow};
+use crate::commands::message::{Heard, follow, listen};
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::talk::{Memory, Reach, Wanted, failed};
@@ -43,20 +42,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let whom = args.reach.whom(&cx.state, &named)?;
     let agent = whom.agent(cx)?;
     let mut heard = Heard::new(cx, &named.url, None);
-    let mut wrong: Option<Error> = None;
     if agent.card.streaming {
-        let streamed =
-            agent.resubscribe(&id, &mut |event| match follow(cx, &mut memory, &mut heard, &event) {
-                Ok(()) if event.is_final() => ControlFlow::Break(()),
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    wrong = Some(error);
-                    ControlFlow::Break(())
-                }
-            });
-        if let Some(error) = wrong {
-            return Err(error.into());
-        }
+        let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.resubscribe(&id, on_event))?;
         match streamed {
             Ok(_) => {}
             // It has ended meanwhile, or cannot be followed: then it is looked at.
