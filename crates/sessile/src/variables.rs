@@ -57,5 +57,9 @@ pub const SHARED: &[Known] = &[
         "BASH_ENV",
         "Set for commands in a session: bash sets the session's variables again after its start-up files. Yours is read first.",
     ),
+    known(
+        "A2ACLI_*",
+        "Set for commands in a session that has talked to an agent: A2ACLI_AGENT_URL, A2ACLI_CONTEXT_ID and A2ACLI_TASK_ID of its last conversation, for clients that remember nothing.",
+    ),
     known("TMPDIR", "Where temporary files go that are not about to become a state file."),
 ];
