@@ -101,6 +101,8 @@ impl Authorize for Credentials<'_> {
             (Kind::ApiKey { .. }, Some((place, name))) if place == "cookie" => {
                 Credential::Cookie(name.clone(), usable.secret().clone())
             }
+            // The card knows its header better than who kept the key.
+            (Kind::ApiKey { .. }, Some((_, name))) => Credential::Header(name.clone(), value),
             _ => Credential::Header(header, value),
         }])
     }

@@ -1,7 +1,7 @@
 //! `sessile message`, `task`, `agent` and `conversation`, with agents that speak A2A.
 
 use serde_json::Value;
-use testkit::{AgentAuth, AgentOptions, Call, Home, Protocol, PythonAgent, ScriptedAgent};
+use testkit::{AgentAuth, AgentOptions, Call, Home, OidcServer, Protocol, PythonAgent, ScriptedAgent};
 
 use crate::home;
 
@@ -281,4 +281,40 @@ fn watching_an_older_task_makes_no_other_conversation() {
     let all = home.call(&["conversation", "list", "--session", "work", "-ojson"]).ok().json();
     assert_eq!(all.as_array().unwrap().len(), 1);
     assert_ne!(all[0]["task_id"], first["task_id"]);
+}
+
+#[test]
+fn a_credential_stands_where_the_card_wants_it() {
+    let ways: [(AgentAuth, &str, &[&str]); 4] = [
+        (AgentAuth::ApiKeyHeader("X-Agent-Key".into()), "s3cret-key", &["--api-key", "-"]),
+        (AgentAuth::ApiKeyQuery("key".into()), "s3cret-key", &["--api-key", "-"]),
+        (AgentAuth::ApiKeyCookie("key".into()), "s3cret-key", &["--api-key", "-"]),
+        (AgentAuth::Basic, "ann:s3cret-key", &["--basic", "ann", "--secret-stdin"]),
+    ];
+    for (auth, secret, flags) in ways {
+        let agent = ScriptedAgent::start(AgentOptions::of(Protocol::V1).guarded(auth, secret, "alice"));
+        let home = home();
+        assert_eq!(send(&home, agent.url(), "echo hi").run().exit(8).code(), "CREDENTIAL_REJECTED");
+        home.call(&["auth", "set", "--url", agent.url()]).args(flags).stdin("s3cret-key").ok();
+        let told = send(&home, agent.url(), "whoami").ok();
+        assert!(told.json()["text"].as_str().unwrap().contains("alice"), "{flags:?}: {}", told.told());
+    }
+}
+
+#[test]
+fn an_agent_takes_tokens_of_an_authorization_server() {
+    let server = OidcServer::start();
+    let auth = AgentAuth::OAuth2 { issuer: server.issuer().to_owned(), device: false };
+    let agent = ScriptedAgent::start(AgentOptions { auth, ..AgentOptions::of(Protocol::V1) });
+    let home = home();
+    home.write("secret", OidcServer::SECRET);
+    let login =
+        ["auth", "login", "robot", "--issuer", server.issuer(), "--client-id", OidcServer::SECRET_CLIENT];
+    let more =
+        ["--client-credentials", "--client-secret", "@secret", "--site", agent.url(), "--scope", "api:read"];
+    home.call(&login).args(&more).ok();
+    home.call(&["agent", "add", "local", agent.url(), "--with-credential", "robot", "--global"]).ok();
+    assert_eq!(send(&home, "local", "echo hi").ok().json()["text"], "hi");
+    home.call(&["auth", "logout", "robot", "--yes"]).ok();
+    assert_eq!(send(&home, "local", "echo hi").run().exit(8).code(), "CREDENTIAL_NOT_FOUND");
 }
