@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::code::Code;
 use crate::files::Holder;
 use crate::text::{quoted, shown};
+use crate::vault::Expired;
 
 /// The library's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,41 +27,6 @@ pub struct Place {
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", shown(self.path.display()), self.line, self.column)
-    }
-}
-
-/// A credential whose time is up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expired {
-    /// The credential.
-    pub name: String,
-    /// Its kind.
-    pub kind: &'static str,
-    /// What wants it.
-    pub wanted_by: String,
-    /// When it ended; none if it never had a token.
-    pub expired_at: Option<String>,
-    /// The login that would renew it.
-    pub login: Option<String>,
-    /// Why it was not renewed.
-    pub reason: Option<String>,
-    /// Whether the server was reached and said no.
-    pub refused: bool,
-    /// The variable that would stand for it.
-    pub variable: String,
-}
-
-impl std::fmt::Display for Expired {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "credential {} for {} ", quoted(&self.name), self.wanted_by)?;
-        match &self.expired_at {
-            Some(at) => write!(f, "expired at {at}")?,
-            None => f.write_str("has no token yet")?,
-        }
-        match &self.reason {
-            Some(reason) => write!(f, "; it could not be renewed: {}", shown(reason)),
-            None => Ok(()),
-        }
     }
 }
 
@@ -803,143 +768,5 @@ impl Error {
     /// An io error with its path, sorted into the codes that callers can act on.
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Error::Io { action, path: path.into(), source }
-    }
-
-    /// The stable code.
-    pub fn code(&self) -> Code {
-        match self {
-            Error::Usage(_) => Code::Usage,
-            Error::InvalidName { .. } => Code::InvalidName,
-            Error::InvalidValue { .. } => Code::InvalidValue,
-            Error::UnknownSetting { .. } => Code::UnknownSetting,
-            Error::ScopeRequired { .. } => Code::ScopeRequired,
-            Error::ConfirmationRequired { .. } => Code::ConfirmationRequired,
-            Error::TerminalRequired { .. } => Code::TerminalRequired,
-            Error::SecretRefused { .. } => Code::SecretRefused,
-            Error::Declined(_) => Code::Declined,
-            Error::FileSyntax { .. } => Code::FileSyntax,
-            Error::FileValue { .. } => Code::FileValue,
-            Error::FileTooLarge { .. } => Code::FileTooLarge,
-            Error::FileNotUtf8 { .. } => Code::FileNotUtf8,
-            Error::NotAFile { .. } => Code::NotAFile,
-            Error::FileNotFound(_) => Code::FileNotFound,
-            Error::FileExists(_) => Code::FileExists,
-            Error::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
-                _ => Code::Io,
-            },
-            Error::EditorFailed { .. } => Code::EditorFailed,
-            Error::StoreCorrupt { .. } | Error::NotACopy { .. } => Code::StoreCorrupt,
-            Error::Store { .. } => Code::Store,
-            Error::StoreTooNew { .. } => Code::StoreTooNew,
-            Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
-            Error::NoHome(_) | Error::NoRuntime(_) => Code::NoHome,
-            Error::UntrustedProject { .. } => Code::UntrustedProject,
-            Error::ContextNotFound { .. } => Code::ContextNotFound,
-            Error::NoContext | Error::NoPreviousContext => Code::NoContext,
-            Error::SettingNotSet { .. } => Code::SettingNotSet,
-            Error::SessionNotFound(_) => Code::SessionNotFound,
-            Error::SessionExpired { .. } => Code::SessionExpired,
-            Error::SessionRequired(_) | Error::SessionUnnamed(_) => Code::SessionRequired,
-            Error::AmbiguousSession(_) => Code::AmbiguousSession,
-            Error::SessionExists(_) => Code::SessionExists,
-            Error::ContextFixed { .. } => Code::ContextFixed,
-            Error::StopFailed { .. } => Code::StopFailed,
-            Error::RevisionConflict { .. } => Code::RevisionConflict,
-            Error::EntryNotFound(_) => Code::EntryNotFound,
-            Error::NamedLockHeld { .. } => Code::LockHeld,
-            Error::LockNotFound(_) => Code::LockNotFound,
-            Error::LockLost(_) | Error::OtherHolder { .. } => Code::LockLost,
-            Error::OperationNotFound(_) => Code::OperationNotFound,
-            Error::UndoRefused { .. } => Code::UndoRefused,
-            Error::ProjectNotFound(_) => Code::ProjectNotFound,
-            Error::ApprovalNotFound(_) => Code::ApprovalNotFound,
-            Error::ContextExists { .. } => Code::ContextExists,
-            Error::ContextPinned { .. } => Code::ContextPinned,
-            Error::LockHeld { .. } => Code::LockHeld,
-            Error::ConcurrentChange { .. } => Code::ConcurrentChange,
-            Error::GuardExplicit { .. } => Code::GuardExplicit,
-            Error::GuardApproval(_) => Code::GuardApproval,
-            Error::InSession { .. } => Code::InSession,
-            Error::WrongPin(_) => Code::WrongPin,
-            Error::ToolNotFound { .. } => Code::ToolNotFound,
-            Error::ToolFile { .. } => Code::ToolFile,
-            Error::ToolStateTooLarge { .. } => Code::ToolStateTooLarge,
-            Error::BindingInvalid { .. } => Code::BindingInvalid,
-            Error::BindingNotFound { .. } => Code::BindingNotFound,
-            Error::ContextUnexpected { .. } => Code::ContextUnexpected,
-            Error::CredentialNotFound { .. } => Code::CredentialNotFound,
-            Error::CredentialExists { .. } => Code::CredentialExists,
-            Error::CredentialsExpired(_) => Code::CredentialsExpired,
-            Error::CredentialUnusable { .. } => Code::CredentialUnusable,
-            Error::CredentialRejected { .. } => Code::CredentialRejected,
-            Error::RenewalFailed { refused: true, .. } => Code::RenewalRefused,
-            Error::RenewalFailed { .. } | Error::Unreachable { .. } => Code::Unreachable,
-            Error::RateLimited { .. } => Code::RateLimited,
-            Error::LoginRefused { .. } => Code::LoginRefused,
-            Error::TimedOut { .. } => Code::TimedOut,
-            Error::SiteRefused { .. } => Code::SiteRefused,
-            Error::ConversationNotFound { .. } => Code::ConversationNotFound,
-            Error::ConversationExists(_) => Code::ConversationExists,
-            Error::AgentNotFound { .. } => Code::AgentNotFound,
-            Error::AgentUnauthorized { .. } => Code::CredentialRejected,
-            Error::AgentRefused { .. } => Code::AgentRefused,
-            Error::AgentUnusable { .. } => Code::AgentUnusable,
-            Error::TaskNotFound { .. } => Code::TaskNotFound,
-            Error::TaskOver { .. } => Code::TaskOver,
-            Error::VaultDamaged { .. } => Code::VaultDamaged,
-            Error::VaultTooNew { .. } => Code::VaultTooNew,
-            Error::VaultWrongKey { .. } => Code::VaultWrongKey,
-            Error::VaultKeyMissing { .. } => Code::VaultKeyMissing,
-            Error::VaultLocked { .. } => Code::VaultLocked,
-            Error::VaultReadOnly { .. } => Code::VaultReadOnly,
-            Error::VaultHelper { .. } => Code::VaultHelper,
-            Error::KeyFileExposed { .. } => Code::KeyFileExposed,
-            Error::KeyFileInvalid { .. } => Code::KeyFileInvalid,
-            Error::KeychainUnreachable { .. } => Code::KeychainUnreachable,
-            Error::KeychainLocked => Code::KeychainLocked,
-            Error::KeychainRefused { .. } => Code::KeychainRefused,
-            Error::RoomUnsafe { .. } => Code::RoomUnsafe,
-        }
-    }
-
-    /// How long to wait before the same call is worth another try.
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Error::LockHeld { .. } | Error::NamedLockHeld { .. } => Some(Duration::from_millis(500)),
-            Error::ConcurrentChange { .. } | Error::RevisionConflict { .. } => Some(Duration::ZERO),
-            Error::RateLimited { wait, .. } => *wait,
-            _ => None,
-        }
-    }
-
-    /// Whether the same call may succeed later without anything being changed by its caller.
-    pub fn retryable(&self) -> bool {
-        match self {
-            // The server was not even reached.
-            Error::CredentialsExpired(expired) => expired.reason.is_some() && !expired.refused,
-            other => other.code().retryable(),
-        }
-    }
-
-    /// The place in a file it speaks of, with the line to show.
-    pub fn place(&self) -> Option<&Place> {
-        match self {
-            Error::FileSyntax { place, .. } | Error::FileValue { place, .. } => Some(place),
-            _ => None,
-        }
-    }
-
-    /// What programs are told beside the message, by name.
-    pub fn details(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Error::CredentialsExpired(expired) => {
-                let Expired { name, variable, expired_at, .. } = &**expired;
-                let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
-                details.extend(expired_at.clone().map(|at| ("expired_at", at)));
-                details
-            }
-            _ => Vec::new(),
-        }
     }
 }

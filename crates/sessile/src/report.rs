@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::code::Code;
 use crate::error::{Error, Place};
 use crate::text::{shown, shown_lines};
+use crate::vault::Expired;
 
 /// What is told about a failure. The exit status that goes with it is [`Code::exit`].
 #[derive(Clone, Debug)]
@@ -32,6 +33,46 @@ pub struct Report {
 }
 
 impl Error {
+    /// How long to wait before the same call is worth another try.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Error::LockHeld { .. } | Error::NamedLockHeld { .. } => Some(Duration::from_millis(500)),
+            Error::ConcurrentChange { .. } | Error::RevisionConflict { .. } => Some(Duration::ZERO),
+            Error::RateLimited { wait, .. } => *wait,
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may succeed later without anything being changed by its caller.
+    pub fn retryable(&self) -> bool {
+        match self {
+            // The server was not even reached.
+            Error::CredentialsExpired(expired) => expired.reason.is_some() && !expired.refused,
+            other => other.code().retryable(),
+        }
+    }
+
+    /// The place in a file it speaks of, with the line to show.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::FileSyntax { place, .. } | Error::FileValue { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
+    /// What programs are told beside the message, by name.
+    pub fn details(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Error::CredentialsExpired(expired) => {
+                let Expired { name, variable, expired_at, .. } = &**expired;
+                let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
+                details.extend(expired_at.clone().map(|at| ("expired_at", at)));
+                details
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The error as it is told to the users of an application.
     pub fn report(&self, app: &App) -> Report {
         Report {

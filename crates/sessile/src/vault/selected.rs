@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Error, Expired, Result};
+use crate::error::{Error, Result};
 use crate::names::CredentialName;
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
 use crate::vault::credential::About;
-use crate::vault::{Kind, Renew, Secret, Usable, jwt_expiry};
+use crate::vault::{Expired, Kind, Renew, Secret, Usable, jwt_expiry};
 
 /// What a credential is, and what selected it.
 #[derive(Clone, Debug)]

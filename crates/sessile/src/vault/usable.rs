@@ -7,14 +7,14 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::error::{Error, Expired, Result};
+use crate::error::{Error, Result};
 use crate::names::CredentialName;
 use crate::vault::backend::Keep;
 use crate::vault::program;
 use crate::vault::renewal::Freshness;
 use crate::vault::variables::{Variables, variable_of};
 use crate::vault::vault::Vault;
-use crate::vault::{About, Credential, Kind, Renew, Secret, Site};
+use crate::vault::{About, Credential, Expired, Kind, Renew, Secret, Site};
 
 /// How long a command may take that prints a secret; a person may have to answer it.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);

@@ -13,7 +13,7 @@ use crate::state::{ConfigSource, State};
 use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
 use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};
-use crate::vault::helper::Helper;
+use crate::vault::helper_backend::Helper;
 use crate::vault::sealed::KeySource;
 use crate::vault::variables::{Variables, variable_of};
 use crate::vault::{About, Credential, Secret};

@@ -4,11 +4,16 @@ pub mod add;
 pub mod card;
 pub mod list;
 pub mod remove;
+pub mod show;
+pub mod validate;
+
+use sessile::Error;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
+use crate::talk::Reach;
 
 /// Name agents, and look at their cards
 #[derive(Debug, clap::Subcommand)]
@@ -22,11 +27,11 @@ pub enum Command {
     /// List the agents that have a name
     List(Lazy<list::Args>),
     /// Show an agent: what it is called here, and what it says about itself
-    Show(Lazy<card::ShowArgs>),
+    Show(Lazy<show::Args>),
     /// Print an agent's card
     Card(Lazy<card::Args>),
     /// Check an agent's card
-    Validate(Lazy<card::ValidateArgs>),
+    Validate(Lazy<validate::Args>),
     /// Take an agent's name away
     Remove(Lazy<remove::Args>),
 }
@@ -36,10 +41,16 @@ impl Command {
         match self {
             Command::Add(Lazy(args)) => add::run(args, cx),
             Command::List(Lazy(args)) => list::run(args, cx),
-            Command::Show(Lazy(args)) => card::show(args, cx),
-            Command::Card(Lazy(args)) => card::card(args, cx),
-            Command::Validate(Lazy(args)) => card::validate(args, cx),
+            Command::Show(Lazy(args)) => show::run(args, cx),
+            Command::Card(Lazy(args)) => card::run(args, cx),
+            Command::Validate(Lazy(args)) => validate::run(args, cx),
             Command::Remove(Lazy(args)) => remove::run(args, cx),
         }
     }
+}
+
+/// The agent that is meant: as said in its place, or with --url.
+fn named(cx: &Cx, agent: Option<&str>, reach: &Reach) -> Result<sessile::agents::Agent, Error> {
+    let text = agent.or(reach.url.as_deref());
+    cx.state.agent(text.ok_or_else(|| Error::Usage("say which agent: its name or URL".into()))?)
 }

@@ -9,8 +9,8 @@ use sessile::names::CredentialName;
 use sessile::text::shown;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
 
+use super::about_args::{self, AboutArgs};
 use super::secret_from::{SecretFrom, refused};
-use super::set::AboutArgs;
 use super::{described, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -299,7 +299,7 @@ fn tell(cx: &Cx, code: &DeviceCode) {
 }
 
 fn require_private(url: &str) -> Result<(), Error> {
-    super::set::require_private(&Site::of_url(url)?)
+    about_args::require_private(&Site::of_url(url)?)
 }
 
 /// Why the server gave nothing.

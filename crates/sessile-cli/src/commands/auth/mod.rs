@@ -1,7 +1,9 @@
 //! `sessile auth`: credentials, kept in the vault.
 
+mod about_args;
 pub mod check;
 pub mod clear;
+mod command_words;
 pub mod list;
 pub mod login;
 pub mod logout;

@@ -8,6 +8,8 @@ use sessile::names::CredentialName;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry};
 use sessile::{Error, State};
 
+use super::about_args::{AboutArgs, require_private};
+use super::command_words::words;
 use super::described;
 use super::secret_from::{SecretFrom, refused};
 use crate::cli::Cx;
@@ -100,33 +102,6 @@ pub struct Args {
     /// A secret in a place where none belongs
     #[arg(long, hide = true, alias = "password", num_args = 0..=1)]
     secret: Option<Option<String>>,
-}
-
-/// The end of what has none.
-const NEVER: &str = "never";
-
-/// What may be known about a credential.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct AboutArgs {
-    /// Who one is with it
-    #[arg(long, value_name = "ACCOUNT")]
-    account: Option<String>,
-
-    /// What it is good for
-    #[arg(long = "scope", value_name = "SCOPE")]
-    scopes: Vec<String>,
-
-    /// A site (scheme, host and port of this URL) that it may be sent to; these take the place of those before
-    #[arg(long = "site", value_name = "URL")]
-    sites: Vec<String>,
-
-    /// When it ends, or never
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "expires_in")]
-    expires_at: Option<String>,
-
-    /// In how long it ends
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    expires_in: Option<Duration>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -373,109 +348,9 @@ impl Args {
     }
 }
 
-/// Fails for a site that nothing would ever be sent to.
-pub(super) fn require_private(site: &Site) -> Result<(), Error> {
-    if site.is_private() {
-        return Ok(());
-    }
-    Err(Error::InvalidValue {
-        place: "URL".into(),
-        value: site.to_string(),
-        expected: "an address of https, or of this machine: what is sent there is secret".into(),
-    })
-}
-
 /// What came from a server is not typed.
 fn is_login(name: &CredentialName) -> Error {
     let reason =
         format!("it is a login: renew it with `auth login {name}`, or say another kind to replace it");
     Error::CredentialUnusable { name: name.to_string(), reason }
-}
-
-impl AboutArgs {
-    /// Whether it is said to have no end.
-    fn never_ends(&self) -> bool {
-        self.expires_at.as_deref() == Some(NEVER)
-    }
-
-    /// What is said of a credential; its kind comes later.
-    pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<About, Error> {
-        let now = state.world().now();
-        let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);
-        if let Some(time) = self.expires_in {
-            expires_at = now.checked_add(time).ok().map(sessile::vault::whole_seconds);
-        }
-        let sites: Vec<Site> = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
-        sites.iter().try_for_each(require_private)?;
-        Ok(About {
-            account: self.account.clone(),
-            scopes: self.scopes.clone(),
-            expires_at,
-            sites,
-            ..About::new(name, Kind::Bearer, now)
-        })
-    }
-}
-
-/// A time as RFC 3339 writes it.
-fn parse_time(text: &str) -> Result<String, String> {
-    let known = text == NEVER || sessile::vault::time_of(text).is_some();
-    known
-        .then(|| text.to_owned())
-        .ok_or_else(|| "expected a time such as 2030-01-01T00:00:00Z, or never".to_owned())
-}
-
-/// A command line as words: blanks separate, quotes hold together, nothing else means anything.
-fn words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (None, '\\') => word.get_or_insert_default().push(letters.next()?),
-            (Some('"'), '\\') => {
-                let next = letters.next()?;
-                let word = word.get_or_insert_default();
-                if !matches!(next, '"' | '\\' | '$' | '`') {
-                    word.push('\\');
-                }
-                word.push(next);
-            }
-            (Some(_), letter) => word.get_or_insert_default().push(letter),
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            // No shell runs it, so what only a shell can do is not left to fail later.
-            (None, '|' | '&' | ';' | '<' | '>' | '$' | '`' | '(' | ')') => return None,
-            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
-            (None, letter) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_line_is_taken_apart_as_a_shell_does() {
-        let of = |line: &str| words(line);
-        assert_eq!(of("pass show a/b").unwrap(), ["pass", "show", "a/b"]);
-        assert_eq!(of(r#" a 'b c' "d \" e" f\ g '' "#).unwrap(), ["a", "b c", "d \" e", "f g", ""]);
-        assert_eq!(
-            of(r#"sh -c 'a | b' "x\ny" '$HOME' * "#).unwrap(),
-            ["sh", "-c", "a | b", "x\\ny", "$HOME", "*"]
-        );
-        for line in ["a | b", "a && b", "a; b", "a > b", "$(a)", "`a`", "$HOME/x"] {
-            assert_eq!(of(line), None, "{line}");
-        }
-        assert_eq!(of("'open"), None);
-        assert_eq!(of("end\\"), None);
-        assert!(of("  ").unwrap().is_empty());
-    }
 }

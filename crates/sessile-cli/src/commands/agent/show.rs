@@ -1,0 +1,90 @@
+//! `sessile agent show`.
+
+use serde_json::{Value, json};
+use sessile::text::shown;
+
+use super::named;
+use crate::a2a::Card;
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::talk::Reach;
+
+/// Show an agent: what it is called here, and what it says about itself
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile agent show research" "sessile agent show http://localhost:8000 --output json"))]
+pub struct Args {
+    /// The agent: its name or URL
+    #[arg(value_name = "AGENT")]
+    agent: Option<String>,
+
+    #[command(flatten)]
+    reach: Reach,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let named = named(cx, args.agent.as_deref(), &args.reach)?;
+    let whom = args.reach.whom(&cx.state, &named)?;
+    let card = whom.card()?;
+    let mut json = described(&card);
+    json["url"] = json!(named.url);
+    json["called"] = json!(named.name);
+    json["credential"] = json!(named.credential);
+    cx.out.result(&json, || {
+        let mut text = String::new();
+        let mut line = |label: &str, value: String| text.push_str(&format!("{label:<11} {}\n", shown(value)));
+        line("name", card.name.clone());
+        line("url", named.url.clone());
+        if let Some(called) = &named.name {
+            line("called", called.clone());
+        }
+        if let Some(credential) = &named.credential {
+            line("credential", credential.clone());
+        }
+        line("version", card.version.clone());
+        if !card.description.is_empty() {
+            line("about", card.description.clone());
+        }
+        for interface in &card.interfaces {
+            let known = if interface.dialect().is_some() { "" } else { " (not understood here)" };
+            line("speaks", format!("{interface} at {}{known}", interface.url));
+        }
+        let can: Vec<&str> =
+            [("streams", card.streaming), ("notifies", card.push), ("extended card", card.extended)]
+                .into_iter()
+                .filter_map(|(word, can)| can.then_some(word))
+                .collect();
+        line("can", if can.is_empty() { "-".to_owned() } else { can.join(", ") });
+        for scheme in &card.schemes {
+            line("wants", scheme.name.clone());
+        }
+        for skill in &card.skills {
+            line("skill", format!("{}: {}", skill.name, skill.description));
+        }
+        text
+    })
+}
+
+/// A card in one vocabulary.
+fn described(card: &Card) -> Value {
+    json!({
+        "source": "agent",
+        "name": card.name,
+        "description": card.description,
+        "version": card.version,
+        "streaming": card.streaming,
+        "push_notifications": card.push,
+        "extended_card": card.extended,
+        "interfaces": card.interfaces.iter().map(|one| json!({
+            "interface": one.to_string(),
+            "url": one.url,
+            "tenant": one.tenant,
+            "usable": one.dialect().is_some(),
+        })).collect::<Vec<_>>(),
+        "schemes": card.schemes.iter().map(|one| &one.name).collect::<Vec<_>>(),
+        "skills": card.skills.iter().map(|one| json!({
+            "id": one.id, "name": one.name, "description": one.description, "tags": one.tags,
+        })).collect::<Vec<_>>(),
+        "extensions": card.extensions,
+    })
+}

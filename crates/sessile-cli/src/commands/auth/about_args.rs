@@ -1,0 +1,80 @@
+//! The flags that say what may be known about a credential, for `set` and `login`.
+
+use std::time::Duration;
+
+use sessile::args::parse_duration;
+use sessile::names::CredentialName;
+use sessile::vault::{About, Kind, Site};
+use sessile::{Error, State};
+
+/// The end of what has none.
+const NEVER: &str = "never";
+
+/// What may be known about a credential.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct AboutArgs {
+    /// Who one is with it
+    #[arg(long, value_name = "ACCOUNT")]
+    account: Option<String>,
+
+    /// What it is good for
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+
+    /// A site (scheme, host and port of this URL) that it may be sent to; these take the place of those before
+    #[arg(long = "site", value_name = "URL")]
+    sites: Vec<String>,
+
+    /// When it ends, or never
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "expires_in")]
+    expires_at: Option<String>,
+
+    /// In how long it ends
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    expires_in: Option<Duration>,
+}
+
+impl AboutArgs {
+    /// Whether it is said to have no end.
+    pub(super) fn never_ends(&self) -> bool {
+        self.expires_at.as_deref() == Some(NEVER)
+    }
+
+    /// What is said of a credential; its kind comes later.
+    pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<About, Error> {
+        let now = state.world().now();
+        let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);
+        if let Some(time) = self.expires_in {
+            expires_at = now.checked_add(time).ok().map(sessile::vault::whole_seconds);
+        }
+        let sites: Vec<Site> = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
+        sites.iter().try_for_each(require_private)?;
+        Ok(About {
+            account: self.account.clone(),
+            scopes: self.scopes.clone(),
+            expires_at,
+            sites,
+            ..About::new(name, Kind::Bearer, now)
+        })
+    }
+}
+
+/// Fails for a site that nothing would ever be sent to.
+pub(super) fn require_private(site: &Site) -> Result<(), Error> {
+    if site.is_private() {
+        return Ok(());
+    }
+    Err(Error::InvalidValue {
+        place: "URL".into(),
+        value: site.to_string(),
+        expected: "an address of https, or of this machine: what is sent there is secret".into(),
+    })
+}
+
+/// A time as RFC 3339 writes it.
+fn parse_time(text: &str) -> Result<String, String> {
+    let known = text == NEVER || sessile::vault::time_of(text).is_some();
+    known
+        .then(|| text.to_owned())
+        .ok_or_else(|| "expected a time such as 2030-01-01T00:00:00Z, or never".to_owned())
+}
