@@ -57,6 +57,18 @@ struct Open {
     streams: Mutex<HashMap<u64, TcpStream>>,
 }
 
+impl Open {
+    fn enter(&self, stream: &TcpStream) -> std::io::Result<u64> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(id, stream.try_clone()?);
+        Ok(id)
+    }
+
+    fn leave(&self, id: u64) {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+}
+
 impl Listener {
     /// A port, before anybody answers on it.
     pub(super) fn bind() -> (TcpListener, SocketAddr) {
@@ -80,8 +92,10 @@ impl Listener {
                 }
                 let Ok(stream) = stream else { continue };
                 let (shared, answer) = (Arc::clone(&shared), Arc::clone(&answer));
+                // Known before its thread runs: the end of the listener cuts whatever was accepted.
+                let Ok(id) = shared.enter(&stream) else { continue };
                 // A client that goes away in the middle is its own business.
-                std::thread::spawn(move || converse(stream, &shared, answer.as_ref()).ok());
+                std::thread::spawn(move || converse(stream, id, &shared, answer.as_ref()).ok());
             }
         });
         Listener { address, open, acceptor: Some(acceptor) }
@@ -114,12 +128,10 @@ impl Drop for Listener {
 
 fn converse(
     mut stream: TcpStream,
+    id: u64,
     open: &Open,
     answer: &(impl Fn(&Seen, &mut TcpStream) -> std::io::Result<bool> + ?Sized),
 ) -> std::io::Result<()> {
-    let id = open.next.fetch_add(1, Ordering::Relaxed);
-    let known = |open: &Open| open.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    open.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(id, stream.try_clone()?);
     let done = (|| {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
@@ -133,7 +145,7 @@ fn converse(
         Ok(())
     })();
     // The copy in the table would keep it open.
-    known(open);
+    open.leave(id);
     let _ = stream.shutdown(Shutdown::Both);
     done
 }
