@@ -65,6 +65,10 @@ fn approval_wants_a_person_even_when_it_is_named() {
     let error = check(&home, &["--context", "prod", "-ojson"]).exit(7).json_error();
     assert_eq!(error["code"], "GUARD_APPROVAL");
     assert_eq!(error["fix_command"], "sessile context approve prod --for 30m");
+    assert_eq!(error["context"], "prod");
+    home.write(".config/sessile/config.toml", "context = \"named\"\n");
+    let error = check(&home, &["-ojson"]).exit(7).json_error();
+    assert_eq!((&error["code"], &error["context"]), (&"GUARD_EXPLICIT".into(), &"named".into()));
 }
 
 #[test]
