@@ -82,6 +82,12 @@ pub fn shortened(text: &str, limit: usize) -> String {
     }
 }
 
+/// A name that another program gave itself: without control or direction characters, on one line, not long.
+pub fn plain_name(text: &str, limit: usize) -> String {
+    let plain: String = text.chars().filter(|c| !is_hostile(*c)).collect();
+    shortened(plain.trim(), limit)
+}
+
 fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
     if !text.chars().any(is_hostile) {
         return text.to_owned();
@@ -110,6 +116,13 @@ mod tests {
         assert_eq!(shown("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(shown_lines("a\nb\x07"), "a\nb\\u{7}");
         assert_eq!(shown("caf\u{e9} \u{202e}x"), "caf\u{e9} \\u{202e}x");
+    }
+
+    #[test]
+    fn a_name_that_a_program_gave_itself_is_plain_and_not_long() {
+        assert_eq!(plain_name(" Cur\x1b[2Jsor\n\u{202e} ", 40), "Cur[2Jsor");
+        assert_eq!(plain_name("\u{e4}bcd", 2), "\u{e4}b...");
+        assert_eq!(plain_name("\n\t", 2), "");
     }
 
     #[test]

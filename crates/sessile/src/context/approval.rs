@@ -5,16 +5,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::context::pin::verify_pin;
+use crate::context::pin::{is_pin_set, verify_pin};
 use crate::error::{Error, Result};
 use crate::history::record;
 use crate::names::ContextName;
 use crate::process::boot_id;
 use crate::state::State;
 use crate::store::{ApprovalRow, NewApproval};
+use crate::text::{plain_name, shell_quoted};
 
 /// The longest time one approval can cover.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// The longest name of a client that is kept, in characters.
+const LONGEST_CLIENT: usize = 60;
 
 /// An approval.
 #[derive(Clone, Debug, Serialize)]
@@ -32,7 +35,7 @@ pub struct Approval {
     pub revoked_at: Option<String>,
     /// Who gave it.
     pub granted_by: String,
-    /// On which terminal.
+    /// On which terminal; `via CLIENT` if a client asked the person.
     pub terminal: String,
     /// Whether with a PIN.
     pub with_pin: bool,
@@ -82,6 +85,38 @@ pub fn check_place(state: &State) -> Result<()> {
 /// Gives an approval. With a PIN set, the right one must be given too.
 pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
     check_place(state)?;
+    check(state, name, time)?;
+    let with_pin = verify_pin(state, pin)?;
+    give(state, name, time, Given::OnTerminal { with_pin })
+}
+
+/// Gives an approval that a person gave to a client that asked them. That a person answered is the caller's to know.
+pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: &str) -> Result<Approval> {
+    check_grantable(state, name)?;
+    check(state, name, time)?;
+    let client = match plain_name(client, LONGEST_CLIENT) {
+        empty if empty.is_empty() => "a client without a name".to_owned(),
+        named => named,
+    };
+    give(state, name, time, Given::Through { client })
+}
+
+/// Fails for what [`grant_through`] would refuse whatever the person says, so that nobody is asked in vain.
+pub fn check_grantable(state: &State, name: &ContextName) -> Result<()> {
+    state.contexts().get(name)?.require_trust(state)?;
+    // A PIN is typed on a terminal and goes through no program.
+    if is_pin_set(state)? {
+        let command = format!("{} context approve {}", state.app().name(), shell_quoted(name.as_str()));
+        return Err(Error::TerminalRequired {
+            what: "approving a context with a PIN".into(),
+            instead: format!("a person must run `{command}` on a terminal"),
+        });
+    }
+    Ok(())
+}
+
+/// Fails unless this context can be approved for this time.
+fn check(state: &State, name: &ContextName, time: Duration) -> Result<()> {
     state.contexts().get(name)?.require_trust(state)?;
     if time.is_zero() || time > LONGEST {
         return Err(Error::InvalidValue {
@@ -90,9 +125,26 @@ pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str
             expected: "between a second and 24 hours".into(),
         });
     }
-    let with_pin = verify_pin(state, pin)?;
+    Ok(())
+}
+
+/// How a person gave it.
+enum Given {
+    OnTerminal { with_pin: bool },
+    Through { client: String },
+}
+
+fn give(state: &State, name: &ContextName, time: Duration, given: Given) -> Result<Approval> {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let now = state.now_ms();
+    let subject = format!("{name} for {}", crate::duration::short(time));
+    let (terminal, with_pin, subject) = match given {
+        Given::OnTerminal { with_pin } => {
+            let device = state.world().terminal().map(|terminal| terminal.device.display().to_string());
+            (device.unwrap_or_default(), with_pin, subject)
+        }
+        Given::Through { client } => (format!("via {client}"), false, format!("{subject} via {client}")),
+    };
     let new = NewApproval {
         context: name.to_string(),
         granted_ms: now,
@@ -100,14 +152,10 @@ pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str
         boot: boot_id(),
         expires_boot_ms: millis(state.world().since_boot() + time),
         granted_by: state.world().user_name(),
-        terminal: state
-            .world()
-            .terminal()
-            .map_or_else(String::new, |terminal| terminal.device.display().to_string()),
+        terminal,
         with_pin,
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
-    let subject = format!("{name} for {}", crate::duration::short(time));
     record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
     Ok(ApprovalRow { id, approval: new, revoked_ms: None }.into())
 }
@@ -166,5 +214,87 @@ mod tests {
         assert!(!holds(&approval(), 1_500_000, "b1", 500_000), "over by the boot clock");
         assert!(holds(&approval(), 1_500_000, "b2", 900_000), "another boot has another clock");
         assert!(!holds(&approval(), 500_000, "b2", 0), "from the future");
+    }
+
+    const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
+
+    /// A state with a guarded context `prod`, on no terminal.
+    fn state(home: &std::path::Path) -> State {
+        let contexts = home.join(".config/sessile/contexts");
+        std::fs::create_dir_all(&contexts).unwrap();
+        std::fs::write(contexts.join("prod.toml"), "guard = \"approval\"\n").unwrap();
+        let world = crate::World::empty().with_home(home);
+        State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap()
+    }
+
+    fn prod() -> ContextName {
+        "prod".parse().unwrap()
+    }
+
+    #[test]
+    fn what_a_client_asked_says_so_and_holds_like_any_other() {
+        let home = tempfile::tempdir().unwrap();
+        let state = state(home.path());
+        assert!(matches!(grant(&state, &prod(), HALF_AN_HOUR, None), Err(Error::TerminalRequired { .. })));
+        let client = format!("Cur\u{1b}[2Jsor\n{}", "x".repeat(200));
+        let given = grant_through(&state, &prod(), HALF_AN_HOUR, &client).unwrap();
+        assert!(given.terminal.starts_with("via Cur[2Jsorxxx"), "{}", given.terminal);
+        assert!(given.terminal.chars().count() < 80 && !given.with_pin, "{}", given.terminal);
+        let in_force = in_force(&state, Some("prod")).unwrap();
+        assert_eq!((in_force.len(), &in_force[0].terminal), (1, &given.terminal));
+        let history = crate::history::list(&state, &Default::default()).unwrap();
+        assert_eq!(history[0].subject, format!("prod for 30 min {}", given.terminal));
+        let unnamed = grant_through(&state, &prod(), HALF_AN_HOUR, "\n").unwrap();
+        assert_eq!(unnamed.terminal, "via a client without a name");
+    }
+
+    #[test]
+    fn through_a_client_the_same_is_refused_as_on_a_terminal() {
+        let home = tempfile::tempdir().unwrap();
+        let state = state(home.path());
+        check_grantable(&state, &prod()).unwrap();
+        for time in [Duration::ZERO, LONGEST + Duration::from_secs(1)] {
+            let refused = grant_through(&state, &prod(), time, "c");
+            assert!(matches!(refused, Err(Error::InvalidValue { .. })), "{time:?}");
+        }
+        let other = "other".parse().unwrap();
+        for refused in
+            [check_grantable(&state, &other), grant_through(&state, &other, HALF_AN_HOUR, "c").map(drop)]
+        {
+            assert!(matches!(refused, Err(Error::ContextNotFound { .. })), "{refused:?}");
+        }
+        assert!(in_force(&state, None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn no_client_asks_for_a_pin() {
+        let home = tempfile::tempdir().unwrap();
+        let state = state(home.path());
+        check_grantable(&state, &prod()).unwrap();
+        // Set by another process, after this state has looked.
+        let elsewhere = self::state(home.path());
+        elsewhere.store_for_writing().unwrap().set_pin(Some("hash")).unwrap();
+        for refused in
+            [check_grantable(&state, &prod()), grant_through(&state, &prod(), HALF_AN_HOUR, "c").map(drop)]
+        {
+            let error = refused.unwrap_err();
+            assert!(matches!(error, Error::TerminalRequired { .. }), "{error}");
+            let hint = error.hint(state.app()).unwrap();
+            assert!(hint.contains("`sessile context approve prod` on a terminal"), "{hint}");
+        }
+        assert!(all(&state).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_stranger_s_context_is_not_approved_through_a_client() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("project");
+        std::fs::create_dir_all(project.join(".sessile/contexts")).unwrap();
+        std::fs::write(project.join(".sessile/contexts/prod.toml"), "guard = \"approval\"\n").unwrap();
+        let world = crate::World::empty().with_home(home.path()).with_cwd(&project);
+        let state = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
+        assert!(matches!(check_grantable(&state, &prod()), Err(Error::UntrustedProject { .. })));
+        let refused = grant_through(&state, &prod(), HALF_AN_HOUR, "c");
+        assert!(matches!(refused, Err(Error::UntrustedProject { .. })));
     }
 }

@@ -18,7 +18,7 @@ pub use catalog::{Contexts, Home};
 pub use change::{Change, Removed};
 pub use definition::{Bindings, Context, Variable, is_variable_name};
 pub use guard::{Guard, GuardState};
-pub use pin::{set_pin, verify_pin};
+pub use pin::{is_pin_set, set_pin, verify_pin};
 pub use selection::{Selected, SwitchScope, Switched, switch};
 
 pub(crate) use catalog::toml_files;

@@ -29,6 +29,11 @@ pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()
     crate::history::record(state, "context approve", subject, "a PIN is never recorded").map(drop)
 }
 
+/// Whether a PIN is set, by now: what a state that lives long has seen of the store does not count.
+pub fn is_pin_set(state: &State) -> Result<bool> {
+    Ok(state.fresh_store()?.map(|store| store.pin()).transpose()?.flatten().is_some())
+}
+
 /// Whether a PIN is set and this is it; an error if one is set and it is not.
 pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
     let Some(row) = state.store()?.map(|store| store.pin()).transpose()?.flatten() else { return Ok(false) };
