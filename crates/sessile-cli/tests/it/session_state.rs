@@ -33,6 +33,43 @@ fn values_are_set_read_listed_and_removed() {
 }
 
 #[test]
+fn a_value_comes_from_a_file_or_standard_input_as_it_is() {
+    let home = home();
+    let id = start(&home, &[]);
+    let set = |key: &str, file: &str, stdin: &str| {
+        let call = home.call(&["session", "state", "set", key, "--file", file, "--session", &id]);
+        call.args(&["--output", "json"]).stdin(stdin).run()
+    };
+    // With its layout it is larger than what is kept of it.
+    home.write("plan.json", format!("{{\n \"step\": {}2 }}\n", " ".repeat(70 * 1024)));
+    home.write("notes.txt", " two\nlines \n");
+    assert_eq!(set("plan", "plan.json", "").exit(0).json()["new"], json!({ "step": 2 }));
+    assert_eq!(set("notes", "notes.txt", "").exit(0).json()["new"], " two\nlines \n");
+    assert_eq!(set("piped", "-", "[1, 2]\n").exit(0).json()["new"], json!([1, 2]));
+    assert_eq!(set("piped", "-", "-1 x").exit(0).json()["new"], "-1 x");
+    assert_eq!(set("empty", "-", "").exit(0).json()["new"], "");
+    let largest = "x".repeat(64 * 1024 - 2);
+    assert_eq!(set("large", "-", &largest).exit(0).json()["new"], largest.as_str());
+    assert_eq!(set("large", "-", &format!("{largest}x")).exit(2).code(), "INVALID_VALUE");
+    assert_eq!(set("large", "-", &"x".repeat(2 << 20)).exit(1).code(), "FILE_TOO_LARGE");
+    assert_eq!(set("none", "missing.json", "").exit(5).code(), "FILE_NOT_FOUND");
+    assert_eq!(set("none", ".", "").code(), "NOT_A_FILE");
+    state(&home, &id, &["get", "none"]).exit(5);
+}
+
+#[test]
+fn a_value_is_said_once() {
+    let home = home();
+    let id = start(&home, &[]);
+    home.write("value", "1");
+    for args in [&["k"][..], &["k", "1", "--file", "value"], &["k", "--file", "value", "1"]] {
+        let call = home.call(&["--output", "json", "--session", &id, "session", "state", "set"]);
+        assert_eq!(call.args(args).run().exit(2).code(), "USAGE", "{args:?}");
+    }
+    assert_eq!(state(&home, &id, &["list"]).stdout(), "[]\n");
+}
+
+#[test]
 fn a_revision_never_goes_back() {
     let home = home();
     let id = start(&home, &[]);

@@ -1,11 +1,14 @@
 //! `sessile session state`: small values with revisions.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use sessile::Error;
 use sessile::session::EntryKind;
 use sessile::text::shown;
 
 use crate::cli::Cx;
+use crate::commands::input;
 use crate::commands::page::Page;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -46,6 +49,8 @@ pub struct GetArgs {
 #[command(after_help = examples!(
     "sessile session state set cursor 42 --session deploy"
     "sessile session state set plan '{\"step\": 2}' --if-revision 3 --session deploy"
+    "sessile session state set plan --file plan.json --session deploy"
+    "sessile session state set plan --file - --session deploy < plan.json"
 ))]
 pub struct SetArgs {
     /// The key
@@ -53,8 +58,12 @@ pub struct SetArgs {
     key: String,
 
     /// The value: JSON, or text if it is not
-    #[arg(value_name = "VALUE", allow_hyphen_values = true)]
-    value: String,
+    #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "file")]
+    value: Option<String>,
+
+    /// Read the value from this file, - for standard input; nothing is stripped from it
+    #[arg(long, value_name = "FILE", conflicts_with = "value")]
+    file: Option<PathBuf>,
 
     /// Only if the revision is this one; 0 if there must be none
     #[arg(long, value_name = "N")]
@@ -103,7 +112,13 @@ fn get(args: &GetArgs, cx: &Cx) -> Outcome {
 
 fn set(args: &SetArgs, cx: &Cx) -> Outcome {
     let session = cx.state.require_session("keeping state")?;
-    let value = serde_json::from_str(&args.value).unwrap_or_else(|_| Value::String(args.value.clone()));
+    let text = match (&args.value, &args.file) {
+        (Some(value), _) => value.clone(),
+        // JSON that is laid out for people is larger than what is kept of it; what is kept has a limit of its own.
+        (None, Some(file)) => input::read(cx, file, sessile::files::LIMIT)?.1,
+        (None, None) => return Err(Error::Usage("there is no value: give VALUE or --file".into()).into()),
+    };
+    let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
     let changed = cx.state.change_session_state(&session, &args.key, Some(&value), args.if_revision)?;
     let old = changed.old.map(|old| old.value);
     cx.changed(json!({ "key": args.key, "old": old, "new": value, "revision": changed.revision }), || {
