@@ -37,6 +37,20 @@ pub struct Entry {
     pub scope: Option<&'static str>,
     /// The codes it can fail with, beside [`COMMON`].
     pub codes: &'static [Code],
+    /// Doing it again with the same arguments succeeds and has no further effect.
+    pub idempotent: bool,
+    /// It talks to other machines or services, such as agents and login servers, or runs what may.
+    pub outside: bool,
+}
+
+impl Entry {
+    const fn idempotent(self) -> Self {
+        Entry { idempotent: true, ..self }
+    }
+
+    const fn outside(self) -> Self {
+        Entry { outside: true, ..self }
+    }
 }
 
 /// What any command can fail with: it parses arguments and variables, reads files and may read the store.
@@ -111,16 +125,25 @@ macro_rules! preparing {
     };
 }
 
+const fn entry_of(
+    path: &'static str,
+    effect: Effect,
+    scope: Option<&'static str>,
+    codes: &'static [Code],
+) -> Entry {
+    Entry { path, effect, scope, codes, idempotent: matches!(effect, Effect::Read), outside: false }
+}
+
 const fn read(path: &'static str, codes: &'static [Code]) -> Entry {
-    Entry { path, effect: Effect::Read, scope: None, codes }
+    entry_of(path, Effect::Read, None, codes)
 }
 
 const fn write(path: &'static str, scope: &'static str, codes: &'static [Code]) -> Entry {
-    Entry { path, effect: Effect::Write, scope: Some(scope), codes }
+    entry_of(path, Effect::Write, Some(scope), codes)
 }
 
 const fn destructive(path: &'static str, scope: &'static str, codes: &'static [Code]) -> Entry {
-    Entry { path, effect: Effect::Destructive, scope: Some(scope), codes }
+    entry_of(path, Effect::Destructive, Some(scope), codes)
 }
 
 const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
@@ -128,30 +151,36 @@ const CONTEXT_FILE: &str = "the context's file";
 const VAULT: &str = "the vault";
 
 /// Every command.
+///
+/// Not idempotent, although it may seem so: what fails the second time (`lock release`, `config unset`); `context use`,
+/// for which `-` is another context each time; `session state set`, whose revision grows; `auth unlock`, `lock renew` and
+/// `context approve`, whose time begins anew; the exports, which ask before they write over a file.
 pub const TABLE: &[Entry] = &[
-    write("agent add", SETTINGS_FILE, writing![ScopeRequired]),
-    read("agent card", talking![]),
+    write("agent add", SETTINGS_FILE, writing![ScopeRequired]).idempotent(),
+    read("agent card", talking![]).outside(),
     read("agent list", &[]),
     destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound]),
-    read("agent show", talking![]),
-    read("agent validate", talking![]),
-    read("auth check", using![SiteRefused, CredentialRejected, RateLimited]),
+    read("agent show", talking![]).outside(),
+    read("agent validate", talking![]).outside(),
+    read("auth check", using![SiteRefused, CredentialRejected, RateLimited]).outside(),
     destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]),
     read("auth list", opening![]),
     write(
         "auth login",
         VAULT,
         opening![TerminalRequired, LoginRefused, Unreachable, RateLimited, TimedOut, VaultReadOnly],
-    ),
+    )
+    .outside(),
     destructive(
         "auth logout",
         "the vault, and copies in the rooms of sessions",
         opening![ConfirmationRequired, VaultReadOnly],
-    ),
+    )
+    .outside(),
     write("auth move", "the vault, its old place and its new one", opening![CredentialExists]),
-    write("auth refresh", VAULT, using![VaultReadOnly]),
+    write("auth refresh", VAULT, using![VaultReadOnly]).outside(),
     write("auth rekey", VAULT, opening![TerminalRequired]),
-    write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]),
+    write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]).idempotent(),
     read("auth show", opening![]),
     read("auth status", opening![]),
     write("auth unlock", "the runtime directory, for the time given", opening![TerminalRequired]),
@@ -165,7 +194,7 @@ pub const TABLE: &[Entry] = &[
     read("config list", &[]),
     read("config path", &[Code::NoHome]),
     read("config schema", &[]),
-    write("config set", SETTINGS_FILE, writing![ScopeRequired]),
+    write("config set", SETTINGS_FILE, writing![ScopeRequired]).idempotent(),
     read("config show", &[]),
     destructive("config unset", SETTINGS_FILE, writing![ScopeRequired, SettingNotSet]),
     read("config validate", &[]),
@@ -238,20 +267,22 @@ pub const TABLE: &[Entry] = &[
         "message send",
         "the agent, and what the session remembers of it; on a terminal without a session one is started",
         talking![ConversationNotFound, ConversationExists, SessionExists],
-    ),
+    )
+    .outside(),
     write(
         "message stream",
         "the agent, and what the session remembers of it; on a terminal without a session one is started",
         talking![ConversationNotFound, ConversationExists, SessionExists],
-    ),
-    write("task cancel", "the agent", talking![]),
-    read("task get", talking![]),
-    read("task list", talking![]),
-    read("task notification get", talking![]),
-    read("task notification list", talking![]),
-    destructive("task notification remove", "the agent", talking![]),
-    write("task notification set", "the agent", talking![]),
-    read("task watch", talking![]),
+    )
+    .outside(),
+    write("task cancel", "the agent", talking![]).outside(),
+    read("task get", talking![]).outside(),
+    read("task list", talking![]).outside(),
+    read("task notification get", talking![]).outside(),
+    read("task notification list", talking![]).outside(),
+    destructive("task notification remove", "the agent", talking![]).outside(),
+    write("task notification set", "the agent", talking![]).outside(),
+    read("task watch", talking![]).outside(),
     write("backup", "the copy's file", writing![FileExists]),
     destructive(
         "backup restore",
@@ -260,7 +291,7 @@ pub const TABLE: &[Entry] = &[
     ),
     read("demo", &[Code::DiskFull]),
     read("doctor", writing![]),
-    write("env", "the session's room, which is prepared at its first use", preparing![]),
+    write("env", "the session's room, which is prepared at its first use", preparing![]).idempotent(),
     read("history", &[]),
     read("history show", &[Code::OperationNotFound]),
     read("hook", &[]),
@@ -269,15 +300,16 @@ pub const TABLE: &[Entry] = &[
     read("lock list", writing![]),
     write("lock release", "the store", writing![LockLost]),
     write("lock renew", "the store", writing![LockLost]),
-    write("lock run", "the store, while the command lives", writing![LockLost]),
-    write("man", "the directory given with --dir; nothing without it", writing![]),
+    write("lock run", "the store, while the command lives", writing![LockLost]).outside(),
+    write("man", "the directory given with --dir; nothing without it", writing![]).idempotent(),
     read("manifest", &[]),
     read("prompt", &[]),
     write(
         "run",
         "the session and its room; a session of its own is gone afterwards",
         preparing![SessionExists, LockLost, StopFailed, TimedOut],
-    ),
+    )
+    .outside(),
     destructive(
         "session clear",
         "the store and the sessions' rooms",
@@ -288,7 +320,7 @@ pub const TABLE: &[Entry] = &[
         "the file given with --file; nothing without it",
         writing![SessionRequired, ConfirmationRequired, Declined],
     ),
-    destructive("session gc", "the rooms of sessions that have expired", writing![]),
+    destructive("session gc", "the rooms of sessions that have expired", writing![]).idempotent(),
     write(
         "session import",
         "the store and a new room",
@@ -314,17 +346,20 @@ pub const TABLE: &[Entry] = &[
         "session stop",
         "the session, its room and what runs in it",
         writing![SessionRequired, StopFailed, Declined, FileExists],
-    ),
+    )
+    .idempotent(),
     write(
         "shell",
         "the session and its room; a session of its own is gone afterwards",
         preparing![SessionExists],
-    ),
+    )
+    .outside(),
     read("status", &[]),
     read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]),
     read("tool list", &[]),
     read("tool show", &[Code::ToolNotFound]),
-    write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession]),
+    write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession])
+        .idempotent(),
     write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession]),
 ];
 

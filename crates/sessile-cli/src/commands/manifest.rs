@@ -106,6 +106,8 @@ fn describe(command: &Command, path: &str) -> Value {
         "about": command.get_about().map(ToString::to_string),
         "effect": entry.map(|entry| entry.effect.as_str()),
         "write_scope": entry.and_then(|entry| entry.scope),
+        "idempotent": entry.map(|entry| entry.idempotent),
+        "outside": entry.map(|entry| entry.outside),
         "arguments": own_arguments().filter(|arg| arg.is_positional()).map(argument).collect::<Vec<_>>(),
         "flags": own_arguments().filter(|arg| !arg.is_positional()).map(flag).collect::<Vec<_>>(),
         "error_codes": codes.iter().map(|code| code.as_str()).collect::<Vec<_>>(),

@@ -6,8 +6,9 @@ use clap::{Command, CommandFactory};
 use serde_json::Value;
 use sessile::Code;
 use sessile_cli::cli::Cli;
-use sessile_cli::effects::TABLE;
+use sessile_cli::effects::{Effect, TABLE};
 
+use crate::contract::{CALLS, furnished_for};
 use crate::home;
 
 fn manifest() -> Value {
@@ -49,6 +50,36 @@ fn every_command_has_an_effect_and_every_writer_a_scope() {
         assert_eq!(command["write_scope"].is_null(), effect == "read", "{command}");
         assert!(!command["about"].as_str().unwrap().is_empty(), "{command}");
     }
+}
+
+#[test]
+fn what_can_fail_for_want_of_a_network_is_outside() {
+    // Another command may reach anything; `env` leaves credentials out, and shares its codes with those that do not.
+    let apart = ["env", "lock run"];
+    // They give tokens back as well as they can, and do not fail over it.
+    let forgiving = ["auth logout"];
+    for command in manifest()["commands"].as_array().unwrap() {
+        let path = command["path"].as_str().unwrap();
+        let can_fail = command["error_codes"].as_array().unwrap().contains(&"UNREACHABLE".into());
+        let expected = forgiving.contains(&path) || can_fail != apart.contains(&path);
+        assert_eq!(command["outside"], expected, "{path}");
+    }
+}
+
+/// Done twice where a call of it is at hand; the second must succeed, and end where the first did.
+#[test]
+fn what_is_said_to_be_idempotent_can_be_done_again() {
+    let mut done = Vec::new();
+    for entry in TABLE.iter().filter(|entry| entry.idempotent && entry.effect != Effect::Read) {
+        let Some((_, words)) = CALLS.iter().find(|(path, _)| *path == entry.path) else { continue };
+        let home = furnished_for(entry.path);
+        home.call(words).ok();
+        let before = home.tree_of_people();
+        home.call(words).ok();
+        assert_eq!(home.tree_of_people(), before, "{}", entry.path);
+        done.push(entry.path);
+    }
+    assert_eq!(done.len(), 8, "{done:?}");
 }
 
 #[test]

@@ -100,7 +100,15 @@ fn commands() {
         let usage = parsed.render_usage().to_string();
         let _ = writeln!(out, "```text\n{}\n```\n", usage.trim().trim_start_matches("Usage: "));
         let scope = command["write_scope"].as_str().map_or_else(String::new, |scope| format!(": {scope}"));
-        let _ = writeln!(out, "Effect: {}{scope}.", text(command, "effect"));
+        let _ = write!(out, "Effect: {}{scope}.", text(command, "effect"));
+        // That reading can be done again goes without saying.
+        if command["idempotent"] == true && command["effect"] != "read" {
+            out.push_str(" Doing it again has no further effect.");
+        }
+        if command["outside"] == true {
+            out.push_str(" It may reach other machines.");
+        }
+        out.push('\n');
         let arguments = items(command, "arguments");
         if !arguments.is_empty() {
             out.push_str("\n| argument | takes | about |\n|---|---|---|\n");
