@@ -72,8 +72,15 @@ pub struct SetArgs {
 
 /// List the values
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile session state list --session deploy"))]
+#[command(after_help = examples!(
+    "sessile session state list --session deploy"
+    "sessile session state list cursor plan --session deploy"
+))]
 pub struct ListArgs {
+    /// Only those of these keys
+    #[arg(value_name = "STATE-KEY")]
+    keys: Vec<String>,
+
     #[command(flatten)]
     page: Page,
 }
@@ -138,7 +145,9 @@ fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
 fn list(args: &ListArgs, cx: &Cx) -> Outcome {
     let session = cx.state.require_session("keeping state")?;
     let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
-    let entries = args.page.of(sessions.entries(&session, EntryKind::State)?, |entry| entry.key.clone());
+    let mut entries = sessions.entries(&session, EntryKind::State)?;
+    entries.retain(|entry| args.keys.is_empty() || args.keys.contains(&entry.key));
+    let entries = args.page.of(entries, |entry| entry.key.clone());
     let items: Vec<Value> = entries.iter().map(|entry| json!(entry)).collect();
     cx.out.list(&items, || {
         let mut table = Table::new(&["KEY", "REVISION", "VALUE"]);
