@@ -28,6 +28,7 @@ mod context_transfer;
 mod context_use;
 mod contexts;
 mod contract;
+mod conversation_credentials;
 mod crash;
 mod crash_sessions;
 mod demo;

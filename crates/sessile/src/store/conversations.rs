@@ -135,11 +135,13 @@ impl Store {
 
     /// The conversations of a user that are meant, the last used first.
     pub fn conversations(&self, user: &str, filter: ConversationFilter<'_>) -> Result<Vec<ConversationRow>> {
+        // With a choice in it the index of sessions would not be used.
+        let session = if filter.session.is_some() { "session = ?2" } else { "?2 IS NULL" };
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM conversation
-                     WHERE user = ?1 AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR agent = ?3)
+                     WHERE user = ?1 AND {session} AND (?3 IS NULL OR agent = ?3)
                      ORDER BY used_ms DESC, used DESC, id DESC"
                 ))?
                 .query_map((user, filter.session, filter.agent), read)?

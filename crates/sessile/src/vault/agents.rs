@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::names::CredentialName;
 use crate::vault::variables::variable_of;
 use crate::vault::vault::Vault;
-use crate::vault::{Credential, Site};
+use crate::vault::{About, Credential, Site};
 
 /// A URL in the one form in which agents are compared: the site and the path, without a slash at its end.
 pub fn agent_url(url: &str) -> Result<String> {
@@ -47,20 +47,11 @@ impl Vault<'_> {
         context: Option<&Context>,
     ) -> Result<Option<(CredentialName, String)>> {
         let url = agent_url(url)?;
-        // What a stranger's project says does not choose a credential.
-        if let Some(context) = context.filter(|context| context.trusted) {
-            let agents =
-                context.agents.iter().filter_map(|(agent, name)| Some((agent_url(agent).ok()?, name)));
-            let meant =
-                agents.filter(|(agent, _)| is_below(&url, agent)).max_by_key(|(agent, _)| agent.len());
-            if let Some((_, name)) = meant {
-                return Ok(Some((name.parse()?, format!("context {} (agents)", context.name))));
-            }
+        if let Some((name, context)) = bound_by_context(&url, context) {
+            return Ok(Some((name.parse()?, format!("context {} (agents)", context.name))));
         }
-        let all = self.list()?;
-        let bound = all.iter().flat_map(|one| one.about.agents.iter().map(move |agent| (agent, one)));
-        let found = bound.filter(|(agent, _)| is_below(&url, agent)).max_by_key(|(agent, _)| agent.len());
-        Ok(found.map(|(_, one)| (one.about.name.clone(), "the vault".to_owned())))
+        let all: Vec<About> = self.list()?.into_iter().map(|one| one.about).collect();
+        Ok(bound_in(&url, &all).map(|one| (one.name.clone(), "the vault".to_owned())))
     }
 
     /// The credential that is bound to this very agent.
@@ -99,6 +90,25 @@ impl Vault<'_> {
         }
         Ok(others)
     }
+}
+
+/// The credential that a context binds to an agent, of several the one that is bound most closely.
+pub(super) fn bound_by_context<'a>(
+    url: &str,
+    context: Option<&'a Context>,
+) -> Option<(&'a str, &'a Context)> {
+    // What a stranger's project says does not choose a credential.
+    let context = context.filter(|context| context.trusted)?;
+    let agents = context.agents.iter().filter_map(|(agent, name)| Some((agent_url(agent).ok()?, name)));
+    let meant = agents.filter(|(agent, _)| is_below(url, agent)).max_by_key(|(agent, _)| agent.len());
+    meant.map(|(_, name)| (name.as_str(), context))
+}
+
+/// The credential that is bound to an agent itself.
+pub(super) fn bound_in<'a>(url: &str, all: &'a [About]) -> Option<&'a About> {
+    let bound = all.iter().flat_map(|one| one.agents.iter().map(move |agent| (agent, one)));
+    let found = bound.filter(|(agent, _)| is_below(url, agent)).max_by_key(|(agent, _)| agent.len());
+    found.map(|(_, one)| one)
 }
 
 /// Whether a URL is an agent's own, or one below it.

@@ -214,6 +214,11 @@ impl Vault<'_> {
         self.choice.backend == Some(Backend::Keychain) && file.is_some_and(|file| file.exists())
     }
 
+    /// Where credentials are kept, if that is decided.
+    pub fn backend(&self) -> Option<Backend> {
+        self.choice.backend
+    }
+
     /// What `status` tells about it. Nothing is decrypted and no keychain is asked.
     pub fn status(&self) -> Result<VaultStatus> {
         let file = self.file();

@@ -1,6 +1,7 @@
 //! `sessile conversation list`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use sessile::conversation::Conversation;
 use sessile::text::shown;
 
 use super::session_of;
@@ -8,10 +9,13 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
+use crate::talk::described_anywhere;
 
 /// List conversations, the last used first
 ///
-/// Those of this session; where there is none, or with --all, those of every session.
+/// Those of this session; where there is none, or with --all, those of every session. As JSON each tells in
+/// has_credentials whether the vault or the session's context has a credential for its agent; null if the vault would
+/// have to ask somebody.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile conversation list"
@@ -46,7 +50,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(cursor) => all.iter().position(|one| one.id == *cursor).map_or(all.len(), |at| at + 1),
         None => 0,
     };
-    let found: Vec<Value> = all.iter().skip(after).take(args.limit).map(|one| json!(one)).collect();
+    let page: Vec<Conversation> = all.into_iter().skip(after).take(args.limit).collect();
+    let found: Vec<Value> = described_anywhere(cx, &page);
     cx.out.list(&found, || {
         if found.is_empty() {
             return "there are no conversations\n".to_owned();

@@ -9,10 +9,12 @@ use super::one;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::talk::described_anywhere;
 
 /// Show a conversation and what was said in it
 ///
-/// What the agent said is marked as from outside, and safe for terminals.
+/// What the agent said is marked as from outside, and safe for terminals. As JSON, has_credentials tells whether the
+/// vault or the session's context has a credential for the agent; null if the vault would have to ask somebody.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile conversation show"
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let found = one(&cx.state, &all, args.which.as_deref())?;
     let from = (found.items - args.last + 1).max(1);
     let items = all.items(&found, from, usize::try_from(args.last).unwrap_or(0))?;
-    let mut json = json!(found);
+    let mut json = described_anywhere(cx, std::slice::from_ref(&found)).pop().unwrap_or_default();
     json["messages"] = json!(items);
     cx.out.result(&json, || {
         let mut text = String::new();

@@ -8,6 +8,7 @@ use sessile::duration::short;
 use sessile::session::Session;
 use sessile::session::life::{Life, Moment};
 
+use super::conversations::{add_conversations, in_words};
 use super::describe;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -20,6 +21,7 @@ use crate::output::{Table, Tone};
     "sessile session list"
     "sessile session list --state all --label team=web --output json"
     "sessile session list --of-context staging --older-than 1h"
+    "sessile session list --conversations --output json"
 ))]
 pub struct Args {
     /// Which sessions: live, expired, ended or all
@@ -41,6 +43,10 @@ pub struct Args {
     /// Only those started not longer ago than this
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     newer_than: Option<Duration>,
+
+    /// Tell of each with which agents it talks
+    #[arg(long)]
+    conversations: bool,
 
     /// Show at most this many
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -74,7 +80,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             _ => break,
         }
     }
-    cx.out.list(&found, || text(&found, cx))
+    if args.conversations {
+        add_conversations(cx, &mut found)?;
+    }
+    cx.out.list(&found, || text(&found, args, cx))
 }
 
 impl Args {
@@ -92,13 +101,14 @@ impl Args {
     }
 }
 
-fn text(found: &[Value], cx: &Cx) -> String {
+fn text(found: &[Value], args: &Args, cx: &Cx) -> String {
     if found.is_empty() {
         return "there are no such sessions\n".to_owned();
     }
     let current = cx.state.session().ok().flatten().map(|current| current.session.id.to_string());
-    let mut table =
-        Table::new(&["", "ID", "NAME", "STATE", "CONTEXT", "IDLE", "EXPIRES", "RUNNING", "OWNER"]);
+    let mut columns = vec!["", "ID", "NAME", "STATE", "CONTEXT", "IDLE", "EXPIRES", "RUNNING", "OWNER"];
+    columns.extend(args.conversations.then_some("CONVERSATIONS"));
+    let mut table = Table::new(&columns);
     for session in found {
         let cell = |key: &str| session[key].as_str().unwrap_or("-").to_owned();
         let idle = Duration::from_millis(session["idle_ms"].as_u64().unwrap_or(0));
@@ -116,7 +126,7 @@ fn text(found: &[Value], cx: &Cx) -> String {
             session["owner"]["agent"].as_str().map_or_else(String::new, |agent| format!(" ({agent})"))
         );
         let is_live = session["state"] == Life::Live.as_str();
-        let cells = [
+        let mut cells = vec![
             if is_current { "*".to_owned() } else { String::new() },
             cell("id"),
             cell("name"),
@@ -127,6 +137,10 @@ fn text(found: &[Value], cx: &Cx) -> String {
             if running.is_empty() { "-".to_owned() } else { running.join(" ") },
             owner,
         ];
+        if args.conversations {
+            let of_it = in_words(session);
+            cells.push(if of_it.is_empty() { "-".to_owned() } else { of_it.join(", ") });
+        }
         table.row(&cells, is_current.then_some(Tone::Strong));
     }
     table.render(&cx.out)

@@ -1,6 +1,7 @@
 //! `sessile session`: owned, expiring, isolated stretches of work.
 
 pub mod clear;
+mod conversations;
 pub mod export;
 pub mod gc;
 pub mod import;

@@ -8,6 +8,7 @@ use sessile::session::EntryKind;
 use sessile::text::shown;
 use sessile::tool::held;
 
+use super::conversations::{add_conversations, in_words};
 use super::{describe, meant};
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     json["settings"] = settings.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
     let held = if session.ended.is_none() { held(&session)? } else { Vec::new() };
     json["tools"] = json!(held);
+    add_conversations(cx, std::slice::from_mut(&mut json))?;
     json["state_values"] = json!(sessions.entries(&session, EntryKind::State)?.len());
     cx.out.result(&json, || {
         let mut text = format!("{}\n", session.id);
@@ -51,6 +53,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 "running",
                 &format!("{} (pid {})", one["program"].as_str().unwrap_or("?"), one["process"]["pid"]),
             );
+        }
+        for one in in_words(&json) {
+            line("talks", &one);
         }
         for entry in &settings {
             line("setting", &format!("{} = {}", entry.key, entry.value));

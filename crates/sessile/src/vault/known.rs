@@ -1,0 +1,84 @@
+//! Whether agents have a credential, told without asking anybody.
+
+use crate::agents::Agent;
+use crate::context::Context;
+use crate::names::CredentialName;
+use crate::settings::Layer;
+use crate::state::State;
+use crate::vault::agents::{agent_url, bound_by_context, bound_in};
+use crate::vault::{About, Backend, Selected, SelectedCredential, Site, variable_of};
+
+/// What is known of the credentials of agents after one look into the vault.
+pub struct KnownCredentials<'a> {
+    state: &'a State,
+    agents: Vec<Agent>,
+    selected: Option<SelectedCredential>,
+    /// None if the vault does not open by itself.
+    kept: Option<Vec<About>>,
+}
+
+impl State {
+    /// What is known of the credentials of agents. The vault is opened here, once, if nobody need be asked for that.
+    pub fn known_credentials(&self) -> KnownCredentials<'_> {
+        KnownCredentials {
+            state: self,
+            agents: self.agents().unwrap_or_default(),
+            selected: self.selected_credential().ok().flatten(),
+            kept: self.kept_credentials(),
+        }
+    }
+
+    fn kept_credentials(&self) -> Option<Vec<About>> {
+        let vault = self.vault().ok()?;
+        // A helper may open a window, and nobody can tell before.
+        if vault.backend() == Some(Backend::Helper) {
+            return None;
+        }
+        Some(vault.list().ok()?.into_iter().map(|one| one.about).collect())
+    }
+}
+
+impl KnownCredentials<'_> {
+    /// Whether a message to an agent would find a credential, in a context; `None` if that cannot be told without asking
+    /// somebody. Whether the credential is still accepted is another question.
+    pub fn has(&self, url: &str, context: Option<&Context>) -> Option<bool> {
+        let url = agent_url(url).ok()?;
+        if let Some(selected) = self.selected.as_ref().filter(|selected| is_for_call(selected)) {
+            return match &selected.what {
+                Selected::Named(name) => self.exists(name),
+                _ => Some(true),
+            };
+        }
+        if let Some((name, _)) = bound_by_context(&url, context) {
+            return self.exists(&name.parse().ok()?);
+        }
+        let named = self.agents.iter().find(|agent| agent.url == url);
+        if let Some(name) = named.and_then(|agent| agent.credential.as_deref()) {
+            return self.exists(&name.parse().ok()?);
+        }
+        let kept = self.kept.as_deref()?;
+        if bound_in(&url, kept).is_some() {
+            return Some(true);
+        }
+        let site = Site::of_url(&url).ok()?;
+        let selected = self.selected.as_ref().and_then(|selected| match &selected.what {
+            Selected::Named(name) => kept.iter().find(|one| one.name == *name),
+            _ => None,
+        });
+        Some(selected.is_some_and(|one| one.sites.contains(&site)))
+    }
+
+    fn exists(&self, name: &CredentialName) -> Option<bool> {
+        let variable = variable_of(self.state.app(), name);
+        if self.state.world().variable(&variable).is_some() {
+            return Some(true);
+        }
+        self.kept.as_ref().map(|kept| kept.iter().any(|one| one.name == *name))
+    }
+}
+
+/// Whether it was selected for this call, whatever the agent.
+fn is_for_call(selected: &SelectedCredential) -> bool {
+    matches!(selected.origin.layer, Layer::Flag | Layer::Environment)
+        || !matches!(selected.what, Selected::Named(_))
+}
