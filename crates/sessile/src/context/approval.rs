@@ -218,11 +218,16 @@ mod tests {
 
     const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
 
+    /// A guarded context `prod` in a directory.
+    fn guarded(contexts: &std::path::Path) {
+        std::fs::create_dir_all(contexts).unwrap();
+        let mut file = std::fs::File::create_new(contexts.join("prod.toml")).unwrap();
+        std::io::Write::write_all(&mut file, b"guard = \"approval\"\n").unwrap();
+    }
+
     /// A state with a guarded context `prod`, on no terminal.
     fn state(home: &std::path::Path) -> State {
-        let contexts = home.join(".config/sessile/contexts");
-        std::fs::create_dir_all(&contexts).unwrap();
-        std::fs::write(contexts.join("prod.toml"), "guard = \"approval\"\n").unwrap();
+        guarded(&home.join(".config/sessile/contexts"));
         let world = crate::World::empty().with_home(home);
         State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap()
     }
@@ -272,7 +277,8 @@ mod tests {
         let state = state(home.path());
         check_grantable(&state, &prod()).unwrap();
         // Set by another process, after this state has looked.
-        let elsewhere = self::state(home.path());
+        let world = crate::World::empty().with_home(home.path());
+        let elsewhere = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
         elsewhere.store_for_writing().unwrap().set_pin(Some("hash")).unwrap();
         for refused in
             [check_grantable(&state, &prod()), grant_through(&state, &prod(), HALF_AN_HOUR, "c").map(drop)]
@@ -289,8 +295,7 @@ mod tests {
     fn a_stranger_s_context_is_not_approved_through_a_client() {
         let home = tempfile::tempdir().unwrap();
         let project = home.path().join("project");
-        std::fs::create_dir_all(project.join(".sessile/contexts")).unwrap();
-        std::fs::write(project.join(".sessile/contexts/prod.toml"), "guard = \"approval\"\n").unwrap();
+        guarded(&project.join(".sessile/contexts"));
         let world = crate::World::empty().with_home(home.path()).with_cwd(&project);
         let state = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
         assert!(matches!(check_grantable(&state, &prod()), Err(Error::UntrustedProject { .. })));
