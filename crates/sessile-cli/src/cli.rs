@@ -13,7 +13,7 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
     agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
-    man, manifest, message, prompt, run, session, shell, status, task, tool, trust, undo,
+    man, manifest, mcp, message, prompt, run, session, shell, status, task, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -76,6 +76,8 @@ pub enum Command {
     Task(LazyGroup<task::Command>),
     /// Look at, name and forget conversations with agents
     Conversation(LazyGroup<conversation::Command>),
+    /// Serve all of this as tools to an MCP client
+    Mcp(Lazy<mcp::Args>),
     /// Exclude other agents: hold a lock while a command runs, or for a time
     Lock(LazyGroup<lock::Command>),
     /// Show what was changed, when and by whom
@@ -251,6 +253,7 @@ impl Command {
             Command::Conversation(LazyGroup(command)) => command.run(cx),
             Command::Message(LazyGroup(command)) => command.run(cx),
             Command::Task(LazyGroup(command)) => command.run(cx),
+            Command::Mcp(Lazy(args)) => mcp::run(args, cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),
             Command::Undo(Lazy(args)) => undo::run(args, cx),
@@ -313,6 +316,12 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         return Ok(cli);
     }
     parse_with(Cli::command(), args)
+}
+
+/// Whether arguments are a call that there is.
+#[cfg(test)]
+pub(crate) fn parses(args: impl Iterator<Item = OsString>) -> Result<(), clap::Error> {
+    parse(&args.collect::<Vec<_>>()).map(|_| ())
 }
 
 /// The tree is not taken down again: the process ends soon, and that would cost as much as half the parsing.

@@ -303,6 +303,7 @@ pub const TABLE: &[Entry] = &[
     write("lock run", "the store, while the command lives", writing![LockLost]).outside(),
     write("man", "the directory given with --dir; nothing without it", writing![]).idempotent(),
     read("manifest", &[]),
+    write("mcp", "whatever its tools are told to change", &[]).outside(),
     read("prompt", &[]),
     write(
         "run",

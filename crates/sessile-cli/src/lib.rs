@@ -15,6 +15,7 @@ mod help;
 mod http;
 mod isolation;
 mod lazy;
+mod mcp;
 mod oauth;
 pub mod output;
 mod renewer;

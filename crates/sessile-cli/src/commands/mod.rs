@@ -16,6 +16,7 @@ mod input;
 pub mod lock;
 pub mod man;
 pub mod manifest;
+pub mod mcp;
 pub mod message;
 mod page;
 pub mod prompt;

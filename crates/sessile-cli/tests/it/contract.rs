@@ -135,6 +135,7 @@ const ELSEWHERE: &[&str] = &[
     "agent card",
     "agent show",
     "agent validate",
+    "mcp",
     "conversation clear",
     "conversation export",
     "conversation rename",

@@ -28,7 +28,10 @@ fn values_are_set_read_listed_and_removed() {
     let keys: Vec<&str> = listed.as_array().unwrap().iter().map(|one| one["key"].as_str().unwrap()).collect();
     assert_eq!(keys, ["null", "number", "object", "text", "with spaces and ü"]);
     let some = state(&home, &id, &["list", "text", "missing", "number"]).exit(0).json();
-    assert_eq!((&some[0]["key"], &some[1]["key"], &some[2]), (&json!("number"), &json!("text"), &Value::Null));
+    assert_eq!(
+        (&some[0]["key"], &some[1]["key"], &some[2]),
+        (&json!("number"), &json!("text"), &Value::Null)
+    );
     assert_eq!(state(&home, &id, &["unset", "text"]).exit(0).json()["old"], "seven");
     assert_eq!(state(&home, &id, &["get", "text"]).exit(5).code(), "ENTRY_NOT_FOUND");
     state(&home, &id, &["unset", "text"]).exit(5);

@@ -1,0 +1,151 @@
+//! Asking the person behind the client: a guard is not opened by the model.
+
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
+    InputRequests, InputRequiredResult, InputResponses, ProtocolVersion, ServerRequest,
+};
+use rmcp::service::RequestContext;
+use serde_json::json;
+use sessile::context::approval;
+use sessile::names::ContextName;
+use sessile::text::{quoted, shortened, shown};
+use sessile::{Error, State, StateArgs, World};
+
+use crate::settings::app;
+
+/// How long a person may think.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The times that can be chosen.
+const TIMES: [&str; 3] = ["10m", "30m", "2h"];
+
+/// What the question is about.
+pub(super) struct Question<'a> {
+    pub(super) context: &'a str,
+    /// What would use the context.
+    pub(super) purpose: &'a str,
+    /// Who asks.
+    pub(super) client: &'a str,
+}
+
+/// What came of it.
+pub(super) enum Asked {
+    /// The context is open.
+    Opened,
+    /// It stays shut; why, if that is known.
+    Shut(Option<String>),
+    /// The client is to ask, and to call again with the answer.
+    Ask(Box<InputRequiredResult>),
+}
+
+/// Asks whether a context is to be opened, if the client can ask somebody.
+pub(super) async fn ask(
+    question: &Question<'_>,
+    context: &RequestContext<RoleServer>,
+    answers: Option<&InputResponses>,
+    flags: &StateArgs,
+) -> Asked {
+    let can_ask = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
+        // A client that does not say which kind has forms: they came first.
+        elicitation.form.is_some() || elicitation.url.is_none()
+    });
+    if !can_ask {
+        return Asked::Shut(None);
+    }
+    let name = question.context.to_owned();
+    if let Err(error) = with_state(flags, move |state| approval::check_grantable(state, &name.parse()?)).await
+    {
+        return Asked::Shut(Some(error));
+    }
+    let is_inline =
+        context.protocol_version().is_some_and(|version| version >= ProtocolVersion::NO_INITIALIZE);
+    let answer = if is_inline {
+        let answer = answers.and_then(|answers| answers.get(&question.key()));
+        let Some(answer) = answer else { return question.to_be_asked() };
+        serde_json::from_value(answer.clone()).ok()
+    } else {
+        question.put(context).await
+    };
+    let chosen = answer.filter(|answer| answer.action == ElicitationAction::Accept);
+    let chosen = chosen.and_then(|answer| answer.content?["open_for"].as_str().map(str::to_owned));
+    let Some(time) = chosen.filter(|time| TIMES.contains(&time.as_str())) else {
+        return Asked::Shut(Some("the person who was asked did not open it".to_owned()));
+    };
+    let (name, client) = (question.context.to_owned(), question.client.to_owned());
+    let granted = with_state(flags, move |state| {
+        let name: ContextName = name.parse()?;
+        let time = sessile::duration::parse(&time).unwrap_or_default();
+        approval::grant_through(state, &name, time, &client).map(|_| ())
+    });
+    match granted.await {
+        Ok(()) => Asked::Opened,
+        Err(error) => Asked::Shut(Some(error)),
+    }
+}
+
+impl Question<'_> {
+    /// What tells the answer to this question from that to another.
+    fn key(&self) -> String {
+        format!("open {}", self.context)
+    }
+
+    fn request(&self) -> Option<ElicitRequest> {
+        let message = format!(
+            "{} wants to use the context {}, which is shut: {}. Open it?",
+            shown(shortened(self.client, 60)),
+            quoted(self.context),
+            shown(shortened(self.purpose, 300))
+        );
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "open_for": { "type": "string", "title": "Open it for", "enum": TIMES },
+            },
+            "required": ["open_for"],
+        });
+        let requested_schema = serde_json::from_value(schema).ok()?;
+        let params = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
+        Some(ElicitRequest::new(params))
+    }
+
+    /// From the revision 2026-07-28 on the question is the result, and the answer comes with the next call.
+    fn to_be_asked(&self) -> Asked {
+        let Some(request) = self.request() else { return Asked::Shut(None) };
+        let requests = InputRequests::from([(self.key(), InputRequest::Elicitation(request))]);
+        Asked::Ask(Box::new(InputRequiredResult::from_input_requests(requests)))
+    }
+
+    /// Before, the server asks while the call waits.
+    async fn put(&self, context: &RequestContext<RoleServer>) -> Option<ElicitResult> {
+        let asked = context.peer.send_request(ServerRequest::ElicitRequest(self.request()?));
+        let answer = tokio::select! {
+            answer = asked => answer.ok()?,
+            () = context.ct.cancelled() => return None,
+            () = tokio::time::sleep(PATIENCE) => return None,
+        };
+        match answer {
+            ClientResult::ElicitResult(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+/// Does something with the state beside everything else; an error in words.
+async fn with_state(
+    flags: &StateArgs,
+    what: impl FnOnce(&State) -> Result<(), Error> + Send + 'static,
+) -> Result<(), String> {
+    let flags = flags.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        let state = State::open(&app(), World::from_process(), flags)?;
+        what(&state)
+    });
+    match done.await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}

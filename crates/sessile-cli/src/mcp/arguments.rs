@@ -1,0 +1,207 @@
+//! From the arguments of a tool to a call of the program.
+//!
+//! What is given never becomes a flag that was not meant: the value of a flag is joined to it, and every word stands behind
+//! `--`. Nothing is guessed: an argument that the tool does not have, or that is of another kind, is an error.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rmcp::model::JsonObject;
+use serde_json::Value;
+use sessile::names::nearest;
+use sessile::text::{quoted, shortened};
+use sessile::{State, StateArgs};
+
+use super::invocation::Invocation;
+use super::tool::{Input, Kind, Limit, Shape, To, Tool, USUAL};
+
+/// The longest a word of a command can be; the kernel takes no more.
+const LONGEST: usize = 128 * 1024 - 1;
+
+/// How much longer than the command may take it is waited for: it ends what it started by itself.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The flags that the server was started with, for every call it makes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Base {
+    session: Option<String>,
+    context: Option<String>,
+    others: Vec<String>,
+}
+
+impl Base {
+    /// Those of this call. What variables say is not among them: the calls have the same variables.
+    pub(super) fn of(state: &State) -> Self {
+        let StateArgs { context, session, credential, config, no_config, set, lock_timeout, .. } =
+            state.args();
+        let mut others = Vec::new();
+        let mut flag = |name: &str, value: Option<String>| {
+            others.extend(value.map(|value| format!("--{name}={value}")));
+        };
+        flag("credential", credential.clone());
+        flag("config", config.as_ref().map(|file| state.absolute(file).to_string_lossy().into_owned()));
+        flag("lock-timeout", lock_timeout.map(|time| format!("{}ms", time.as_millis())));
+        for pair in set {
+            flag("set", Some(pair.clone()));
+        }
+        if *no_config {
+            others.push("--no-config".to_owned());
+        }
+        let session = session.clone().filter(|session| state.inside_session() != Some(session.as_str()));
+        Base { session, context: context.clone(), others }
+    }
+}
+
+/// The call that a tool with these arguments is, made by a client of this name; or what is wrong with them.
+pub(super) fn invocation(
+    tool: &Tool,
+    given: &JsonObject,
+    base: &Base,
+    client: Option<&str>,
+) -> Result<Invocation, String> {
+    if let Some(unknown) = given.keys().find(|name| tool.input.iter().all(|input| input.name != *name)) {
+        let known: Vec<&str> = tool.input.iter().map(|input| input.name).collect();
+        let meant = nearest(unknown, known.iter().copied())
+            .map_or_else(String::new, |name| format!("; did you mean {}?", quoted(name)));
+        return Err(format!(
+            "{} has no argument {}{meant} It takes: {}",
+            tool.name,
+            quoted(&shortened(unknown, 60)),
+            if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }
+        ));
+    }
+    let mut parts = Parts::default();
+    for input in tool.input {
+        match given.get(input.name).filter(|value| !value.is_null() || input.kind == Kind::Anything) {
+            Some(value) => parts.take(input, value)?,
+            None if input.required => {
+                return Err(format!("{} needs the argument {}", tool.name, quoted(input.name)));
+            }
+            None => {}
+        }
+    }
+    let said = |flag: &str| parts.flags.iter().any(|one| one.starts_with(flag));
+    let (has_session, has_context) = (said("--session="), said("--context="));
+    // A session that is named has its own context.
+    if let Some(context) = base.context.as_ref().filter(|_| !has_context && !has_session) {
+        parts.flags.push(format!("--context={context}"));
+    }
+    if let Some(session) = base.session.as_ref().filter(|_| !has_session) {
+        parts.flags.push(format!("--session={session}"));
+    }
+    parts.flags.extend(base.others.iter().filter(|one| !parts.is_said(one)).cloned().collect::<Vec<_>>());
+    if tool.command == "session start" {
+        parts.flags.extend(client.map(|client| format!("--agent={}", shortened(client, 60))));
+    }
+    let limit = limit(tool, given, &mut parts.flags)?;
+    let (flags, words): (Vec<&str>, Vec<&str>) = tool.always.iter().partition(|one| one.starts_with("--"));
+    let mut args: Vec<String> = tool.command.split(' ').map(str::to_owned).collect();
+    args.extend(["--output=json", "--no-input"].iter().chain(&flags).map(|one| (*one).to_owned()));
+    args.extend(parts.flags);
+    if !words.is_empty() || !parts.words.is_empty() {
+        args.push("--".to_owned());
+    }
+    args.extend(parts.words);
+    args.extend(words.iter().map(|one| (*one).to_owned()));
+    if let Some(long) = args.iter().find(|one| one.len() > LONGEST) {
+        return Err(format!("an argument is too long: {} bytes, and {LONGEST} is the most", long.len()));
+    }
+    Ok(Invocation {
+        args,
+        stdin: parts.stdin,
+        directory: parts.directory,
+        limit,
+        is_text: tool.shape == Shape::Captured,
+    })
+}
+
+/// How long the call is waited for.
+fn limit(tool: &Tool, given: &JsonObject, flags: &mut Vec<String>) -> Result<Duration, String> {
+    let said = |name: &str| given.get(name).and_then(Value::as_str);
+    let parsed = |name: &str, text: &str| {
+        sessile::duration::parse(text).ok_or_else(|| {
+            format!(
+                "{} must be {}, not {}",
+                quoted(name),
+                sessile::duration::EXPECTED,
+                quoted(&shortened(text, 60))
+            )
+        })
+    };
+    Ok(match tool.limit {
+        Limit::Usual => USUAL,
+        Limit::Longer(name) => USUAL + said(name).map_or(Ok(Duration::ZERO), |text| parsed(name, text))?,
+        Limit::Given(name, usual) => {
+            let text = said(name).unwrap_or(usual);
+            if said(name).is_none() {
+                flags.push(format!("--{name}={usual}"));
+            }
+            parsed(name, text)?.saturating_add(GRACE)
+        }
+    })
+}
+
+/// The parts of a call, as they are put together.
+#[derive(Default)]
+struct Parts {
+    flags: Vec<String>,
+    words: Vec<String>,
+    stdin: Vec<u8>,
+    directory: Option<PathBuf>,
+}
+
+impl Parts {
+    /// Whether a flag was given, with whatever value.
+    fn is_said(&self, flag: &str) -> bool {
+        let name = flag.split('=').next().unwrap_or(flag);
+        name != "--set" && self.flags.iter().any(|one| one.split('=').next() == Some(name))
+    }
+
+    fn take(&mut self, input: &Input, value: &Value) -> Result<(), String> {
+        let wrong = |expected: &str| {
+            Err(format!(
+                "the argument {} must be {expected}, not {}",
+                quoted(input.name),
+                shortened(&value.to_string(), 60)
+            ))
+        };
+        let texts: Vec<String> = match (input.kind, value) {
+            (Kind::Text, Value::String(text)) => vec![text.clone()],
+            (Kind::Text, _) => return wrong("text"),
+            (Kind::Number, Value::Number(number)) if number.is_i64() => vec![number.to_string()],
+            (Kind::Number, _) => return wrong("a whole number"),
+            (Kind::Switch, Value::Bool(is_on)) => {
+                if let (true, To::Flag(flag)) = (is_on, input.to) {
+                    self.flags.push(flag.to_owned());
+                }
+                return Ok(());
+            }
+            (Kind::Switch, _) => return wrong("true or false"),
+            (Kind::Words, Value::Array(items)) if !items.is_empty() && items.iter().all(Value::is_string) => {
+                items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            (Kind::Words, _) => return wrong("a list of texts"),
+            (Kind::Anything, value) => vec![value.to_string()],
+            (Kind::Choice(choices), value) => {
+                let chosen = choices.iter().find(|(word, _)| value.as_str() == Some(word));
+                let Some((_, flag)) = chosen else {
+                    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                    return wrong(&format!("one of {}", words.join(", ")));
+                };
+                self.flags.push((*flag).to_owned());
+                return Ok(());
+            }
+        };
+        // The kernel has no such words, and would cut them short.
+        if input.to != To::Stdin && texts.iter().any(|text| text.contains('\0')) {
+            return wrong("text without a NUL in it");
+        }
+        match input.to {
+            To::Word => self.words.extend(texts),
+            To::Flag(flag) => self.flags.extend(texts.iter().map(|text| format!("{flag}={text}"))),
+            To::Stdin => self.stdin = texts.concat().into_bytes(),
+            To::Directory => self.directory = texts.first().map(PathBuf::from),
+        }
+        Ok(())
+    }
+}

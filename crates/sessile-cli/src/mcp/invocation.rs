@@ -1,0 +1,164 @@
+//! A call of the program in a process of its own: bounded in time and in what it may print, and ended when it is called off.
+
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::kept::Kept;
+
+/// What is kept of each stream of a command that was run.
+const TEXT: usize = 32 * 1024;
+
+/// The largest result of one of our own.
+const RESULT: usize = 16 << 20;
+
+/// How long a call has to end by itself when it is told to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long what was left behind may keep a stream open when the command has ended.
+const AFTERWARDS: Duration = Duration::from_millis(200);
+
+/// A call to be made.
+#[derive(Debug)]
+pub(super) struct Invocation {
+    pub(super) args: Vec<String>,
+    pub(super) stdin: Vec<u8>,
+    pub(super) directory: Option<PathBuf>,
+    /// How long it may take.
+    pub(super) limit: Duration,
+    /// Whether it prints whatever a command prints, and not a result of ours.
+    pub(super) is_text: bool,
+}
+
+/// A call that was made.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Its status; none if it was ended from here.
+    pub(super) status: Option<ExitStatus>,
+    pub(super) out: Kept,
+    pub(super) err: Kept,
+}
+
+/// How a call came out.
+pub(super) enum Outcome {
+    Ended(Ended),
+    /// Its time was up.
+    TimedOut(Ended),
+    /// It was called off.
+    CalledOff,
+}
+
+impl Invocation {
+    /// Makes the call. The last line that it prints is told to `latest`, while it lasts.
+    pub(super) async fn make(
+        &self,
+        called_off: impl Future<Output = ()>,
+        latest: &watch::Sender<Option<String>>,
+    ) -> io::Result<Outcome> {
+        let mut child = self.spawn()?;
+        let limit = if self.is_text { TEXT } else { RESULT };
+        let (mut out, mut err) = (Kept::new(limit), Kept::new(TEXT));
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let write = async {
+            if let Some(mut pipe) = stdin {
+                // A command that does not read is none of our business.
+                let _ = pipe.write_all(&self.stdin).await;
+            }
+        };
+        let status = {
+            let is_text = self.is_text;
+            let streams = async {
+                tokio::join!(
+                    write,
+                    keep(stdout, &mut out, |line| if is_text {
+                        latest.send_replace(line);
+                    }),
+                    keep(stderr, &mut err, |line| {
+                        latest.send_replace(line);
+                    })
+                );
+            };
+            tokio::pin!(streams);
+            let all = async {
+                let status = tokio::select! {
+                    status = child.wait() => status,
+                    () = &mut streams => return child.wait().await,
+                };
+                // What the command left running may hold its streams: what was printed until now counts.
+                let _ = timeout(AFTERWARDS, &mut streams).await;
+                status
+            };
+            tokio::select! {
+                status = all => How::Ended(status?),
+                () = sleep(self.limit) => How::TimedOut,
+                () = called_off => How::CalledOff,
+            }
+        };
+        match status {
+            How::Ended(status) => Ok(Outcome::Ended(Ended { status: Some(status), out, err })),
+            How::TimedOut => {
+                end(&mut child).await;
+                Ok(Outcome::TimedOut(Ended { status: None, out, err }))
+            }
+            How::CalledOff => {
+                end(&mut child).await;
+                Ok(Outcome::CalledOff)
+            }
+        }
+    }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let mut command = Command::new(own_program()?);
+        command
+            .args(&self.args)
+            .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What is typed at the server's terminal is not for it, and it can be ended with all that it started.
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command.spawn()
+    }
+}
+
+enum How {
+    Ended(ExitStatus),
+    TimedOut,
+    CalledOff,
+}
+
+/// This program as it was started: it may have been replaced by another version since.
+fn own_program() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
+}
+
+async fn keep(stream: Option<impl AsyncRead + Unpin>, kept: &mut Kept, told: impl Fn(Option<String>)) {
+    let Some(mut stream) = stream else { return };
+    let mut piece = vec![0; 16 * 1024];
+    while let Ok(count @ 1..) = stream.read(&mut piece).await {
+        kept.take(&piece[..count]);
+        told(kept.last_line());
+    }
+}
+
+/// Ends a call and what it started: asked first, then not asked.
+async fn end(child: &mut Child) {
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let Some(group) = group else { return };
+    let _ = kill_process_group(group, Signal::TERM);
+    if timeout(GRACE, child.wait()).await.is_err() {
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = child.wait().await;
+    }
+}

@@ -1,0 +1,112 @@
+//! Standard input as lines, standard output as whole lines: each by a thread of its own, so that a client that does not
+//! write or read holds up nothing else.
+
+use std::io::{BufRead, Read, Write};
+use std::sync::mpsc as threads;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+/// The longest line that is read: a message with the largest text there may be, and some more.
+pub(super) const LONGEST: u64 = 40 << 20;
+
+/// What comes from outside.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Line(Vec<u8>),
+    /// A line that was too long, and is gone.
+    TooLong,
+    /// There will be no more.
+    End,
+    /// The server is told to end, or nobody reads it any more.
+    Stop,
+}
+
+/// Reads lines until there are no more.
+pub(super) fn read(lines: mpsc::Sender<Incoming>) {
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let read = Read::by_ref(&mut input).take(LONGEST).read_until(b'\n', &mut line);
+            let is_whole = line.ends_with(b"\n");
+            let incoming = match read {
+                Ok(0) | Err(_) => break,
+                Ok(count) if !is_whole && u64::try_from(count).is_ok_and(|count| count >= LONGEST) => {
+                    drop(line);
+                    skip_line(&mut input);
+                    Incoming::TooLong
+                }
+                Ok(_) => Incoming::Line(line),
+            };
+            if lines.blocking_send(incoming).is_err() {
+                return;
+            }
+        }
+        let _ = lines.blocking_send(Incoming::End);
+    });
+}
+
+fn skip_line(input: &mut impl BufRead) {
+    loop {
+        let (used, is_over) = match input.fill_buf() {
+            Ok([]) | Err(_) => return,
+            Ok(some) => {
+                let end = some.iter().position(|byte| *byte == b'\n');
+                (end.map_or(some.len(), |end| end + 1), end.is_some())
+            }
+        };
+        input.consume(used);
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// Writes lines, whole and in order.
+pub(super) struct Writer {
+    lines: Option<threads::Sender<(Vec<u8>, oneshot::Sender<()>)>>,
+    over: threads::Receiver<()>,
+}
+
+impl Writer {
+    /// Begins to write. If nobody reads, the reader is told to stop.
+    pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> Self {
+        let (lines, queue) = threads::channel::<(Vec<u8>, oneshot::Sender<()>)>();
+        let (is_over, over) = threads::channel();
+        std::thread::spawn(move || {
+            let mut output = std::io::stdout().lock();
+            for (line, written) in queue {
+                if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+                    let _ = nobody_reads.blocking_send(Incoming::Stop);
+                    break;
+                }
+                let _ = written.send(());
+            }
+            let _ = is_over.send(());
+        });
+        Writer { lines: Some(lines), over }
+    }
+
+    /// Has a line written after those before it; the future is there when it is.
+    pub(super) fn write(
+        &self,
+        mut line: Vec<u8>,
+    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static + use<> {
+        line.push(b'\n');
+        let (written, is_written) = oneshot::channel();
+        let taken = self.lines.as_ref().is_some_and(|lines| lines.send((line, written)).is_ok());
+        async move {
+            match is_written.await {
+                Ok(()) if taken => Ok(()),
+                _ => Err(std::io::ErrorKind::BrokenPipe.into()),
+            }
+        }
+    }
+
+    /// Waits until everything is written, but not for a client that does not read.
+    pub(super) fn finish(&mut self) {
+        self.lines = None;
+        let _ = self.over.recv_timeout(Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,35 @@
+//! Telling a client that a call still goes on. Most give up on a call of which they hear nothing.
+
+use std::time::{Duration, Instant};
+
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+use sessile::text::{shortened, shown};
+use tokio::sync::watch;
+
+/// How often it is told.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Tells how long the call has lasted, and the last line that it printed, until it is dropped. A client that did not ask is
+/// told nothing.
+pub(super) async fn tell(context: &RequestContext<RoleServer>, mut latest: watch::Receiver<Option<String>>) {
+    let Some(token) = context.meta.get_progress_token() else { return std::future::pending().await };
+    let begun = Instant::now();
+    loop {
+        tokio::time::sleep(EVERY).await;
+        let mut progress = ProgressNotificationParam::new(token.clone(), begun.elapsed().as_secs_f64());
+        let line = latest.borrow_and_update().as_deref().map(readable);
+        progress.message = Some(line.unwrap_or_else(|| "it goes on".to_owned()));
+        if context.peer.notify_progress(progress).await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// What our own notes say, else the line.
+fn readable(line: &str) -> String {
+    let note = serde_json::from_str::<serde_json::Value>(line).ok();
+    let note = note.as_ref().and_then(|note| note["note"].as_str());
+    shortened(&shown(note.unwrap_or(line)), 200)
+}

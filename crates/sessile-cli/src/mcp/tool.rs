@@ -1,0 +1,243 @@
+//! A tool: what it takes and gives, and which call of the program it is. All of it is data.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{JsonObject, Tool as Listed, ToolAnnotations};
+use serde_json::{Map, Value, json};
+
+use crate::effects::{self, Effect};
+
+/// A tool.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    /// The command it calls. What that does is said in the table of effects.
+    pub(super) command: &'static str,
+    pub(super) about: &'static str,
+    pub(super) input: &'static [Input],
+    /// What its result has at least.
+    pub(super) output: &'static [Field],
+    pub(super) shape: Shape,
+    /// Words of the command that are always said.
+    pub(super) always: &'static [&'static str],
+    /// How long it may take.
+    pub(super) limit: Limit,
+}
+
+/// What becomes of what the command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// It is the result.
+    Object,
+    /// It is a list, and the result counts it and calls it by this name.
+    List(&'static str),
+    /// It is text of any kind, which is kept, and the status with it.
+    Captured,
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Limit {
+    /// As long as what happens on this machine may take.
+    Usual,
+    /// As the argument of this name says, which the command obeys; else this long.
+    Given(&'static str, &'static str),
+    /// As the argument of this name says, on top of what is usual.
+    Longer(&'static str),
+}
+
+/// The time for what happens on this machine alone.
+pub(super) const USUAL: Duration = Duration::from_secs(60);
+
+/// Something a tool takes.
+pub(super) struct Input {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) to: To,
+    pub(super) about: &'static str,
+    pub(super) required: bool,
+}
+
+/// What may be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Number,
+    Switch,
+    /// A list of texts.
+    Words,
+    /// Any JSON.
+    Anything,
+    /// One of these words, each with the flag that it stands for.
+    Choice(&'static [(&'static str, &'static str)]),
+}
+
+/// Where it goes in the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    /// A word of the command.
+    Word,
+    /// The value of a flag, or a flag that is there or not.
+    Flag(&'static str),
+    /// Standard input.
+    Stdin,
+    /// The directory it is called in.
+    Directory,
+}
+
+/// Something that a result has.
+pub(super) struct Field {
+    name: &'static str,
+    /// What it is, in the words of JSON Schema; nothing if it may be null.
+    kind: Option<&'static str>,
+}
+
+/// A text that must be given.
+pub(super) const fn needs(name: &'static str, to: To, about: &'static str) -> Input {
+    Input { name, kind: Kind::Text, to, about, required: true }
+}
+
+/// A text that may be given.
+pub(super) const fn takes(name: &'static str, to: To, about: &'static str) -> Input {
+    Input { name, kind: Kind::Text, to, about, required: false }
+}
+
+impl Input {
+    pub(super) const fn number(mut self) -> Self {
+        self.kind = Kind::Number;
+        self
+    }
+
+    pub(super) const fn switch(mut self) -> Self {
+        self.kind = Kind::Switch;
+        self
+    }
+
+    pub(super) const fn words(mut self) -> Self {
+        self.kind = Kind::Words;
+        self
+    }
+
+    pub(super) const fn anything(mut self) -> Self {
+        self.kind = Kind::Anything;
+        self
+    }
+
+    pub(super) const fn one_of(mut self, choices: &'static [(&'static str, &'static str)]) -> Self {
+        self.kind = Kind::Choice(choices);
+        self
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = match self.kind {
+            Kind::Text => json!({ "type": "string" }),
+            Kind::Number => json!({ "type": "integer" }),
+            Kind::Switch => json!({ "type": "boolean" }),
+            Kind::Words => json!({ "type": "array", "items": { "type": "string" } }),
+            Kind::Anything => json!({}),
+            Kind::Choice(choices) => {
+                json!({ "enum": choices.iter().map(|(word, _)| word).collect::<Vec<_>>() })
+            }
+        };
+        if !self.about.is_empty() {
+            schema["description"] = json!(self.about);
+        }
+        schema
+    }
+}
+
+/// A field that is always something.
+pub(super) const fn has(name: &'static str, kind: &'static str) -> Field {
+    Field { name, kind: Some(kind) }
+}
+
+/// A field that may be null.
+pub(super) const fn may_have(name: &'static str) -> Field {
+    Field { name, kind: None }
+}
+
+impl Tool {
+    /// Whether it changes nothing.
+    pub(super) fn only_reads(&self) -> bool {
+        self.entry().is_some_and(|entry| entry.effect == Effect::Read)
+    }
+
+    /// Whether it runs whatever it is told to.
+    pub(super) fn runs_commands(&self) -> bool {
+        self.shape == Shape::Captured
+    }
+
+    fn entry(&self) -> Option<&'static effects::Entry> {
+        effects::entry(self.command)
+    }
+
+    /// How it is told to clients.
+    pub(super) fn listed(&self) -> Listed {
+        Listed::new(self.name, self.about, Arc::new(self.input_schema()))
+            .with_raw_output_schema(Arc::new(self.output_schema()))
+            .with_annotations(self.annotations())
+    }
+
+    fn input_schema(&self) -> JsonObject {
+        let properties: Map<String, Value> =
+            self.input.iter().map(|input| (input.name.to_owned(), input.schema())).collect();
+        let required: Vec<&str> =
+            self.input.iter().filter(|input| input.required).map(|input| input.name).collect();
+        object(properties, &required)
+    }
+
+    fn output_schema(&self) -> JsonObject {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        if let Shape::List(name) = self.shape {
+            properties.insert("count".to_owned(), json!({ "type": "integer" }));
+            let mut list = json!({ "type": "array" });
+            if !self.output.is_empty() {
+                list["items"] = Value::Object(object(properties_of(self.output), &[]));
+            }
+            properties.insert(name.to_owned(), list);
+        } else {
+            properties = properties_of(self.output);
+            required = required_of(self.output);
+        }
+        object(properties, &required)
+    }
+
+    /// What a client may know before it calls: it is what the table of effects says of the command. What the protocol
+    /// takes for granted is left unsaid, except whether something is destroyed.
+    fn annotations(&self) -> ToolAnnotations {
+        let mut annotations = ToolAnnotations::new();
+        let Some(entry) = self.entry() else { return annotations };
+        // What a command does that it is told to run, nobody knows.
+        let anything = self.runs_commands();
+        if entry.effect == Effect::Read {
+            annotations.read_only_hint = Some(true);
+        } else {
+            annotations.destructive_hint = Some(anything || entry.effect == Effect::Destructive);
+            annotations.idempotent_hint = entry.idempotent.then_some(true);
+        }
+        annotations.open_world_hint = (!entry.outside && !anything).then_some(false);
+        annotations
+    }
+}
+
+fn object(properties: Map<String, Value>, required: &[&str]) -> JsonObject {
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), json!("object"));
+    if !properties.is_empty() {
+        schema.insert("properties".to_owned(), Value::Object(properties));
+    }
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
+}
+
+fn properties_of(fields: &[Field]) -> Map<String, Value> {
+    let schema = |field: &Field| field.kind.map_or_else(|| json!({}), |kind| json!({ "type": kind }));
+    fields.iter().map(|field| (field.name.to_owned(), schema(field))).collect()
+}
+
+fn required_of(fields: &[Field]) -> Vec<&'static str> {
+    fields.iter().filter(|field| field.kind.is_some()).map(|field| field.name).collect()
+}

@@ -1,0 +1,196 @@
+//! Messages, a line each. What is not one is answered with an error, and ends nothing.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage, RequestId,
+};
+use rmcp::service::TxJsonRpcMessage;
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::batches::Batches;
+use super::lines::{self, Incoming, Writer};
+
+/// How long calls may go on when the client has said its last: whoever pipes a few requests in wants the answers.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// How many lines are read ahead.
+const AHEAD: usize = 32;
+
+/// Standard input and output.
+pub(super) struct Stdio {
+    incoming: mpsc::Receiver<Incoming>,
+    writer: Writer,
+    /// What was read and not yet handed on.
+    read: VecDeque<ClientJsonRpcMessage>,
+    batches: Batches,
+    /// The requests that are not answered yet.
+    open: HashSet<RequestId>,
+    /// Whether the client has begun: what comes before cannot be meant for this server.
+    has_begun: bool,
+    /// When to end, once there will be no more to read.
+    end: Option<Instant>,
+}
+
+impl Stdio {
+    /// Begins to read and write; and how to stop it.
+    pub(super) fn start() -> (Self, mpsc::Sender<Incoming>) {
+        let (sender, incoming) = mpsc::channel(AHEAD);
+        lines::read(sender.clone());
+        let writer = Writer::start(sender.clone());
+        let stdio = Stdio {
+            incoming,
+            writer,
+            read: VecDeque::new(),
+            batches: Batches::default(),
+            open: HashSet::new(),
+            has_begun: false,
+            end: None,
+        };
+        (stdio, sender)
+    }
+
+    /// Takes a line apart. What cannot be understood is answered.
+    fn take(&mut self, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        match serde_json::from_slice(line) {
+            Err(error) => self.complain(ErrorCode::PARSE_ERROR, &format!("this is not JSON: {error}")),
+            Ok(Value::Array(messages)) if messages.is_empty() => {
+                self.complain(ErrorCode::INVALID_REQUEST, "an empty batch");
+            }
+            Ok(Value::Array(messages)) => {
+                let (mut requests, mut wrong) = (Vec::new(), Vec::new());
+                for message in messages {
+                    match self.understand(message) {
+                        Ok(Some(id)) => requests.push(id),
+                        Ok(None) => {}
+                        Err(answer) => wrong.push(answer),
+                    }
+                }
+                if let Some(answer) = self.batches.open(requests, wrong) {
+                    self.say(&answer);
+                }
+            }
+            Ok(message) => {
+                if let Err(answer) = self.understand(message) {
+                    self.say(&answer);
+                }
+            }
+        }
+    }
+
+    /// Keeps a message to be handed on; the id, if it is a request. Else the answer to what is no message.
+    fn understand(&mut self, message: Value) -> Result<Option<RequestId>, Value> {
+        let id = message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+        let message: ClientJsonRpcMessage = serde_json::from_value(message)
+            .map_err(|_| error(id, ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0"))?;
+        let request = match &message {
+            JsonRpcMessage::Request(request) => {
+                // A first look is no beginning.
+                self.has_begun |= !matches!(
+                    request.request,
+                    ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_)
+                );
+                self.open.insert(request.id.clone());
+                Some(request.id.clone())
+            }
+            _ if !self.has_begun => return Ok(None),
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.open.remove(id);
+                    if let Some(answer) = self.batches.forget(id) {
+                        self.say(&answer);
+                    }
+                }
+                None
+            }
+            _ => None,
+        };
+        self.read.push_back(message);
+        Ok(request)
+    }
+
+    fn complain(&self, code: ErrorCode, message: &str) {
+        self.say(&error(None, code, message));
+    }
+
+    fn say(&self, message: &Value) {
+        drop(self.writer.write(message.to_string().into_bytes()));
+    }
+}
+
+fn error(id: Option<Value>, code: ErrorCode, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code.0, "message": message } })
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let line = match serde_json::to_value(&item) {
+            Ok(message) => match &id {
+                Some(id) => {
+                    self.open.remove(id);
+                    self.batches.answer(id, message)
+                }
+                None => Some(message),
+            },
+            Err(_) => None,
+        };
+        let writing = line.map(|line| self.writer.write(line.to_string().into_bytes()));
+        async move {
+            match writing {
+                Some(writing) => writing.await,
+                None => Ok(()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(message) = self.read.pop_front() {
+                return Some(message);
+            }
+            let incoming = match self.end {
+                None => self.incoming.recv().await,
+                Some(_) if self.open.is_empty() => return None,
+                Some(end) => tokio::select! {
+                    incoming = self.incoming.recv() => incoming,
+                    () = tokio::time::sleep_until(end) => return None,
+                },
+            };
+            match incoming {
+                Some(Incoming::Line(line)) => self.take(&line),
+                Some(Incoming::TooLong) => {
+                    let message = format!("a message is {} bytes at most", lines::LONGEST);
+                    self.complain(ErrorCode::INVALID_REQUEST, &message);
+                }
+                Some(Incoming::End) => self.end = Some(Instant::now() + LAST_WORDS),
+                Some(Incoming::Stop) | None => return None,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.writer.finish();
+        Ok(())
+    }
+}
