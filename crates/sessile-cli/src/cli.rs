@@ -176,6 +176,7 @@ impl Command {
                 | Command::Manifest(_)
                 | Command::Completions(_)
                 | Command::Man(_)
+                | Command::Mcp(Lazy(mcp::Args { command: Some(_), .. }))
                 | Command::Config(LazyGroup(
                     config::Command::Edit(_)
                         | config::Command::Path(_)
@@ -214,6 +215,8 @@ impl Command {
             Command::Run(Lazy(args)) => Some(starting(args.starts_anew())),
             Command::Shell(Lazy(args)) => Some(starting(args.starts_anew())),
             Command::Message(_) => Some(Starting::IfMissing),
+            // It only names it; who starts the server starts the session.
+            Command::Mcp(Lazy(mcp::Args { command: Some(_), .. })) => Some(Starting::IfOver),
             _ => None,
         }
     }
@@ -252,8 +255,8 @@ impl Command {
             Command::Agent(LazyGroup(command)) => command.run(cx),
             Command::Conversation(LazyGroup(command)) => command.run(cx),
             Command::Message(LazyGroup(command)) => command.run(cx),
-            Command::Task(LazyGroup(command)) => command.run(cx),
             Command::Mcp(Lazy(args)) => mcp::run(args, cx),
+            Command::Task(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),
             Command::Undo(Lazy(args)) => undo::run(args, cx),

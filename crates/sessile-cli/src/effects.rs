@@ -304,6 +304,7 @@ pub const TABLE: &[Entry] = &[
     write("man", "the directory given with --dir; nothing without it", writing![]).idempotent(),
     read("manifest", &[]),
     write("mcp", "whatever its tools are told to change", &[]).outside(),
+    read("mcp config", &[Code::ContextNotFound]),
     read("prompt", &[]),
     write(
         "run",

@@ -281,7 +281,7 @@ impl State {
     }
 
     /// What would have named the session of this call: the flag or the variable.
-    pub(crate) fn session_origin(&self) -> Origin {
+    pub fn session_origin(&self) -> Origin {
         self.session_origin.clone()
     }
 

@@ -57,6 +57,11 @@ fn bash_completes_settings() {
 }
 
 #[test]
+fn bash_completes_mcp_clients() {
+    assert_eq!(bash(&home(), "sessile mcp config --client cla"), ["claude", "claude-desktop"]);
+}
+
+#[test]
 fn a_broken_settings_file_does_not_break_completion() {
     let home = home_with(&["staging"]);
     home.write(".config/sessile/config.toml", "context = ");

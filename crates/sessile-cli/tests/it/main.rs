@@ -45,6 +45,7 @@ mod leaks;
 mod locks;
 mod man;
 mod manifest;
+mod mcp_config;
 mod message;
 mod no_input;
 mod packages;
@@ -115,6 +116,18 @@ fn shown(home: &Home, session: &str) -> serde_json::Value {
 /// A session's room.
 fn room(home: &Home, session: &str) -> std::path::PathBuf {
     shown(home, session)["room"].as_str().unwrap().into()
+}
+
+/// The scalars of a document in YAML, in order.
+#[track_caller]
+fn yaml_scalars(text: &str) -> Vec<String> {
+    let events = saphyr_parser::Parser::new_from_str(text).map(|event| event.unwrap().0);
+    events
+        .filter_map(|event| match event {
+            saphyr_parser::Event::Scalar(text, ..) => Some(text.into_owned()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// One that has died and whose new parent has not looked yet does not live.

@@ -73,6 +73,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("man", &[], 0),
     ("manifest", &[], 0),
     ("mcp", &[], 0),
+    ("mcp config", &[], 0),
     ("message send", &["http://127.0.0.1:9", "hello"], 12),
     ("message stream", &["http://127.0.0.1:9", "hello"], 12),
     ("prompt", &[], 0),

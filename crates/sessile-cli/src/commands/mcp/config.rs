@@ -1,0 +1,140 @@
+//! `sessile mcp config`.
+
+use clap::builder::PossibleValue;
+use serde_json::{Value, json};
+use sessile::Error;
+use sessile::settings::Layer;
+
+use super::client::{Client, Started};
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+use crate::throwaway::has_program;
+
+/// Print what makes an MCP client start the server
+///
+/// Standard output is the snippet and nothing else; where it goes is said beside it. --session and --context go into the
+/// snippet, and so does what the server is to offer. Without --client, lists the clients and the file that each reads.
+/// Nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile mcp config"
+    "sessile mcp config --client cursor > .cursor/mcp.json"
+    "sessile mcp config --client claude --session web --context staging"
+    "sessile mcp config --client claude-desktop --absolute --read-only"
+))]
+pub struct Args {
+    /// The client
+    #[arg(long, value_name = "CLIENT", value_parser = clients())]
+    client: Option<String>,
+
+    /// Have it offer the tool that runs commands as well
+    #[arg(long)]
+    allow_run: bool,
+
+    /// Have it offer only what changes nothing
+    #[arg(long, conflicts_with = "allow_run")]
+    read_only: bool,
+
+    /// Name this program by its path, for clients that do not find it otherwise
+    #[arg(long)]
+    absolute: bool,
+}
+
+fn clients() -> Vec<PossibleValue> {
+    Client::all().iter().map(|client| PossibleValue::new(&client.name).help(&client.about)).collect()
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    match Client::all().iter().find(|client| Some(&client.name) == args.client.as_ref()) {
+        Some(client) => print(client, args, cx),
+        None => list(cx),
+    }
+}
+
+fn list(cx: &Cx) -> Outcome {
+    let items: Vec<Value> = Client::all()
+        .iter()
+        .map(|client| {
+            json!({
+                "client": client.name,
+                "about": client.about,
+                "format": client.format,
+                "path": client.path,
+                "user_path": client.user,
+            })
+        })
+        .collect();
+    cx.out.list(&items, || {
+        let mut table = Table::new(&["CLIENT", "WHAT", "FILE", "FOR ALL PROJECTS"]);
+        for client in Client::all() {
+            let user = client.user.clone().unwrap_or_else(|| "-".to_owned());
+            table.row(&[client.name.clone(), client.about.clone(), client.path.clone(), user], None);
+        }
+        table.render(&cx.out)
+    })
+}
+
+fn print(client: &Client, args: &Args, cx: &Cx) -> Outcome {
+    let started = Started { command: command(args, cx)?, args: arguments(args, cx)? };
+    let snippet = client.snippet(&started);
+    let result = json!({
+        "client": client.name,
+        "format": client.format,
+        "path": client.path,
+        "snippet": snippet,
+        "command": started.command,
+        "args": started.args,
+    });
+    cx.out.result(&result, || snippet.clone())?;
+    let user = client.user.as_ref().map_or_else(String::new, |path| format!(" or, for all projects, {path}"));
+    cx.out.note(&format!("it goes into {}{user}; to a file that is there, add the entry", client.path));
+    if let Some(add) = client.add(&started) {
+        cx.out.note(&format!("or: {add}"));
+    }
+    Ok(())
+}
+
+/// The program, as the client is to start it.
+fn command(args: &Args, cx: &Cx) -> Result<String, Error> {
+    let name = cx.state.app().name();
+    if !args.absolute {
+        let path = cx.state.world().variable("PATH").unwrap_or_default();
+        if !has_program(path, name) {
+            cx.out.note(&format!("{name} is not on the PATH here: --absolute names it by its path"));
+        }
+        return Ok(name.to_owned());
+    }
+    let program =
+        std::env::current_exe().map_err(|source| Error::Io { action: "find", path: name.into(), source })?;
+    program.into_os_string().into_string().map_err(|path| Error::InvalidValue {
+        place: "--absolute".into(),
+        value: path.to_string_lossy().into_owned(),
+        expected: "a path that is valid UTF-8".into(),
+    })
+}
+
+/// What it is started with. A session or context that only a variable names is not meant: the client may have others.
+fn arguments(args: &Args, cx: &Cx) -> Result<Vec<String>, Error> {
+    let mut words = vec!["mcp".to_owned()];
+    let said = cx.state.args();
+    if let Some(session) = said.session.as_ref().filter(|_| cx.state.session_origin().layer == Layer::Flag) {
+        // A session that is not there yet is started later; a name that cannot be one never is.
+        cx.state.session()?;
+        words.extend(["--session".to_owned(), session.clone()]);
+    }
+    if let Some(context) = &said.context {
+        // Its guard is asked when it is used, not now.
+        if let Some(selected) = cx.state.selected()? {
+            cx.state.contexts().get(&selected.name)?;
+        }
+        words.extend(["--context".to_owned(), context.clone()]);
+    }
+    for (flag, wanted) in [("--allow-run", args.allow_run), ("--read-only", args.read_only)] {
+        if wanted {
+            words.push(flag.to_owned());
+        }
+    }
+    Ok(words)
+}
