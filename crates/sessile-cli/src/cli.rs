@@ -13,7 +13,7 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
     agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
-    man, manifest, mcp, message, prompt, run, session, shell, status, task, tool, trust, undo,
+    man, manifest, mcp, message, prompt, run, session, shell, skill, status, task, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -78,6 +78,8 @@ pub enum Command {
     Conversation(LazyGroup<conversation::Command>),
     /// Serve all of this as tools to an MCP client
     Mcp(Lazy<mcp::Args>),
+    /// Print instructions for coding agents
+    Skill(Lazy<skill::Args>),
     /// Exclude other agents: hold a lock while a command runs, or for a time
     Lock(LazyGroup<lock::Command>),
     /// Show what was changed, when and by whom
@@ -177,6 +179,7 @@ impl Command {
                 | Command::Completions(_)
                 | Command::Man(_)
                 | Command::Mcp(Lazy(mcp::Args { command: Some(_), .. }))
+                | Command::Skill(_)
                 | Command::Config(LazyGroup(
                     config::Command::Edit(_)
                         | config::Command::Path(_)
@@ -229,6 +232,7 @@ impl Command {
             Command::Doctor(_)
                 | Command::Hook(_)
                 | Command::History(_)
+                | Command::Skill(_)
                 | Command::Context(LazyGroup(context::Command::List(_) | context::Command::Show(_)))
                 | Command::Lock(LazyGroup(lock::Command::List(_)))
                 | Command::Session(LazyGroup(Clear(_) | Gc(_) | List(_) | Show(_) | Start(_) | Stop(_)))
@@ -256,6 +260,7 @@ impl Command {
             Command::Conversation(LazyGroup(command)) => command.run(cx),
             Command::Message(LazyGroup(command)) => command.run(cx),
             Command::Mcp(Lazy(args)) => mcp::run(args, cx),
+            Command::Skill(Lazy(args)) => skill::run(args, cx),
             Command::Task(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),

@@ -356,6 +356,7 @@ pub const TABLE: &[Entry] = &[
         preparing![SessionExists],
     )
     .outside(),
+    read("skill", &[]),
     read("status", &[]),
     read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]),
     read("tool list", &[]),

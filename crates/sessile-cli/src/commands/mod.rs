@@ -23,6 +23,7 @@ pub mod prompt;
 pub mod run;
 pub mod session;
 pub mod shell;
+pub mod skill;
 pub mod status;
 pub mod task;
 pub mod tool;

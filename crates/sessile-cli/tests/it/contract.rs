@@ -117,6 +117,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("session state unset", &["session", "state", "unset", "cursor", "--session", "work"]),
     ("session stop", &["session", "stop", "work"]),
     ("shell", &["shell", "--shell", "./say"]),
+    ("skill", &["skill"]),
     ("status", &["status", "--show-state-files"]),
     ("tool check", &["tool", "check", "git"]),
     ("tool list", &["tool", "list"]),

@@ -11,7 +11,7 @@ use crate::repository;
 
 /// Fails unless the program's own parser takes the line. What a shell would do with it is left out.
 #[track_caller]
-fn assert_parses(place: &str, line: &str) {
+pub(crate) fn assert_parses(place: &str, line: &str) {
     let Some(words) = words(line) else { panic!("{place}: the quotes do not match: {line}") };
     // Variables may stand before the command.
     let words: Vec<&String> = words.iter().skip_while(|word| is_assignment(word)).collect();

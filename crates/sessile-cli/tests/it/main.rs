@@ -68,6 +68,7 @@ mod session_state;
 mod session_stop;
 mod session_transfer;
 mod shells;
+mod skill;
 mod status;
 mod terminals;
 mod tool;

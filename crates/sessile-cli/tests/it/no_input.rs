@@ -92,6 +92,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("session state unset", &["k"], 2),
     ("session stop", &[], 2),
     ("shell", &["--shell", "/bin/true"], 0),
+    ("skill", &[], 0),
     ("status", &[], 0),
     ("task cancel", &[], 2),
     ("task get", &[], 2),
