@@ -61,6 +61,16 @@ fn standard_output_is_the_snippet_and_nothing_else() {
     [mcp_servers.sessile]
     command = "sessile"
     args = ["mcp", "--allow-run"]
+    env_vars = [
+      "SESSILE_SESSION",
+      "SESSILE_CONTEXT",
+      "SESSILE_CONFIG",
+      "SESSILE_CONFIG_DIR",
+      "SESSILE_STATE_DIR",
+      "SESSILE_CACHE_DIR",
+      "SESSILE_RUNTIME_DIR",
+      "SESSILE_ORIGINALS",
+    ]
     --- stderr
     "#);
 }
@@ -108,6 +118,22 @@ fn strings(format: &str, snippet: &str) -> Vec<String> {
         // Keys are scalars too; the one between the two is left out.
         "yaml" => yaml_scalars(snippet).into_iter().filter(|text| text != "args").collect(),
         other => panic!("{other}"),
+    }
+}
+
+/// A client that hands on only what it is told to must be told of all that `run` sets.
+#[test]
+fn a_server_in_a_session_gets_what_tells_it_so() {
+    let home = home_with(&["staging"]);
+    let snippet = home.call(&["mcp", "config", "--client", "codex"]).ok().stdout();
+    let variables =
+        home.call(&["run", "--context", "staging", "--isolate", "home", "--", "env"]).ok().stdout();
+    let own = variables.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+    let own: Vec<&str> =
+        own.filter(|name| name.starts_with("SESSILE_") && *name != "SESSILE_SYSTEM_DIR").collect();
+    assert!(own.contains(&"SESSILE_SESSION"), "{own:?}");
+    for name in own {
+        assert!(snippet.contains(&format!("\"{name}\"")), "{name}");
     }
 }
 
