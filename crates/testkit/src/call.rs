@@ -1,5 +1,6 @@
 //! One call of a program: nothing of the developer's environment in it, standard input closed.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -94,6 +95,29 @@ impl Call {
         self.command
     }
 
+    /// A call of another program in the same directory with the same variables, to which this one can be told.
+    pub(crate) fn replaced(&self, program: &Path, args: &[&str]) -> Self {
+        let mut other = Call::new(program, &self.home, args);
+        other.command.env_clear().envs(self.variables()).current_dir(self.directory());
+        other
+    }
+
+    /// The program and its arguments, which must be text.
+    pub(crate) fn words(&self) -> Vec<String> {
+        std::iter::once(self.command.get_program()).chain(self.command.get_args()).map(text).collect()
+    }
+
+    /// All variables of the call, which must be text.
+    pub(crate) fn variables(&self) -> BTreeMap<String, String> {
+        let set = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        set.map(|(name, value)| (text(name), text(value))).collect()
+    }
+
+    /// The directory of the call.
+    pub(crate) fn directory(&self) -> String {
+        text(self.command.get_current_dir().expect("a directory").as_os_str())
+    }
+
     /// Makes the call and waits for its end.
     pub fn run(mut self) -> Done {
         let description = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
@@ -121,6 +145,10 @@ impl Call {
     pub fn ok(self) -> Done {
         self.run().exit(0)
     }
+}
+
+fn text(text: &OsStr) -> String {
+    text.to_str().expect("text").to_owned()
 }
 
 /// A call that was made.

@@ -1,4 +1,5 @@
-//! What the tests stand on: a throwaway home, processes that run in it, terminals, servers on this machine.
+//! What the tests stand on: a throwaway home, processes that run in it, terminals, servers on this machine, clients of an
+//! MCP server.
 //!
 //! Nothing here knows what the program does; a test says that itself.
 
@@ -14,6 +15,7 @@ mod call;
 mod home;
 mod keyring;
 mod loopback;
+mod mcp;
 mod node;
 mod oauth;
 mod tls;
@@ -27,6 +29,7 @@ pub use call::{Call, Done};
 pub use home::Home;
 pub use keyring::Keyring;
 pub use loopback::Loopback;
+pub use mcp::{Inspector, McpClient, PythonMcpClient, Revision};
 pub use oauth::{OidcCounts, OidcOptions, OidcServer};
 pub use tls::TlsServer;
 pub use tools::{find_tool, require_tool, tool_path};
