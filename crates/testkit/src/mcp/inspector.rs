@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fetched;
-use crate::{Call, Done, require_tool};
+use crate::{Call, Done};
 
 /// The Inspector's command, by the revisions that it speaks.
 ///
@@ -54,11 +54,11 @@ impl Inspector {
             Inspector::Auto => "auto",
             Inspector::Modern => "modern",
         };
-        let program = fetched("inspector/node_modules/@modelcontextprotocol/inspector/package.json")
-            .with_file_name("clients/launcher/build/index.js");
+        let modules = "inspector/node_modules";
+        let launcher = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
         let mut command = server
-            .replaced(&require_tool("node"), &[])
-            .arg(program)
+            .replaced(&fetched(&format!("{modules}/node/bin/node")), &[])
+            .arg(fetched(&format!("{modules}/{launcher}")))
             .args(&["--cli", "--format", "json", "--stored-auth-only", "--protocol-era", era])
             .args(&["--cwd", &server.directory(), "--method", method])
             .args(options);
