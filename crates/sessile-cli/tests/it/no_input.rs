@@ -151,7 +151,8 @@ fn status_of(home: &Home, words: &[&str], stdin: &str) -> i32 {
 }
 
 fn every_command_answers(stdin: &str) {
-    for (path, args, expected) in CALLS {
+    // A server waits for its client for as long as there may be one.
+    for (path, args, expected) in CALLS.iter().filter(|(path, ..)| *path != "mcp" || !stdin.is_empty()) {
         let home = prepared();
         let words: Vec<&str> = path.split(' ').chain(args.iter().copied()).collect();
         assert_eq!(status_of(&home, &words, stdin), *expected, "{words:?} {stdin}");

@@ -78,6 +78,7 @@ pub const COMMANDS: &[Recorded] = &[
     no("lock renew", "others may have acted on it; release the lock"),
     not_recorded("lock run", "the lock ends with its command"),
     not_recorded("man", ONLY_A_FILE),
+    not_recorded("mcp", "what its tools change is recorded as the commands that they are"),
     not_recorded("message send", "the conversation itself is the record of what was said"),
     not_recorded("message stream", "the conversation itself is the record of what was said"),
     no("run", "recorded when it starts a session by name; stop that by its id"),
