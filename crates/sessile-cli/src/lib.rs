@@ -15,7 +15,7 @@ mod help;
 mod http;
 mod isolation;
 mod lazy;
-mod mcp;
+pub mod mcp;
 mod oauth;
 pub mod output;
 mod renewer;

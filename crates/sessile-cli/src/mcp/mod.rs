@@ -9,6 +9,7 @@
 mod approval;
 mod arguments;
 mod batches;
+mod described;
 mod invocation;
 mod kept;
 mod lines;
@@ -19,4 +20,5 @@ mod tool;
 mod tools;
 mod transport;
 
+pub use described::described;
 pub(crate) use server::{Offer, serve};

@@ -135,7 +135,7 @@ fn slug(heading: &str) -> String {
     let kept = heading
         .to_lowercase()
         .chars()
-        .filter(|c| c.is_alphanumeric() || *c == ' ' || *c == '-')
+        .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c))
         .collect::<String>();
     kept.replace(' ', "-")
 }
@@ -228,4 +228,26 @@ fn the_tour_in_the_readme_is_what_happens() {
     }
     assert!(wrong.is_empty(), "README.md says otherwise:\n{wrong}");
     assert!(typed.len() > 15, "the search has gone blind: {} commands", typed.len());
+}
+
+/// The runtime and the protocol's library are the server's alone: no other command may come to depend on them.
+#[test]
+fn only_the_server_names_the_runtime() {
+    let mut seen = 0;
+    for file in repository::files(".rs") {
+        let name = file.to_string_lossy().into_owned();
+        let is_source = ["crates/sessile/", "crates/sessile-cli/"].iter().any(|crate_| {
+            name.strip_prefix(crate_).is_some_and(|rest| rest.starts_with("src/") || rest == "build.rs")
+        });
+        let source = if is_source { repository::read(&file) } else { String::new() };
+        let mut code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+        if code.any(|line| ["tokio", "rmcp"].iter().any(|word| line.contains(word))) {
+            assert!(
+                name.starts_with("crates/sessile-cli/src/mcp/"),
+                "{name} names the runtime or the protocol"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "the search has gone blind: {seen}");
 }

@@ -284,6 +284,83 @@ fn errors() {
     repository::assert_generated("docs/reference/errors.md", &out);
 }
 
+/// What an argument of a tool takes, in the words of the page of commands.
+fn schema_kind(schema: &Value) -> String {
+    let choices: Vec<&str> = items(schema, "enum").iter().filter_map(Value::as_str).collect();
+    match text(schema, "type") {
+        "" if choices.is_empty() => "any JSON".to_owned(),
+        "" => choices.join(", "),
+        "array" => "a list of texts".to_owned(),
+        "string" => "text".to_owned(),
+        kind => kind.to_owned(),
+    }
+}
+
+#[test]
+fn mcp_tools() {
+    let tools = sessile_cli::mcp::described();
+    let mut out = format!("# MCP tools\n{MADE}\n\n");
+    out.push_str(
+        "What [`sessile mcp`](../guide/mcp.md) offers. Every tool is a call of a command, in a process of its own, with\n\
+         `--output=json --no-input`; what the command does, and how it can fail, stands in [its entry](commands.md).\n\n\
+         | tool | calls | effect | about |\n|---|---|---|---|\n",
+    );
+    let effect = |tool: &Value| match &tool["listed"]["annotations"] {
+        hints if hints["readOnlyHint"] == true => "read",
+        hints if hints["destructiveHint"] == true => "destructive",
+        _ => "write",
+    };
+    let call = |tool: &Value| {
+        let command = text(tool, "command");
+        format!("[`{command}`](commands.md#sessile-{})", command.replace(' ', "-"))
+    };
+    for tool in &tools {
+        let name = text(&tool["listed"], "name");
+        let about = cell(text(&tool["listed"], "description"));
+        let _ = writeln!(out, "| [`{name}`](#{name}) | {} | {} | {about} |", call(tool), effect(tool));
+    }
+    out.push_str(
+        "\nWith `--read-only` only those that read are offered; `run` is offered with `--allow-run` alone. A result may have\n\
+         more than is said here. A list counts what it holds in `count`.\n",
+    );
+    for tool in &tools {
+        let listed = &tool["listed"];
+        let _ = writeln!(out, "\n## `{}`\n\n{}\n", text(listed, "name"), cell(text(listed, "description")));
+        let always: Vec<String> =
+            items(tool, "always").iter().filter_map(Value::as_str).map(|word| format!(" `{word}`")).collect();
+        let with = if always.is_empty() { String::new() } else { format!(" with{}", always.join("")) };
+        let limit = text(tool, "limit");
+        let _ = writeln!(out, "Calls {}{with}. Time limit: {limit}.", call(tool));
+        let arguments = items(tool, "arguments");
+        if !arguments.is_empty() {
+            out.push_str("\n| argument | takes | becomes | about |\n|---|---|---|---|\n");
+        }
+        for argument in arguments {
+            let name = text(argument, "name");
+            let schema = &listed["inputSchema"]["properties"][name];
+            let is_needed = items(&listed["inputSchema"], "required").iter().any(|needed| needed == name);
+            let optional = if is_needed { "" } else { "; optional" };
+            let becomes = items(argument, "becomes").iter().filter_map(Value::as_str);
+            let becomes =
+                becomes.map(|word| if word.starts_with('-') { code(word) } else { word.to_owned() });
+            let becomes = becomes.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(
+                out,
+                "| `{name}` | {}{optional} | {becomes} | {} |",
+                schema_kind(schema),
+                cell(text(schema, "description"))
+            );
+        }
+        let fields = listed["outputSchema"]["properties"].as_object();
+        let fields: Vec<String> = fields.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect();
+        let hints = listed["annotations"].as_object();
+        let hints: Vec<String> =
+            hints.into_iter().flatten().map(|(hint, value)| format!("`{hint}: {value}`")).collect();
+        let _ = writeln!(out, "\nResult: {}. Annotations: {}.", fields.join(", "), hints.join(", "));
+    }
+    repository::assert_generated("docs/reference/mcp-tools.md", &out);
+}
+
 #[test]
 fn undo() {
     use sessile::history::{COMMANDS, Undo};
