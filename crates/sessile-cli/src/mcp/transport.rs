@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage,
+    ProtocolVersion, RequestId,
 };
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
@@ -94,11 +95,7 @@ impl Stdio {
             .map_err(|_| error(id, ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0"))?;
         let request = match &message {
             JsonRpcMessage::Request(request) => {
-                // A first look is no beginning.
-                self.has_begun |= !matches!(
-                    request.request,
-                    ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_)
-                );
+                self.has_begun |= begins(&request.request);
                 self.open.insert(request.id.clone());
                 Some(request.id.clone())
             }
@@ -126,6 +123,19 @@ impl Stdio {
 
     fn say(&self, message: &Value) {
         drop(self.writer.write(message.to_string().into_bytes()));
+    }
+}
+
+/// Whether the client begins by this request. A first look is no beginning, nor is what is refused before there was one.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::DiscoverRequest(_) | ClientRequest::PingRequest(_) => false,
+        other => {
+            let meta = other.get_meta();
+            meta.missing_required_keys(&ProtocolVersion::NO_INITIALIZE).is_empty()
+                && meta.protocol_version().is_some_and(|one| ProtocolVersion::KNOWN_VERSIONS.contains(&one))
+        }
     }
 }
 
