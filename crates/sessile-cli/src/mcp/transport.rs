@@ -90,7 +90,7 @@ impl Stdio {
 
     /// Keeps a message to be handed on; the id, if it is a request. Else the answer to what is no message.
     fn understand(&mut self, message: Value) -> Result<Option<RequestId>, Value> {
-        let id = message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+        let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
         let message: ClientJsonRpcMessage = serde_json::from_value(message)
             .map_err(|_| error(id, ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0"))?;
         let request = match &message {
