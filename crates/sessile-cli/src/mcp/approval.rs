@@ -123,7 +123,6 @@ impl Question<'_> {
         let asked = context.peer.send_request(ServerRequest::ElicitRequest(self.request()?));
         let answer = tokio::select! {
             answer = asked => answer.ok()?,
-            () = context.ct.cancelled() => return None,
             () = tokio::time::sleep(PATIENCE) => return None,
         };
         match answer {

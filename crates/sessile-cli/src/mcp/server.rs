@@ -52,6 +52,8 @@ struct Server {
     base: Base,
     flags: StateArgs,
     calls: Arc<Semaphore>,
+    /// Whether the server is about to end.
+    parting: watch::Receiver<bool>,
     instructions: String,
 }
 
@@ -63,17 +65,19 @@ pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
         .max_blocking_threads(4)
         .build()
         .map_err(failed)?;
+    let (part, parting) = watch::channel(false);
     let server = Server {
         offer,
         base: Base::of(state),
         flags: state.args().clone(),
         calls: Arc::new(Semaphore::new(AT_ONCE as usize)),
+        parting,
         instructions: instructions(state),
     };
     let calls = Arc::clone(&server.calls);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
     runtime.block_on(async {
-        let (stdio, stop) = Stdio::start();
+        let (stdio, stop) = Stdio::start(part);
         std::thread::spawn(move || {
             if signals.forever().next().is_some() {
                 let _ = stop.blocking_send(Incoming::Stop);
@@ -125,6 +129,15 @@ impl Server {
         }
     }
 
+    /// There when a call is called off. Clients kill a server that does not end soon, so when it ends all calls are.
+    async fn called_off(&self, context: &RequestContext<RoleServer>) {
+        let mut parting = self.parting.clone();
+        tokio::select! {
+            () = context.ct.cancelled() => {}
+            _ = parting.wait_for(|is_parting| *is_parting) => {}
+        }
+    }
+
     /// Makes the call; nothing comes of one that was called off.
     async fn make(
         &self,
@@ -134,11 +147,11 @@ impl Server {
     ) -> Option<Reply> {
         let _one_of_them = tokio::select! {
             permit = self.calls.acquire() => permit.ok()?,
-            () = context.ct.cancelled() => return None,
+            () = self.called_off(context) => return None,
         };
         let (latest, told) = watch::channel(None);
         let outcome = tokio::select! {
-            outcome = invocation.make(context.ct.cancelled(), &latest) => outcome,
+            outcome = invocation.make(self.called_off(context), &latest) => outcome,
             () = progress::tell(context, told) => return None,
         };
         Some(match outcome {
@@ -194,7 +207,11 @@ impl ServerHandler for Server {
             purpose: &format!("{} {}", tool.name, json!(arguments)),
             client: client.as_deref().unwrap_or("an MCP client"),
         };
-        match ask(&question, &context, request.input_responses.as_ref(), &self.flags).await {
+        let asked = tokio::select! {
+            asked = ask(&question, &context, request.input_responses.as_ref(), &self.flags) => asked,
+            () = self.called_off(&context) => Asked::Shut(None),
+        };
+        match asked {
             Asked::Opened => match self.make(tool, &invocation, &context).await.ok_or_else(called_off)? {
                 Reply::Result(result) => Ok(result.into()),
                 Reply::Guarded { refusal, .. } => Ok(refusal.into()),

@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::batches::Batches;
@@ -36,11 +36,13 @@ pub(super) struct Stdio {
     has_begun: bool,
     /// When to end, once there will be no more to read.
     end: Option<Instant>,
+    /// Tells the calls that they are waited for no longer.
+    parting: watch::Sender<bool>,
 }
 
 impl Stdio {
-    /// Begins to read and write; and how to stop it.
-    pub(super) fn start() -> (Self, mpsc::Sender<Incoming>) {
+    /// Begins to read and write, and tells `parting` when it is over; and how to stop it.
+    pub(super) fn start(parting: watch::Sender<bool>) -> (Self, mpsc::Sender<Incoming>) {
         let (sender, incoming) = mpsc::channel(AHEAD);
         lines::read(sender.clone());
         let writer = Writer::start(sender.clone());
@@ -52,6 +54,7 @@ impl Stdio {
             open: HashSet::new(),
             has_begun: false,
             end: None,
+            parting,
         };
         (stdio, sender)
     }
@@ -175,6 +178,22 @@ impl Transport<RoleServer> for Stdio {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        let next = self.next().await;
+        if next.is_none() {
+            self.parting.send_replace(true);
+        }
+        next
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.writer.finish();
+        Ok(())
+    }
+}
+
+impl Stdio {
+    /// The next message, if there will be one.
+    async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(message) = self.read.pop_front() {
                 return Some(message);
@@ -197,10 +216,5 @@ impl Transport<RoleServer> for Stdio {
                 Some(Incoming::Stop) | None => return None,
             }
         }
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.writer.finish();
-        Ok(())
     }
 }
