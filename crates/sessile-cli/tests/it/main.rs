@@ -45,6 +45,7 @@ mod leaks;
 mod locks;
 mod man;
 mod manifest;
+mod mcp;
 mod mcp_config;
 mod message;
 mod no_input;

@@ -1,0 +1,209 @@
+//! Every tool, by the clients that people have: listed, called, and its result held against its schema.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+use testkit::{Call, Home, Inspector, PythonMcpClient, Revision, ScriptedAgent};
+
+use super::{agent, content, names, result, serve};
+use crate::home_with;
+
+/// A home in which every tool finds something, and a call of each that must succeed. `tag` tells what one client makes
+/// from what another does.
+struct World {
+    home: Home,
+    agent: ScriptedAgent,
+}
+
+impl World {
+    fn new() -> Self {
+        let (home, agent) = (home_with(&["dev"]), agent());
+        home.call(&["session", "start", "--name", "work", "--context", "dev"]).ok();
+        home.call(&["config", "set", "--global", "agents.bot.url", agent.url()]).ok();
+        World { home, agent }
+    }
+
+    fn server(&self) -> Call {
+        self.home.call(&["mcp", "--allow-run"])
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        self.home.call(args).args(&["-ojson"]).ok().json()
+    }
+
+    /// A call of each tool. None needs another to be called before it.
+    fn calls(&self, tag: &str) -> Vec<(&'static str, Value)> {
+        let (own, old, gone) = (format!("own-{tag}"), format!("old-{tag}"), format!("gone-{tag}"));
+        self.json(&["session", "start", "--name", &old]);
+        let lock = |name: &str| self.json(&["lock", "acquire", name])["token"].clone();
+        let (renewed, released) = (format!("renewed-{tag}"), format!("released-{tag}"));
+        let (renew, release) = (lock(&renewed), lock(&released));
+        let say = |text: &str, name: &str| {
+            let words =
+                ["message", "send", "bot", text, "--session", "work", "--new", "--conversation", name];
+            self.json(&words)["task_id"].clone()
+        };
+        let (asked, off) = (say("ask", &own), say("ask", &gone));
+        let mut calls = self.readers(&own, &asked);
+        calls.extend([
+            ("start_session", json!({ "name": format!("new-{tag}"), "context": "dev", "idle": "1h" })),
+            ("stop_session", json!({ "session": old })),
+            ("set_setting", json!({ "key": "env.COLOUR", "value": "red", "session": "work" })),
+            ("set_state", json!({ "key": tag, "value": { "step": 2 }, "if_revision": 0, "session": "work" })),
+            (
+                "acquire_lock",
+                json!({ "name": format!("l-{tag}"), "ttl": "1m", "wait": "1s", "session": "work" }),
+            ),
+            ("renew_lock", json!({ "name": renewed, "token": renew, "ttl": "2m" })),
+            ("release_lock", json!({ "name": released, "token": release })),
+            ("run", json!({ "command": ["cat"], "stdin": "as it is", "session": "work", "directory": "." })),
+            ("send_message", json!({ "agent": "bot", "text": "echo hello", "session": "work" })),
+            ("clear_conversation", json!({ "conversation": gone, "session": "work" })),
+            ("cancel_task", json!({ "task_id": off, "agent": self.agent.url() })),
+            (
+                "set_task_notification",
+                json!({ "task_id": asked, "url": "https://example.com/hook", "agent": "bot" }),
+            ),
+        ]);
+        calls
+    }
+
+    fn readers(&self, conversation: &str, task: &Value) -> Vec<(&'static str, Value)> {
+        vec![
+            ("status", json!({ "session": "work" })),
+            ("list_contexts", json!({})),
+            ("show_context", json!({ "context": "dev" })),
+            ("list_sessions", json!({})),
+            ("show_session", json!({ "session": "work" })),
+            ("get_settings", json!({ "session": "work" })),
+            ("get_state", json!({ "session": "work" })),
+            ("list_locks", json!({})),
+            ("list_agents", json!({})),
+            ("get_agent_card", json!({ "agent": "bot" })),
+            ("validate_agent_card", json!({ "agent": self.agent.url() })),
+            ("list_conversations", json!({ "session": "work", "agent": "bot", "limit": 10 })),
+            ("show_conversation", json!({ "conversation": conversation, "session": "work" })),
+            ("list_tasks", json!({ "agent": "bot", "limit": 5 })),
+            ("get_task", json!({ "task_id": task, "agent": "bot", "session": "work" })),
+            ("get_task_notification", json!({ "task_id": task, "agent": "bot" })),
+            ("list_history", json!({ "limit": 5, "since": "1h" })),
+        ]
+    }
+}
+
+fn set<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    names.collect()
+}
+
+fn listed(tools: &Value) -> BTreeSet<&str> {
+    set(tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()))
+}
+
+#[test]
+fn the_official_client_calls_every_tool_by_every_revision() {
+    let world = World::new();
+    for (number, revision) in Revision::ALL.into_iter().enumerate() {
+        let calls = world.calls(&format!("python-{number}"));
+        let report = PythonMcpClient::new(revision).run(&world.server(), &calls);
+        let version = match revision {
+            Revision::Auto | Revision::Modern => super::INLINE,
+            Revision::Handshake(version) => version,
+        };
+        assert_eq!(report["protocolVersion"], version);
+        assert_eq!(listed(&report["tools"]), set(calls.iter().map(|(tool, _)| *tool)), "{revision:?}");
+        for ((tool, arguments), result) in calls.iter().zip(report["results"].as_array().unwrap()) {
+            assert_eq!(result["isError"], false, "{revision:?} {tool} {arguments}: {result}");
+            content(result);
+        }
+        let ran = calls.iter().position(|(tool, _)| *tool == "run").unwrap();
+        assert_eq!(report["results"][ran]["structuredContent"]["stdout"], "as it is");
+        if revision != Revision::Modern {
+            assert_eq!(report["serverInfo"]["name"], "sessile");
+            assert!(report["instructions"].as_str().unwrap().contains("start_session"));
+        }
+    }
+}
+
+#[test]
+fn the_inspector_calls_every_tool() {
+    let world = World::new();
+    for (inspector, tag) in [(Inspector::Legacy, "legacy"), (Inspector::Modern, "modern")] {
+        let tools = json!(inspector.list(&world.server()));
+        let calls = world.calls(tag);
+        assert_eq!(listed(&tools), set(calls.iter().map(|(tool, _)| *tool)), "{inspector:?}");
+        // Each call is a server of its own: one revision calls them all, the other one that takes each kind.
+        let some = ["run", "set_state", "send_message", "list_sessions", "renew_lock"];
+        let calls = calls.into_iter().filter(|(tool, _)| tag == "modern" || some.contains(tool));
+        let calls = Mutex::new(calls);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let next = calls.lock().unwrap().next();
+                        let Some((tool, arguments)) = next else { return };
+                        let result = inspector.call(&world.server(), tool, &as_texts(&arguments));
+                        assert_ne!(result["isError"], true, "{inspector:?} {tool} {arguments}: {result}");
+                        content(&result);
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Arguments as they are typed.
+fn as_texts(arguments: &Value) -> Vec<(&str, &str)> {
+    let leak = |text: String| -> &str { Box::leak(text.into_boxed_str()) };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    arguments.as_object().unwrap().iter().map(|(name, value)| (name.as_str(), leak(text(value)))).collect()
+}
+
+#[test]
+fn all_of_them_are_described_in_less_than_12_kb_on_the_wire() {
+    let world = World::new();
+    for allow in [&["--allow-run"][..], &[]] {
+        let mut client = serve(&world.home, allow);
+        client.send_raw("{\"jsonrpc\":\"2.0\",\"id\":\"list\",\"method\":\"tools/list\"}\n");
+        let answer = client.read_message(std::time::Duration::from_secs(10)).unwrap();
+        let tools = answer["result"]["tools"].as_array().unwrap();
+        assert_eq!(tools.len(), 28 + allow.len());
+        assert!(answer.to_string().len() < 12_000, "{}", answer.to_string().len());
+        for tool in tools {
+            assert!(tool["description"].as_str().unwrap().len() > 10, "{tool}");
+            assert_eq!(
+                (&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]),
+                (&json!("object"), &json!("object"))
+            );
+        }
+    }
+}
+
+#[test]
+fn sessions_and_conversations_are_listed_with_what_goes_on_in_them() {
+    let world = World::new();
+    let mut client = serve(&world.home, &[]);
+    assert_eq!(result(&mut client, "list_conversations", json!({}))["count"], 0);
+    for (session, text) in [("work", "task one"), ("work", "ask"), ("other", "echo hi")] {
+        let words = json!({ "agent": "bot", "text": text, "session": session, "new": true });
+        result(&mut client, "send_message", words);
+    }
+    let sessions = result(&mut client, "list_sessions", json!({}));
+    assert_eq!((&sessions["count"], sessions["sessions"].as_array().unwrap().len()), (&json!(2), 2));
+    let work = sessions["sessions"].as_array().unwrap().iter().find(|one| one["name"] == "work").unwrap();
+    assert_eq!(work["context"], "dev");
+    let inside = work["conversations"].as_array().unwrap();
+    let all = result(&mut client, "list_conversations", json!({ "session": "work" }));
+    assert_eq!((&all["count"], inside.len()), (&json!(2), 2));
+    let members = ["id", "agent_url", "context_id", "task_id", "has_credentials"];
+    for one in inside.iter().chain(all["conversations"].as_array().unwrap()) {
+        for member in members {
+            assert!(one.get(member).is_some(), "{member} is not in {one}");
+        }
+        assert_eq!(one["agent_url"].as_str().unwrap().trim_end_matches('/'), world.agent.url());
+        assert_eq!(one["has_credentials"], false);
+        assert!(one["context_id"].is_string() && one["task_id"].is_string(), "{one}");
+    }
+    assert_eq!(result(&mut client, "list_conversations", json!({}))["count"], 3, "those of all sessions");
+    assert_eq!(names(&mut client).len(), 28);
+}
