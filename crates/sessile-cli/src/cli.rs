@@ -1,13 +1,16 @@
 //! The command tree, and the way of a call through it: parse, open the state, run, print.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::mem::ManuallyDrop;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::session::Session;
+use sessile::settings::Layer;
 use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
@@ -162,7 +165,7 @@ impl Cx {
 
     /// The flags of this call without what its variables say, which the world still has.
     fn flags(&self) -> StateArgs {
-        let from_variable = self.state.inside_session().is_some();
+        let from_variable = self.state.session_origin().layer == Layer::Environment;
         let args = self.state.args().clone();
         if from_variable { StateArgs { session: None, ..args } } else { args }
     }
@@ -219,7 +222,8 @@ impl Command {
             Command::Shell(Lazy(args)) => Some(starting(args.starts_anew())),
             Command::Message(_) => Some(Starting::IfMissing),
             // It only names it; who starts the server starts the session.
-            Command::Mcp(Lazy(mcp::Args { command: Some(_), .. })) => Some(Starting::IfOver),
+            // The server is there before the session it is to work in, and after it.
+            Command::Mcp(_) => Some(Starting::IfOver),
             _ => None,
         }
     }
@@ -376,6 +380,10 @@ fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u
             state
         })
     };
+    let finish = |out: &Output, outcome: Outcome| match command {
+        Command::Run(Lazy(run::Args { report: Some(file), .. })) => finish_in(file, out, outcome),
+        _ => finish(out, outcome),
+    };
     // If it cannot be settled now, the call that changes something will say why.
     let settled = |state: State| match sessile::history::settle_if_marked(&state) {
         Ok(true) => open(),
@@ -412,6 +420,23 @@ fn finish(out: &Output, outcome: Outcome) -> u8 {
             failure.exit()
         }
     }
+}
+
+/// The same, with what is to be said in a file that was made for it.
+fn finish_in(file: &Path, out: &Output, outcome: Outcome) -> u8 {
+    let failure = match outcome {
+        Err(failure) => failure,
+        done => return finish(out, done),
+    };
+    let told = failure.report(&app()).map(|report| {
+        // Whoever wants to know has made it, and reads it when this has ended.
+        let mut file = std::fs::OpenOptions::new().write(true).open(file)?;
+        file.write_all(report.to_json().to_string().as_bytes())
+    });
+    if matches!(told, Some(Err(_))) {
+        out.failure(&app(), &failure);
+    }
+    failure.exit()
 }
 
 fn print_help(out: &Output) -> Outcome {

@@ -1,6 +1,7 @@
 //! `sessile run`: a command in a session, with state of its own.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
@@ -60,6 +61,10 @@ pub struct Args {
     /// End what the command left running in the session when it has ended
     #[arg(long)]
     kill_stragglers: bool,
+
+    /// Tell why it could not be run in this file instead of on standard error, which is the command's
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) report: Option<PathBuf>,
 
     /// The command and its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present = "dry_run")]

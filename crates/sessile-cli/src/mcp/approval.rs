@@ -12,9 +12,8 @@ use serde_json::json;
 use sessile::context::approval;
 use sessile::names::ContextName;
 use sessile::text::{quoted, shortened, shown};
-use sessile::{Error, State, StateArgs, World};
 
-use crate::settings::app;
+use super::beside::{Place, with_state};
 
 /// How long a person may think.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -46,7 +45,7 @@ pub(super) async fn ask(
     question: &Question<'_>,
     context: &RequestContext<RoleServer>,
     answers: Option<&InputResponses>,
-    flags: &StateArgs,
+    place: &Place,
 ) -> Asked {
     let can_ask = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
         // A client that does not say which kind has forms: they came first.
@@ -56,7 +55,8 @@ pub(super) async fn ask(
         return Asked::Shut(None);
     }
     let name = question.context.to_owned();
-    if let Err(error) = with_state(flags, move |state| approval::check_grantable(state, &name.parse()?)).await
+    if let Err(error) =
+        with_state(place.clone(), move |state| approval::check_grantable(state, &name.parse()?)).await
     {
         return Asked::Shut(Some(error));
     }
@@ -75,7 +75,7 @@ pub(super) async fn ask(
         return Asked::Shut(Some("the person who was asked did not open it".to_owned()));
     };
     let (name, client) = (question.context.to_owned(), question.client.to_owned());
-    let granted = with_state(flags, move |state| {
+    let granted = with_state(place.clone(), move |state| {
         let name: ContextName = name.parse()?;
         let time = sessile::duration::parse(&time).unwrap_or_default();
         approval::grant_through(state, &name, time, &client).map(|_| ())
@@ -129,22 +129,5 @@ impl Question<'_> {
             ClientResult::ElicitResult(result) => Some(result),
             _ => None,
         }
-    }
-}
-
-/// Does something with the state beside everything else; an error in words.
-async fn with_state(
-    flags: &StateArgs,
-    what: impl FnOnce(&State) -> Result<(), Error> + Send + 'static,
-) -> Result<(), String> {
-    let flags = flags.clone();
-    let done = tokio::task::spawn_blocking(move || {
-        let state = State::open(&app(), World::from_process(), flags)?;
-        what(&state)
-    });
-    match done.await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(error) => Err(error.to_string()),
     }
 }

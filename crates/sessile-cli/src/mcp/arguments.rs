@@ -9,8 +9,8 @@ use std::time::Duration;
 use rmcp::model::JsonObject;
 use serde_json::Value;
 use sessile::names::nearest;
-use sessile::text::{quoted, shortened};
-use sessile::{State, StateArgs};
+use sessile::text::{plain_name, quoted, shortened};
+use sessile::{Code, State, StateArgs};
 
 use super::invocation::Invocation;
 use super::tool::{Input, Kind, Limit, Shape, To, Tool, USUAL};
@@ -19,14 +19,35 @@ use super::tool::{Input, Kind, Limit, Shape, To, Tool, USUAL};
 const LONGEST: usize = 128 * 1024 - 1;
 
 /// How much longer than the command may take it is waited for: it ends what it started by itself.
-const GRACE: Duration = Duration::from_secs(10);
+const BEYOND: Duration = Duration::from_secs(10);
 
-/// The flags that the server was started with, for every call it makes.
+/// The longest name of a client that is taken down.
+const LONGEST_CLIENT: usize = 60;
+
+/// What is wrong with the arguments of a tool.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) code: Code,
+    pub(super) message: String,
+}
+
+impl From<String> for Wrong {
+    fn from(message: String) -> Self {
+        Wrong { code: Code::Usage, message }
+    }
+}
+
+/// What the server was started with, for every call it makes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Base {
     session: Option<String>,
     context: Option<String>,
+    lock_timeout: Option<String>,
     others: Vec<String>,
+    /// Whether variables say in which session the server is.
+    is_inside: bool,
+    /// The variable that says in which context it is.
+    context_variable: Option<String>,
 }
 
 impl Base {
@@ -40,25 +61,48 @@ impl Base {
         };
         flag("credential", credential.clone());
         flag("config", config.as_ref().map(|file| state.absolute(file).to_string_lossy().into_owned()));
-        flag("lock-timeout", lock_timeout.map(|time| format!("{}ms", time.as_millis())));
         for pair in set {
             flag("set", Some(pair.clone()));
         }
         if *no_config {
             others.push("--no-config".to_owned());
         }
-        let session = session.clone().filter(|session| state.inside_session() != Some(session.as_str()));
-        Base { session, context: context.clone(), others }
+        let variable = state.app().variable("CONTEXT");
+        Base {
+            session: session.clone().filter(|session| state.inside_session() != Some(session.as_str())),
+            context: context.clone(),
+            lock_timeout: lock_timeout.map(|time| format!("{}ms", time.as_millis())),
+            others,
+            is_inside: state.inside_session().is_some(),
+            context_variable: Some(variable).filter(|name| state.world().variable(name).is_some()),
+        }
+    }
+
+    /// The session that a tool names, if it matters whether it is there: one that is has a context of its own, and one that
+    /// is not gets the server's.
+    pub(super) fn session_in_question<'a>(&self, given: &'a JsonObject) -> Option<&'a str> {
+        let has_context = self.context.is_some() || self.context_variable.is_some();
+        let session = given.get("session").and_then(Value::as_str)?;
+        (has_context && given.get("context").is_none_or(Value::is_null)).then_some(session)
     }
 }
 
-/// The call that a tool with these arguments is, made by a client of this name; or what is wrong with them.
+/// Who calls, and what is known of what they name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Caller<'a> {
+    /// What the client calls itself.
+    pub(super) client: Option<&'a str>,
+    /// Whether there is a session of the name that is given.
+    pub(super) session_exists: bool,
+}
+
+/// The call that a tool with these arguments is, or what is wrong with them.
 pub(super) fn invocation(
     tool: &Tool,
     given: &JsonObject,
     base: &Base,
-    client: Option<&str>,
-) -> Result<Invocation, String> {
+    caller: Caller<'_>,
+) -> Result<Invocation, Wrong> {
     if let Some(unknown) = given.keys().find(|name| tool.input.iter().all(|input| input.name != *name)) {
         let known: Vec<&str> = tool.input.iter().map(|input| input.name).collect();
         let meant = nearest(unknown, known.iter().copied())
@@ -66,34 +110,41 @@ pub(super) fn invocation(
         return Err(format!(
             "{} has no argument {}{meant} It takes: {}",
             tool.name,
-            quoted(&shortened(unknown, 60)),
+            quoted(shortened(unknown, 60)),
             if known.is_empty() { "nothing".to_owned() } else { known.join(", ") }
-        ));
+        )
+        .into());
     }
     let mut parts = Parts::default();
     for input in tool.input {
         match given.get(input.name).filter(|value| !value.is_null() || input.kind == Kind::Anything) {
             Some(value) => parts.take(input, value)?,
             None if input.required => {
-                return Err(format!("{} needs the argument {}", tool.name, quoted(input.name)));
+                return Err(format!("{} needs the argument {}", tool.name, quoted(input.name)).into());
             }
             None => {}
         }
     }
     let said = |flag: &str| parts.flags.iter().any(|one| one.starts_with(flag));
     let (has_session, has_context) = (said("--session="), said("--context="));
-    // A session that is named has its own context.
-    if let Some(context) = base.context.as_ref().filter(|_| !has_context && !has_session) {
+    if tool.needs_session && !has_session && base.session.is_none() && !base.is_inside {
+        let message = format!("{} is for a session: give one, or start one with start_session", tool.name);
+        return Err(Wrong { code: Code::SessionRequired, message });
+    }
+    // A session that is named and there has its own context.
+    let keeps_context = has_session && caller.session_exists && !has_context;
+    if let Some(context) = base.context.as_ref().filter(|_| !has_context && !keeps_context) {
         parts.flags.push(format!("--context={context}"));
     }
     if let Some(session) = base.session.as_ref().filter(|_| !has_session) {
         parts.flags.push(format!("--session={session}"));
     }
-    parts.flags.extend(base.others.iter().filter(|one| !parts.is_said(one)).cloned().collect::<Vec<_>>());
+    parts.flags.extend(base.others.iter().cloned());
     if tool.command == "session start" {
-        parts.flags.extend(client.map(|client| format!("--agent={}", shortened(client, 60))));
+        let client = caller.client.map(|client| plain_name(client, LONGEST_CLIENT));
+        parts.flags.extend(client.filter(|name| !name.is_empty()).map(|name| format!("--agent={name}")));
     }
-    let limit = limit(tool, given, &mut parts.flags)?;
+    let limit = limit(tool, given, base, &mut parts.flags)?;
     let (flags, words): (Vec<&str>, Vec<&str>) = tool.always.iter().partition(|one| one.starts_with("--"));
     let mut args: Vec<String> = tool.command.split(' ').map(str::to_owned).collect();
     args.extend(["--output=json", "--no-input"].iter().chain(&flags).map(|one| (*one).to_owned()));
@@ -104,10 +155,17 @@ pub(super) fn invocation(
     args.extend(parts.words);
     args.extend(words.iter().map(|one| (*one).to_owned()));
     if let Some(long) = args.iter().find(|one| one.len() > LONGEST) {
-        return Err(format!("an argument is too long: {} bytes, and {LONGEST} is the most", long.len()));
+        return Err(
+            format!("an argument is too long: {} bytes, and {LONGEST} is the most", long.len()).into()
+        );
+    }
+    if let Some(directory) = parts.directory.as_ref().filter(|directory| !directory.is_dir()) {
+        let message = format!("there is no directory {}", quoted(directory.to_string_lossy()));
+        return Err(Wrong { code: Code::FileNotFound, message });
     }
     Ok(Invocation {
         args,
+        without: base.context_variable.clone().filter(|_| keeps_context),
         stdin: parts.stdin,
         directory: parts.directory,
         limit,
@@ -116,7 +174,7 @@ pub(super) fn invocation(
 }
 
 /// How long the call is waited for.
-fn limit(tool: &Tool, given: &JsonObject, flags: &mut Vec<String>) -> Result<Duration, String> {
+fn limit(tool: &Tool, given: &JsonObject, base: &Base, flags: &mut Vec<String>) -> Result<Duration, String> {
     let said = |name: &str| given.get(name).and_then(Value::as_str);
     let parsed = |name: &str, text: &str| {
         sessile::duration::parse(text).ok_or_else(|| {
@@ -124,19 +182,32 @@ fn limit(tool: &Tool, given: &JsonObject, flags: &mut Vec<String>) -> Result<Dur
                 "{} must be {}, not {}",
                 quoted(name),
                 sessile::duration::EXPECTED,
-                quoted(&shortened(text, 60))
+                quoted(shortened(text, 60))
             )
         })
     };
+    // Whoever waits for a lock on the way waits as long as the server was told to.
+    let waits = |flags: &mut Vec<String>, usual: &str| {
+        let time = base.lock_timeout.as_deref().unwrap_or(usual);
+        flags.push(format!("--lock-timeout={time}"));
+        time.to_owned()
+    };
     Ok(match tool.limit {
+        Limit::Longer(name, usual) => {
+            let time = said(name).map_or_else(|| waits(flags, usual), str::to_owned);
+            USUAL.saturating_add(parsed(name, &time)?)
+        }
+        Limit::Usual | Limit::Given(..) if base.lock_timeout.is_some() && tool.command != "run" => {
+            let time = waits(flags, "0");
+            USUAL.saturating_add(parsed("lock-timeout", &time)?)
+        }
         Limit::Usual => USUAL,
-        Limit::Longer(name) => USUAL + said(name).map_or(Ok(Duration::ZERO), |text| parsed(name, text))?,
         Limit::Given(name, usual) => {
             let text = said(name).unwrap_or(usual);
             if said(name).is_none() {
                 flags.push(format!("--{name}={usual}"));
             }
-            parsed(name, text)?.saturating_add(GRACE)
+            parsed(name, text)?.saturating_add(BEYOND)
         }
     })
 }
@@ -151,12 +222,6 @@ struct Parts {
 }
 
 impl Parts {
-    /// Whether a flag was given, with whatever value.
-    fn is_said(&self, flag: &str) -> bool {
-        let name = flag.split('=').next().unwrap_or(flag);
-        name != "--set" && self.flags.iter().any(|one| one.split('=').next() == Some(name))
-    }
-
     fn take(&mut self, input: &Input, value: &Value) -> Result<(), String> {
         let wrong = |expected: &str| {
             Err(format!(
@@ -182,15 +247,6 @@ impl Parts {
             }
             (Kind::Words, _) => return wrong("a list of texts"),
             (Kind::Anything, value) => vec![value.to_string()],
-            (Kind::Choice(choices), value) => {
-                let chosen = choices.iter().find(|(word, _)| value.as_str() == Some(word));
-                let Some((_, flag)) = chosen else {
-                    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-                    return wrong(&format!("one of {}", words.join(", ")));
-                };
-                self.flags.push((*flag).to_owned());
-                return Ok(());
-            }
         };
         // The kernel has no such words, and would cut them short.
         if input.to != To::Stdin && texts.iter().any(|text| text.contains('\0')) {

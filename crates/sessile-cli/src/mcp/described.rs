@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tool::{Input, Kind, Limit, To, Tool, USUAL};
+use super::tool::{Input, Limit, To, Tool, USUAL};
 use super::tools::TOOLS;
 
 /// Every tool as clients are told of it, under `listed`; with the command it calls, what is always said to that, what
@@ -18,7 +18,7 @@ fn one(tool: &Tool) -> Value {
             format!("`{name}`, or {usual}")
         }
         Limit::Given(_, usual) => usual.to_owned(),
-        Limit::Longer(name) => format!("{} and `{name}`", sessile::duration::short(USUAL)),
+        Limit::Longer(name, usual) => format!("{} and `{name}`, or {usual}", sessile::duration::short(USUAL)),
     };
     json!({
         "listed": tool.listed(),
@@ -31,12 +31,11 @@ fn one(tool: &Tool) -> Value {
 }
 
 fn argument(input: &Input) -> Value {
-    let becomes: Vec<&str> = match (input.kind, input.to) {
-        (Kind::Choice(choices), _) => choices.iter().map(|(_, flag)| *flag).collect(),
-        (_, To::Word) => vec!["a word"],
-        (_, To::Flag(flag)) => vec![flag],
-        (_, To::Stdin) => vec!["standard input"],
-        (_, To::Directory) => vec!["the working directory"],
+    let becomes = match input.to {
+        To::Word => "a word",
+        To::Flag(flag) => flag,
+        To::Stdin => "standard input",
+        To::Directory => "the working directory",
     };
     json!({ "name": input.name, "becomes": becomes })
 }

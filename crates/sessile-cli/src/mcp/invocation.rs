@@ -2,11 +2,13 @@
 
 use std::future::Future;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::Value;
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
@@ -21,7 +23,7 @@ const TEXT: usize = 32 * 1024;
 const RESULT: usize = 16 << 20;
 
 /// How long a call has to end by itself when it is told to.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// How long what was left behind may keep a stream open when the command has ended.
 const AFTERWARDS: Duration = Duration::from_millis(200);
@@ -30,6 +32,8 @@ const AFTERWARDS: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) struct Invocation {
     pub(super) args: Vec<String>,
+    /// A variable of the server's that is not for it.
+    pub(super) without: Option<String>,
     pub(super) stdin: Vec<u8>,
     pub(super) directory: Option<PathBuf>,
     /// How long it may take.
@@ -45,6 +49,9 @@ pub(super) struct Ended {
     pub(super) status: Option<ExitStatus>,
     pub(super) out: Kept,
     pub(super) err: Kept,
+    /// Why a command was not run, or not to its end. A command could say anything on its own streams, so this is told on
+    /// none of them.
+    pub(super) report: Option<Value>,
 }
 
 /// How a call came out.
@@ -56,14 +63,23 @@ pub(super) enum Outcome {
     CalledOff,
 }
 
+enum How {
+    Ended(ExitStatus),
+    TimedOut,
+    /// With the time that it has to end by itself.
+    CalledOff(Duration),
+}
+
 impl Invocation {
-    /// Makes the call. The last line that it prints is told to `latest`, while it lasts.
+    /// Makes the call, unless it is called off; then it has the time given to end. The last line that it prints is told to
+    /// `latest`, while it lasts.
     pub(super) async fn make(
         &self,
-        called_off: impl Future<Output = ()>,
+        called_off: impl Future<Output = Duration>,
         latest: &watch::Sender<Option<String>>,
     ) -> io::Result<Outcome> {
-        let mut child = self.spawn()?;
+        let report = self.is_text.then(NamedTempFile::new).transpose()?;
+        let mut child = self.spawn(report.as_ref().map(NamedTempFile::path))?;
         let limit = if self.is_text { TEXT } else { RESULT };
         let (mut out, mut err) = (Kept::new(limit), Kept::new(TEXT));
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -73,17 +89,12 @@ impl Invocation {
                 let _ = pipe.write_all(&self.stdin).await;
             }
         };
-        let status = {
-            let is_text = self.is_text;
+        let how = {
             let streams = async {
                 tokio::join!(
                     write,
-                    keep(stdout, &mut out, |line| if is_text {
-                        latest.send_replace(line);
-                    }),
-                    keep(stderr, &mut err, |line| {
-                        latest.send_replace(line);
-                    })
+                    keep(stdout, &mut out, self.is_text.then_some(latest)),
+                    keep(stderr, &mut err, Some(latest))
                 );
             };
             tokio::pin!(streams);
@@ -99,32 +110,42 @@ impl Invocation {
             tokio::select! {
                 status = all => How::Ended(status?),
                 () = sleep(self.limit) => How::TimedOut,
-                () = called_off => How::CalledOff,
+                grace = called_off => How::CalledOff(grace),
             }
         };
-        match status {
-            How::Ended(status) => Ok(Outcome::Ended(Ended { status: Some(status), out, err })),
+        let told = || {
+            let text = report.as_ref().and_then(|file| sessile::files::read(file.path()).ok()?)?;
+            serde_json::from_str::<Value>(&text).ok().map(|mut report| report["error"].take())
+        };
+        Ok(match how {
+            How::Ended(status) => Outcome::Ended(Ended { status: Some(status), out, err, report: told() }),
             How::TimedOut => {
-                end(&mut child).await;
-                Ok(Outcome::TimedOut(Ended { status: None, out, err }))
+                end(&mut child, GRACE).await;
+                Outcome::TimedOut(Ended { status: None, out, err, report: None })
             }
-            How::CalledOff => {
-                end(&mut child).await;
-                Ok(Outcome::CalledOff)
+            How::CalledOff(grace) => {
+                end(&mut child, grace).await;
+                Outcome::CalledOff
             }
-        }
+        })
     }
 
-    fn spawn(&self) -> io::Result<Child> {
+    fn spawn(&self, report: Option<&Path>) -> io::Result<Child> {
         let mut command = Command::new(own_program()?);
+        let (name, rest) = self.args.split_at(1.min(self.args.len()));
         command
-            .args(&self.args)
+            .args(name)
+            .args(report.map(|file| format!("--report={}", file.display())))
+            .args(rest)
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // What is typed at the server's terminal is not for it, and it can be ended with all that it started.
             .process_group(0)
             .kill_on_drop(true);
+        if let Some(variable) = &self.without {
+            command.env_remove(variable);
+        }
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
@@ -132,33 +153,33 @@ impl Invocation {
     }
 }
 
-enum How {
-    Ended(ExitStatus),
-    TimedOut,
-    CalledOff,
-}
-
 /// This program as it was started: it may have been replaced by another version since.
 fn own_program() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 
-async fn keep(stream: Option<impl AsyncRead + Unpin>, kept: &mut Kept, told: impl Fn(Option<String>)) {
+async fn keep(
+    stream: Option<impl AsyncRead + Unpin>,
+    kept: &mut Kept,
+    latest: Option<&watch::Sender<Option<String>>>,
+) {
     let Some(mut stream) = stream else { return };
     let mut piece = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = stream.read(&mut piece).await {
         kept.take(&piece[..count]);
-        told(kept.last_line());
+        if let Some(latest) = latest {
+            latest.send_replace(kept.last_line());
+        }
     }
 }
 
-/// Ends a call and what it started: asked first, then not asked.
-async fn end(child: &mut Child) {
+/// Ends a call, which ends what it runs; then whatever of it is left.
+async fn end(child: &mut Child, grace: Duration) {
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let Some(group) = group else { return };
-    let _ = kill_process_group(group, Signal::TERM);
-    if timeout(GRACE, child.wait()).await.is_err() {
-        let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait().await;
-    }
+    // It hands the signal on: a command that got it twice would take the second for impatience.
+    let _ = kill_process(group, Signal::TERM);
+    let _ = timeout(grace, child.wait()).await;
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait().await;
 }

@@ -51,14 +51,13 @@ impl Kept {
 
     /// The last line that has something in it.
     pub(super) fn last_line(&self) -> Option<String> {
+        const LONG: usize = 1024;
         let bytes: Vec<u8> = if self.tail.is_empty() {
-            self.head.clone()
+            self.head[self.head.len().saturating_sub(LONG)..].to_vec()
         } else {
-            let from = self.tail.len().saturating_sub(1024);
-            self.tail.iter().skip(from).copied().collect()
+            self.tail.iter().skip(self.tail.len().saturating_sub(LONG)).copied().collect()
         };
-        let from = bytes.len().saturating_sub(1024);
-        let text = String::from_utf8_lossy(&bytes[from..]).into_owned();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 }

@@ -2,13 +2,14 @@
 //! write or read holds up nothing else.
 
 use std::io::{BufRead, Read, Write};
-use std::sync::mpsc as threads;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc as threads};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 /// The longest line that is read: a message with the largest text there may be, and some more.
-pub(super) const LONGEST: u64 = 40 << 20;
+pub(super) const LONGEST: u64 = 24 << 20;
 
 /// What comes from outside.
 #[derive(Debug)]
@@ -67,6 +68,8 @@ fn skip_line(input: &mut impl BufRead) {
 pub(super) struct Writer {
     lines: Option<threads::Sender<(Vec<u8>, oneshot::Sender<()>)>>,
     over: threads::Receiver<()>,
+    /// How many bytes are not written yet.
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Writer {
@@ -74,10 +77,14 @@ impl Writer {
     pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> Self {
         let (lines, queue) = threads::channel::<(Vec<u8>, oneshot::Sender<()>)>();
         let (is_over, over) = threads::channel();
+        let waiting = Arc::<AtomicUsize>::default();
+        let left = Arc::clone(&waiting);
         std::thread::spawn(move || {
             let mut output = std::io::stdout().lock();
             for (line, written) in queue {
-                if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+                let outcome = output.write_all(&line).and_then(|()| output.flush());
+                left.fetch_sub(line.len(), Ordering::Relaxed);
+                if outcome.is_err() {
                     let _ = nobody_reads.blocking_send(Incoming::Stop);
                     break;
                 }
@@ -85,7 +92,12 @@ impl Writer {
             }
             let _ = is_over.send(());
         });
-        Writer { lines: Some(lines), over }
+        Writer { lines: Some(lines), over, waiting }
+    }
+
+    /// How many bytes the client has not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Has a line written after those before it; the future is there when it is.
@@ -95,6 +107,7 @@ impl Writer {
     ) -> impl Future<Output = std::io::Result<()>> + Send + 'static + use<> {
         line.push(b'\n');
         let (written, is_written) = oneshot::channel();
+        self.waiting.fetch_add(line.len(), Ordering::Relaxed);
         let taken = self.lines.as_ref().is_some_and(|lines| lines.send((line, written)).is_ok());
         async move {
             match is_written.await {

@@ -9,6 +9,7 @@
 mod approval;
 mod arguments;
 mod batches;
+mod beside;
 mod described;
 mod invocation;
 mod kept;

@@ -1,5 +1,6 @@
 //! Telling a client that a call still goes on. Most give up on a call of which they hear nothing.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
@@ -13,7 +14,10 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Tells how long the call has lasted, and the last line that it printed, until it is dropped. A client that did not ask is
 /// told nothing.
-pub(super) async fn tell(context: &RequestContext<RoleServer>, mut latest: watch::Receiver<Option<String>>) {
+pub(super) async fn tell(
+    context: &RequestContext<RoleServer>,
+    mut latest: watch::Receiver<Option<String>>,
+) -> Infallible {
     let Some(token) = context.meta.get_progress_token() else { return std::future::pending().await };
     let begun = Instant::now();
     loop {

@@ -7,8 +7,8 @@ use sessile::{Code, Report};
 use super::invocation::Ended;
 use super::tool::{Shape, Tool};
 
-/// The status of a command that runs another, when the failure is its own.
-const OWN_FAILURE: std::ops::RangeInclusive<i32> = 124..=127;
+/// The longest text that is handed on of what an agent sent beside words.
+const LONGEST: usize = 32 * 1024;
 
 /// What a call came to.
 pub(super) enum Reply {
@@ -22,15 +22,14 @@ pub(super) enum Reply {
 
 /// The result of a tool whose call has ended.
 pub(super) fn reply(tool: &Tool, ended: &Ended) -> Reply {
-    let messages = Messages::in_lines(&ended.err.text());
     if tool.shape == Shape::Captured {
-        let code = ended.status.and_then(|status| status.code());
-        let is_own = code.is_some_and(|code| OWN_FAILURE.contains(&code));
-        return match messages.error.filter(|error| is_own && error["code"] != "TIMED_OUT") {
-            Some(error) => failed(error),
-            None => Reply::Result(CallToolResult::structured(captured(ended, code == Some(124)))),
+        return match &ended.report {
+            Some(report) if report["code"] == Code::TimedOut.as_str() => Reply::Result(captured(ended, true)),
+            Some(report) => failed(report.clone()),
+            None => Reply::Result(captured(ended, false)),
         };
     }
+    let messages = Messages::in_lines(&ended.err.text());
     if ended.out.is_cut() {
         let report = Report::new(Code::FileTooLarge, "the result is too large to be handed on");
         return failed(report.to_json()["error"].take());
@@ -54,28 +53,24 @@ pub(super) fn refused(code: Code, message: impl Into<String>) -> CallToolResult 
     error(&Report::new(code, message).to_json()["error"])
 }
 
-/// The output of a command whose time was up, or that ended.
-pub(super) fn captured(ended: &Ended, timed_out: bool) -> Value {
+/// The output of a command that ended, or whose time was up.
+pub(super) fn captured(ended: &Ended, timed_out: bool) -> CallToolResult {
     let code = ended.status.and_then(|status| status.code()).filter(|_| !timed_out);
-    let mut stderr = ended.err.text();
-    if timed_out {
-        // What it says in the end is ours.
-        let lines: Vec<&str> = stderr.lines().filter(|line| !line.starts_with("{\"error\":")).collect();
-        stderr = lines.join("\n");
-    }
-    json!({
+    CallToolResult::structured(json!({
         "exit_code": code,
         "timed_out": timed_out,
         "stdout": ended.out.text(),
-        "stderr": stderr,
+        "stderr": ended.err.text(),
         "truncated": ended.out.is_cut() || ended.err.is_cut(),
-    })
+    }))
 }
 
 fn failed(mut told: Value) -> Reply {
     let context = told["context"].as_str().map(str::to_owned);
     match context.filter(|_| told["code"] == Code::GuardApproval.as_str()) {
         Some(context) => {
+            // Nothing that a model could be tempted to run.
+            told["fix_command"] = Value::Null;
             told["hint"] = json!(format!(
                 "only a person can open it: ask them to run `sessile context approve {context} --for 30m` on a terminal"
             ));
@@ -100,26 +95,63 @@ fn died(ended: &Ended) -> Value {
 
 /// The result as the tool gives it.
 fn shaped(tool: &Tool, mut result: Value) -> Value {
-    // What the agent sent is there as text already, and is said twice otherwise.
-    let leaner = |one: &mut Value| {
-        let has_text = one["text"].as_str().is_some_and(|text| !text.is_empty());
-        if let (true, Some(members)) = (has_text && one["source"] == "agent", one.as_object_mut()) {
-            members.remove("reply");
-            members.remove("raw");
-        }
-    };
     match (tool.shape, &mut result) {
         (Shape::List(name), Value::Array(items)) => {
-            items.iter_mut().for_each(leaner);
+            items.iter_mut().for_each(make_leaner);
             let mut listed = serde_json::Map::new();
             listed.insert("count".to_owned(), json!(items.len()));
             listed.insert(name.to_owned(), result);
             Value::Object(listed)
         }
         (_, one) => {
-            leaner(one);
+            make_leaner(one);
             result
         }
+    }
+}
+
+/// What an agent sent is there as text already, and would be said twice; unless it sent more than words.
+fn make_leaner(one: &mut Value) {
+    if one["source"] != "agent" {
+        return;
+    }
+    for name in ["reply", "raw"] {
+        let Some(members) = one.as_object_mut() else { return };
+        match members.get_mut(name) {
+            Some(raw) if has_other_parts(raw) => cut_long_texts(raw),
+            Some(_) => {
+                members.remove(name);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Whether there are parts in it, anywhere, that are not text.
+fn has_other_parts(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, value)| match (name.as_str(), value) {
+            ("parts", Value::Array(parts)) => parts.iter().any(|part| !part["text"].is_string()),
+            // What was said before is none of the reply.
+            ("history", _) => false,
+            (_, value) => has_other_parts(value),
+        }),
+        Value::Array(values) => values.iter().any(has_other_parts),
+        _ => false,
+    }
+}
+
+fn cut_long_texts(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > LONGEST => {
+            *text = format!(
+                "({} bytes, too long to be handed on: save them with `message send --save-artifacts`)",
+                text.len()
+            );
+        }
+        Value::Object(members) => members.values_mut().for_each(cut_long_texts),
+        Value::Array(values) => values.iter_mut().for_each(cut_long_texts),
+        _ => {}
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Tool {
     pub(super) shape: Shape,
     /// Words of the command that are always said.
     pub(super) always: &'static [&'static str],
+    /// Whether it is only for a session: outside one its command would change what is shared.
+    pub(super) needs_session: bool,
     /// How long it may take.
     pub(super) limit: Limit,
 }
@@ -42,8 +44,8 @@ pub(super) enum Limit {
     Usual,
     /// As the argument of this name says, which the command obeys; else this long.
     Given(&'static str, &'static str),
-    /// As the argument of this name says, on top of what is usual.
-    Longer(&'static str),
+    /// As the argument of this name says, else this long, on top of what is usual.
+    Longer(&'static str, &'static str),
 }
 
 /// The time for what happens on this machine alone.
@@ -68,8 +70,6 @@ pub(super) enum Kind {
     Words,
     /// Any JSON.
     Anything,
-    /// One of these words, each with the flag that it stands for.
-    Choice(&'static [(&'static str, &'static str)]),
 }
 
 /// Where it goes in the call.
@@ -123,11 +123,6 @@ impl Input {
         self
     }
 
-    pub(super) const fn one_of(mut self, choices: &'static [(&'static str, &'static str)]) -> Self {
-        self.kind = Kind::Choice(choices);
-        self
-    }
-
     fn schema(&self) -> Value {
         let mut schema = match self.kind {
             Kind::Text => json!({ "type": "string" }),
@@ -135,9 +130,6 @@ impl Input {
             Kind::Switch => json!({ "type": "boolean" }),
             Kind::Words => json!({ "type": "array", "items": { "type": "string" } }),
             Kind::Anything => json!({}),
-            Kind::Choice(choices) => {
-                json!({ "enum": choices.iter().map(|(word, _)| word).collect::<Vec<_>>() })
-            }
         };
         if !self.about.is_empty() {
             schema["description"] = json!(self.about);

@@ -53,21 +53,13 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool("get_settings", "config show", &[KEY, SESSION, CONTEXT])
     },
     Tool {
-        about: "Set a setting: in the session, else in the scope you name.",
+        about: "Set a setting in the session.",
         output: &[has("key", "string"), has("layer", "string")],
+        needs_session: true,
         ..tool(
             "set_setting",
             "config set",
-            &[
-                needs("key", To::Word, ""),
-                needs("value", To::Word, ""),
-                takes("scope", To::Flag(""), "").one_of(&[
-                    ("directory", "--dir"),
-                    ("project", "--project"),
-                    ("user", "--global"),
-                ]),
-                SESSION,
-            ],
+            &[needs("key", To::Word, ""), needs("value", To::Word, ""), SESSION],
         )
     },
     Tool {
@@ -98,14 +90,14 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Take a lock that excludes other agents, for a time.",
         output: &[has("name", "string"), has("token", "integer")],
-        limit: Limit::Longer("wait"),
+        limit: Limit::Longer("wait", "5s"),
         ..tool(
             "acquire_lock",
             "lock acquire",
             &[
                 LOCK,
                 takes("ttl", To::Flag("--ttl"), "default 10m"),
-                takes("wait", To::Flag("--lock-timeout"), "at most"),
+                takes("wait", To::Flag("--lock-timeout"), "default 5s"),
                 SESSION,
             ],
         )
@@ -127,6 +119,7 @@ pub(super) const TOOLS: &[Tool] = &[
             has("stdout", "string"),
             has("stderr", "string"),
             has("timed_out", "boolean"),
+            has("truncated", "boolean"),
         ],
         shape: Shape::Captured,
         limit: Limit::Given("timeout", "2m"),
@@ -146,19 +139,19 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "A2A agents that have a name.",
         shape: Shape::List("agents"),
-        ..tool("list_agents", "agent list", &[])
+        ..tool("list_agents", "agent list", &[SESSION])
     },
     Tool {
         about: "What an agent says it is and can.",
         output: &[has("name", "string")],
         limit: AGENT_LIMIT,
-        ..tool("get_agent_card", "agent card", &[needs("agent", To::Word, AGENT_IS)])
+        ..tool("get_agent_card", "agent card", &[needs("agent", To::Word, AGENT_IS), SESSION])
     },
     Tool {
         about: "Whether an agent's card is right.",
         output: &[has("valid", "boolean"), has("problems", "array")],
         limit: AGENT_LIMIT,
-        ..tool("validate_agent_card", "agent validate", &[needs("agent", To::Word, "")])
+        ..tool("validate_agent_card", "agent validate", &[needs("agent", To::Word, ""), SESSION])
     },
     Tool {
         about: "Send a message to an agent and get the reply. In a session the last conversation with it goes on.",
@@ -216,7 +209,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool(
             "list_tasks",
             "task list",
-            &[needs("agent", To::Word, ""), takes("state", To::Flag("--state"), ""), LIMIT],
+            &[needs("agent", To::Word, ""), takes("state", To::Flag("--state"), ""), LIMIT, SESSION],
         )
     },
     Tool {
@@ -235,7 +228,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Who is told when a task changes.",
         shape: Shape::List("notifications"),
         limit: AGENT_LIMIT,
-        ..tool("get_task_notification", "task notification list", &[TASK, OF_AGENT])
+        ..tool("get_task_notification", "task notification list", &[TASK, OF_AGENT, SESSION])
     },
     Tool {
         about: "Have a URL told when a task changes.",
@@ -244,7 +237,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool(
             "set_task_notification",
             "task notification set",
-            &[TASK, needs("url", To::Word, ""), OF_AGENT],
+            &[TASK, needs("url", To::Word, ""), OF_AGENT, SESSION],
         )
     },
     Tool {
@@ -280,6 +273,7 @@ const fn tool(name: &'static str, command: &'static str, input: &'static [Input]
         output: &[],
         shape: Shape::Object,
         always: &[],
+        needs_session: false,
         limit: Limit::Usual,
     }
 }
@@ -289,7 +283,7 @@ mod tests {
     use rmcp::model::JsonObject;
     use serde_json::{Value, json};
 
-    use super::super::arguments::{Base, invocation};
+    use super::super::arguments::{Base, Caller, invocation};
     use super::super::tool::Kind;
     use super::*;
     use crate::effects;
@@ -298,12 +292,12 @@ mod tests {
     fn sample(tool: &Tool) -> JsonObject {
         let value = |input: &Input| match (input.kind, input.name) {
             (Kind::Text, "ttl" | "wait" | "timeout" | "idle" | "since") => json!("10m"),
+            (Kind::Text, "directory") => json!("/"),
             (Kind::Text, _) => json!("-x"),
             (Kind::Number, _) => json!(7),
             (Kind::Switch, _) => json!(true),
             (Kind::Words, _) => json!(["--yes", "two"]),
             (Kind::Anything, _) => json!(null),
-            (Kind::Choice(choices), _) => json!(choices[0].0),
         };
         // These exclude each other.
         let apart = ["new", "context_id", "task_id", "conversation"];
@@ -319,7 +313,10 @@ mod tests {
         for tool in TOOLS {
             assert!(effects::entry(tool.command).is_some(), "{}", tool.name);
             for arguments in [sample(tool), required(tool)] {
-                let made = invocation(tool, &arguments, &Base::default(), Some("a client")).unwrap();
+                let caller = Caller { client: Some("a client"), session_exists: true };
+                let made = invocation(tool, &arguments, &Base::default(), caller);
+                let made =
+                    made.or_else(|_| invocation(tool, &sample(tool), &Base::default(), caller)).unwrap();
                 let words = std::iter::once("sessile".to_owned()).chain(made.args.clone());
                 let parsed = crate::cli::parses(words.map(Into::into));
                 assert!(parsed.is_ok(), "{}: {:?} {}", tool.name, made.args, parsed.unwrap_err());
@@ -335,7 +332,7 @@ mod tests {
     #[test]
     fn what_is_given_is_never_a_flag() {
         for tool in TOOLS {
-            let made = invocation(tool, &sample(tool), &Base::default(), None).unwrap();
+            let made = invocation(tool, &sample(tool), &Base::default(), Caller::default()).unwrap();
             let flags = made.args.iter().take_while(|word| *word != "--");
             for flag in flags.filter(|word| *word == "-x" || *word == "--yes") {
                 assert!(tool.always.contains(&flag.as_str()), "{}: {:?}", tool.name, made.args);
@@ -348,7 +345,7 @@ mod tests {
         let stop = TOOLS.iter().find(|tool| tool.name == "stop_session").unwrap();
         let refusal = |given: Value| {
             let given = given.as_object().unwrap().clone();
-            invocation(stop, &given, &Base::default(), None).unwrap_err()
+            invocation(stop, &given, &Base::default(), Caller::default()).unwrap_err().message
         };
         assert_eq!(refusal(json!({})), "stop_session needs the argument \"session\"");
         assert_eq!(refusal(json!({ "session": null })), refusal(json!({})));

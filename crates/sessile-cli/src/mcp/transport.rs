@@ -1,6 +1,6 @@
 //! Messages, a line each. What is not one is answered with an error, and ends nothing.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -21,7 +21,15 @@ use super::lines::{self, Incoming, Writer};
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// How many lines are read ahead.
-const AHEAD: usize = 32;
+const AHEAD: usize = 2;
+
+/// How many requests are open at once, and how many bytes of them and of answers that nobody has taken: above that no more
+/// are read.
+const OPEN: usize = 1024;
+const BYTES: usize = 64 << 20;
+
+/// How soon it is looked again whether there is room.
+const SOON: Duration = Duration::from_millis(20);
 
 /// Standard input and output.
 pub(super) struct Stdio {
@@ -30,8 +38,8 @@ pub(super) struct Stdio {
     /// What was read and not yet handed on.
     read: VecDeque<ClientJsonRpcMessage>,
     batches: Batches,
-    /// The requests that are not answered yet.
-    open: HashSet<RequestId>,
+    /// The requests that are not answered yet, each with its size.
+    open: HashMap<RequestId, usize>,
     /// Whether the client has begun: what comes before cannot be meant for this server.
     has_begun: bool,
     /// When to end, once there will be no more to read.
@@ -51,7 +59,7 @@ impl Stdio {
             writer,
             read: VecDeque::new(),
             batches: Batches::default(),
-            open: HashSet::new(),
+            open: HashMap::new(),
             has_begun: false,
             end: None,
             parting,
@@ -72,8 +80,9 @@ impl Stdio {
             }
             Ok(Value::Array(messages)) => {
                 let (mut requests, mut wrong) = (Vec::new(), Vec::new());
+                let each = line.len() / messages.len();
                 for message in messages {
-                    match self.understand(message) {
+                    match self.understand(message, each) {
                         Ok(Some(id)) => requests.push(id),
                         Ok(None) => {}
                         Err(answer) => wrong.push(answer),
@@ -84,7 +93,7 @@ impl Stdio {
                 }
             }
             Ok(message) => {
-                if let Err(answer) = self.understand(message) {
+                if let Err(answer) = self.understand(message, line.len()) {
                     self.say(&answer);
                 }
             }
@@ -92,14 +101,15 @@ impl Stdio {
     }
 
     /// Keeps a message to be handed on; the id, if it is a request. Else the answer to what is no message.
-    fn understand(&mut self, message: Value) -> Result<Option<RequestId>, Value> {
+    fn understand(&mut self, message: Value, size: usize) -> Result<Option<RequestId>, Value> {
         let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
-        let message: ClientJsonRpcMessage = serde_json::from_value(message)
-            .map_err(|_| error(id, ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0"))?;
+        let message: ClientJsonRpcMessage = serde_json::from_value(message).map_err(|_| {
+            error(id.as_ref(), ErrorCode::INVALID_REQUEST, "this is no message of JSON-RPC 2.0")
+        })?;
         let request = match &message {
             JsonRpcMessage::Request(request) => {
                 self.has_begun |= begins(&request.request);
-                self.open.insert(request.id.clone());
+                self.open.insert(request.id.clone(), size);
                 Some(request.id.clone())
             }
             _ if !self.has_begun => return Ok(None),
@@ -142,7 +152,7 @@ fn begins(request: &ClientRequest) -> bool {
     }
 }
 
-fn error(id: Option<Value>, code: ErrorCode, message: &str) -> Value {
+fn error(id: Option<&Value>, code: ErrorCode, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code.0, "message": message } })
 }
 
@@ -192,11 +202,21 @@ impl Transport<RoleServer> for Stdio {
 }
 
 impl Stdio {
+    fn has_room(&self) -> bool {
+        let bytes = self.open.values().sum::<usize>() + self.writer.waiting();
+        self.open.len() < OPEN && bytes < BYTES
+    }
+
     /// The next message, if there will be one.
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(message) = self.read.pop_front() {
                 return Some(message);
+            }
+            if !self.has_room() {
+                // A client that reads no answers is asked for no more questions.
+                tokio::time::sleep(SOON).await;
+                continue;
             }
             let incoming = match self.end {
                 None => self.incoming.recv().await,

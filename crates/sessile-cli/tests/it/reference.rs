@@ -340,10 +340,8 @@ fn mcp_tools() {
             let schema = &listed["inputSchema"]["properties"][name];
             let is_needed = items(&listed["inputSchema"], "required").iter().any(|needed| needed == name);
             let optional = if is_needed { "" } else { "; optional" };
-            let becomes = items(argument, "becomes").iter().filter_map(Value::as_str);
-            let becomes =
-                becomes.map(|word| if word.starts_with('-') { code(word) } else { word.to_owned() });
-            let becomes = becomes.collect::<Vec<_>>().join(", ");
+            let becomes = argument["becomes"].as_str().unwrap();
+            let becomes = if becomes.starts_with('-') { code(becomes) } else { becomes.to_owned() };
             let _ = writeln!(
                 out,
                 "| `{name}` | {}{optional} | {becomes} | {} |",

@@ -85,15 +85,17 @@ pub fn check_place(state: &State) -> Result<()> {
 /// Gives an approval. With a PIN set, the right one must be given too.
 pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
     check_place(state)?;
-    check(state, name, time)?;
+    state.contexts().get(name)?.require_trust(state)?;
+    check_time(time)?;
     let with_pin = verify_pin(state, pin)?;
     give(state, name, time, Given::OnTerminal { with_pin })
 }
 
-/// Gives an approval that a person gave to a client that asked them. That a person answered is the caller's to know.
+/// Gives an approval that a person gave to a client that asked them. Whether the client asked a person nobody can know
+/// here: it is a rail, as all of a guard is, and a PIN makes it a terminal's.
 pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: &str) -> Result<Approval> {
     check_grantable(state, name)?;
-    check(state, name, time)?;
+    check_time(time)?;
     let client = match plain_name(client, LONGEST_CLIENT) {
         empty if empty.is_empty() => "a client without a name".to_owned(),
         named => named,
@@ -103,6 +105,13 @@ pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: 
 
 /// Fails for what [`grant_through`] would refuse whatever the person says, so that nobody is asked in vain.
 pub fn check_grantable(state: &State, name: &ContextName) -> Result<()> {
+    // What runs in a session could start a server of its own, and answer its question itself.
+    if state.inside_session().is_some() {
+        return Err(Error::InSession {
+            what: "approving a context".into(),
+            instead: "a person approves it on a terminal outside the session",
+        });
+    }
     state.contexts().get(name)?.require_trust(state)?;
     // A PIN is typed on a terminal and goes through no program.
     if is_pin_set(state)? {
@@ -115,9 +124,8 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless this context can be approved for this time.
-fn check(state: &State, name: &ContextName, time: Duration) -> Result<()> {
-    state.contexts().get(name)?.require_trust(state)?;
+/// Fails unless a context can be approved for this time.
+fn check_time(time: Duration) -> Result<()> {
     if time.is_zero() || time > LONGEST {
         return Err(Error::InvalidValue {
             place: "--for".into(),

@@ -6,6 +6,7 @@ pub mod config;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::lazy::Lazy;
 
 /// Serve sessions, contexts, settings, locks and conversations as tools to an MCP client
 ///
@@ -38,12 +39,12 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Print what makes an MCP client start the server
-    Config(config::Args),
+    Config(Lazy<config::Args>),
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     match &args.command {
-        Some(Command::Config(args)) => config::run(args, cx),
+        Some(Command::Config(Lazy(args))) => config::run(args, cx),
         None => {
             if cx.state.world().streams().stdin {
                 cx.out.note("waiting for an MCP client to speak; `sessile mcp config` says how a client is told of it");

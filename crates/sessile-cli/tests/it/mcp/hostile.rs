@@ -170,9 +170,19 @@ fn values_that_look_like_something_else_are_values() {
     let mut client = serve(&home, &[]);
     let people = home.tree_of_people();
     let mut asked = Vec::new();
-    for value in
-        ["--yes", "-", "", "--all", "../../sessile-was-here", "/", "a\nb", "\u{1b}[2J", "$(touch x)", "%00", "ü\u{202e}"]
-    {
+    for value in [
+        "--yes",
+        "-",
+        "",
+        "--all",
+        "../../sessile-was-here",
+        "/",
+        "a\nb",
+        "\u{1b}[2J",
+        "$(touch x)",
+        "%00",
+        "ü\u{202e}",
+    ] {
         for tool in client.tools() {
             let mut given = json!({});
             for (argument, schema) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
@@ -199,7 +209,11 @@ fn values_that_look_like_something_else_are_values() {
     }
     assert_eq!(live(&home).first(), Some(&id), "no session was stopped");
     assert!(home.tree_of_people() == people, "nothing was written among the user's files");
-    assert!(!home.path("../../sessile-was-here").exists() && !home.path("../sessile-was-here").exists() && !home.path("x").exists());
+    assert!(
+        !home.path("../../sessile-was-here").exists()
+            && !home.path("../sessile-was-here").exists()
+            && !home.path("x").exists()
+    );
     still_answers(&mut client);
 }
 
