@@ -1,1 +1,234 @@
-//! Empty.
+//! A guard is opened by a person, and a client can only ask one: what a model says opens nothing.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use testkit::{Home, McpClient, PythonMcpClient, Revision};
+
+use super::{INLINE, USUAL, code, content, refused, result, serve};
+use crate::{history, home, live};
+
+/// The revisions that can ask: by a request of the server, and by a result that is a question.
+const ASKING: [&str; 3] = ["2025-06-18", USUAL, INLINE];
+
+fn guarded() -> Home {
+    let home = home();
+    for (name, guard) in
+        [("prod", "approval"), ("vault", "approval"), ("named", "explicit"), ("free", "none")]
+    {
+        home.write(format!(".config/sessile/contexts/{name}.toml"), format!("guard = \"{guard}\"\n"));
+    }
+    home
+}
+
+/// A client behind which somebody answers so; and what they were asked.
+fn with_person(home: &Home, version: &str, answer: &Value) -> (McpClient, Arc<Mutex<Vec<Value>>>) {
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (seen, answer) = (Arc::clone(&asked), answer.clone());
+    client.on_elicitation(move |params| {
+        seen.lock().unwrap().push(params.clone());
+        answer.clone()
+    });
+    if version == INLINE {
+        client.speak(version);
+    } else {
+        client.initialize(version);
+    }
+    (client, asked)
+}
+
+fn approvals(home: &Home) -> Vec<Value> {
+    home.call(&["context", "approve", "--list", "-ojson"]).ok().json().as_array().unwrap().clone()
+}
+
+fn touch(context: &str) -> Value {
+    json!({ "command": ["touch", "ran"], "context": context })
+}
+
+/// The context is shut, and nothing has happened in it.
+#[track_caller]
+fn assert_shut(home: &Home) {
+    assert!(!home.path("ran").exists());
+    assert!(live(home).is_empty());
+    assert!(approvals(home).is_empty());
+    home.call(&["context", "current", "--check", "--context", "prod"]).run().exit(7);
+}
+
+#[test]
+fn without_somebody_to_ask_it_stays_shut() {
+    let home = guarded();
+    let mut client = serve(&home, &["--allow-run"]);
+    for (tool, given) in [("run", touch("prod")), ("start_session", json!({ "context": "prod" }))] {
+        let told = refused(&client.call(tool, given));
+        assert_eq!((&told["code"], &told["context"]), (&json!("GUARD_APPROVAL"), &json!("prod")));
+        assert!(told["hint"].as_str().unwrap().contains("only a person can open it"), "{told}");
+    }
+    assert!(client.asked().is_empty());
+    // One who can only be sent to a page is not asked by a form.
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    client.capabilities(json!({ "elicitation": { "url": {} } }));
+    client.initialize(USUAL);
+    assert_eq!(code(&mut client, "run", touch("prod")), "GUARD_APPROVAL");
+    assert!(client.asked().is_empty());
+    // Looking is free.
+    assert_eq!(result(&mut client, "show_context", json!({ "context": "prod" }))["guard"], "approval");
+    assert_shut(&home);
+}
+
+#[test]
+fn somebody_who_says_yes_opens_it_and_the_call_goes_on() {
+    for version in ASKING {
+        let home = guarded();
+        let (mut client, asked) =
+            with_person(&home, version, &json!({ "action": "accept", "content": { "open_for": "10m" } }));
+        assert_eq!(result(&mut client, "run", touch("prod"))["exit_code"], 0, "{version}");
+        assert!(home.path("ran").exists());
+        let asked = asked.lock().unwrap().clone();
+        assert_eq!(asked.len(), 1, "{version}");
+        let question = asked[0]["message"].as_str().unwrap();
+        for part in ["testkit", "\"prod\"", "touch", "Open it?"] {
+            assert!(question.contains(part), "{version}: {question}");
+        }
+        assert_eq!(asked[0]["requestedSchema"]["required"], json!(["open_for"]));
+        assert_eq!(
+            asked[0]["requestedSchema"]["properties"]["open_for"]["enum"],
+            json!(["10m", "30m", "2h"])
+        );
+        let given = approvals(&home);
+        assert_eq!(given.len(), 1);
+        assert_eq!((&given[0]["context"], &given[0]["terminal"]), (&json!("prod"), &json!("via testkit")));
+        assert_eq!(given[0]["with_pin"], false);
+        let told = history(&home).to_string();
+        assert!(told.contains("prod for 10 min via testkit"), "{told}");
+        // It is open now, for all, and nobody is asked again; the other one is not.
+        assert!(result(&mut client, "start_session", json!({ "context": "prod" }))["id"].is_string());
+        result(&mut serve(&home, &["--allow-run"]), "run", touch("prod"));
+        assert_eq!(code(&mut serve(&home, &["--allow-run"]), "run", touch("vault")), "GUARD_APPROVAL");
+    }
+}
+
+#[test]
+fn any_other_answer_leaves_it_shut() {
+    let answers = [
+        json!({ "action": "decline" }),
+        json!({ "action": "cancel" }),
+        json!({ "action": "decline", "content": { "open_for": "2h" } }),
+        json!({ "action": "accept" }),
+        json!({ "action": "accept", "content": {} }),
+        json!({ "action": "accept", "content": { "open_for": "24h" } }),
+        json!({ "action": "accept", "content": { "open_for": "" } }),
+        json!({ "action": "accept", "content": { "open_for": null } }),
+        json!({ "action": "accept", "content": { "open_for": ["10m"] } }),
+        json!({ "action": "accept", "content": { "for": "10m" } }),
+        json!({ "action": "accept", "content": "10m" }),
+        json!({ "action": "yes", "content": { "open_for": "10m" } }),
+        json!({}),
+    ];
+    let home = guarded();
+    for version in ["2025-06-18", INLINE] {
+        for answer in &answers {
+            let (mut client, asked) = with_person(&home, version, answer);
+            assert_eq!(code(&mut client, "run", touch("prod")), "GUARD_APPROVAL", "{version} {answer}");
+            assert_eq!(asked.lock().unwrap().len(), 1, "once, and not again: {version} {answer}");
+        }
+    }
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    client.capabilities(json!({ "elicitation": {} }));
+    client.on_request(|_, _| Err(json!({ "code": -32603, "message": "nobody is there" })));
+    client.initialize(USUAL);
+    assert_eq!(code(&mut client, "run", touch("prod")), "GUARD_APPROVAL");
+    assert_shut(&home);
+}
+
+#[test]
+fn an_answer_to_another_question_opens_nothing() {
+    let home = guarded();
+    let yes = json!({ "action": "accept", "content": { "open_for": "10m" } });
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    client.capabilities(json!({ "elicitation": { "form": {} } }));
+    client.speak(INLINE);
+    let mut ask = |responses: Value| {
+        let params = json!({ "name": "run", "arguments": touch("prod"), "inputResponses": responses });
+        client.request("tools/call", params)
+    };
+    let question = ask(json!({}));
+    assert_eq!(question["resultType"], "input_required");
+    let keys: Vec<String> = question["inputRequests"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(keys.len(), 1);
+    assert!(keys[0].contains("prod"));
+    for responses in [
+        json!({ keys[0].replace("prod", "vault"): yes }),
+        json!({ "": yes, "prod": yes, "open": yes }),
+        json!({ keys[0].clone(): [yes] }),
+        json!({ keys[0].clone(): null }),
+    ] {
+        let answer = ask(responses.clone());
+        let is_asked_again = answer["resultType"] == "input_required";
+        assert!(is_asked_again || refused(&answer)["code"] == "GUARD_APPROVAL", "{responses}: {answer}");
+    }
+    // One that cannot ask anybody, and answers all the same.
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    client.speak(INLINE);
+    let params =
+        json!({ "name": "run", "arguments": touch("prod"), "inputResponses": { keys[0].clone(): yes } });
+    assert_eq!(refused(&client.request("tools/call", params.clone()))["code"], "GUARD_APPROVAL");
+    // Nor is it an argument, nor an answer where the server asks by itself.
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    client.on_elicitation(|_| json!({ "action": "decline" }));
+    client.initialize(USUAL);
+    assert_eq!(refused(&client.request("tools/call", params))["code"], "GUARD_APPROVAL");
+    let mut given = touch("prod");
+    given["open_for"] = json!("10m");
+    assert_eq!(code(&mut client, "run", given), "USAGE");
+    assert_shut(&home);
+}
+
+#[test]
+fn with_a_pin_nobody_is_asked() {
+    let home = guarded();
+    let mut tty = home.tty(&["context", "approve", "--set-pin"]);
+    for prompt in ["New PIN: ", "Again: "] {
+        tty.expect(prompt);
+        tty.type_line("4711");
+    }
+    assert_eq!(tty.finish().1, 0);
+    for version in ASKING {
+        let (mut client, asked) =
+            with_person(&home, version, &json!({ "action": "accept", "content": { "open_for": "10m" } }));
+        let answer = client.call("run", touch("prod"));
+        assert_eq!(refused(&answer)["code"], "GUARD_APPROVAL");
+        assert!(answer["content"][1]["text"].as_str().unwrap().contains("PIN"), "{answer}");
+        assert!(asked.lock().unwrap().is_empty(), "a PIN goes through no program");
+    }
+    assert_shut(&home);
+}
+
+#[test]
+fn an_explicit_guard_wants_the_context_named() {
+    let home = guarded();
+    home.write(".config/sessile/config.toml", "context = \"named\"\n");
+    let mut client = serve(&home, &["--allow-run"]);
+    assert_eq!(code(&mut client, "run", json!({ "command": ["touch", "ran"] })), "GUARD_EXPLICIT");
+    assert!(!home.path("ran").exists());
+    assert_eq!(result(&mut client, "run", touch("named"))["exit_code"], 0);
+    assert!(home.path("ran").exists());
+    let session = result(&mut client, "start_session", json!({ "context": "named" }))["id"].clone();
+    let inside = json!({ "command": ["true"], "session": session });
+    assert_eq!(result(&mut client, "run", inside)["exit_code"], 0, "its session is pinned to it by name");
+}
+
+#[test]
+fn the_official_client_asks_and_is_answered() {
+    for revision in [Revision::Auto, Revision::Handshake("2025-06-18")] {
+        let home = guarded();
+        let report = PythonMcpClient::new(revision)
+            .answer(json!({ "action": "decline" }))
+            .answer(json!({ "action": "accept", "content": { "open_for": "30m" } }))
+            .run(&home.call(&["mcp", "--allow-run"]), &[("run", touch("prod")), ("run", touch("prod"))]);
+        assert_eq!(report["elicitations"].as_array().unwrap().len(), 2, "{revision:?}");
+        assert_eq!(refused(&report["results"][0])["code"], "GUARD_APPROVAL", "{revision:?}");
+        assert_eq!(content(&report["results"][1])["exit_code"], 0, "{revision:?}");
+        assert!(approvals(&home)[0]["terminal"].as_str().unwrap().starts_with("via "));
+    }
+}
