@@ -68,10 +68,16 @@ fn the_newest_revision_needs_no_greeting() {
     still_answers(&mut client);
 
     // A look around does not decide: a greeting may still follow.
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": INLINE,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let look =
+        json!({ "jsonrpc": "2.0", "id": "look", "method": "server/discover", "params": { "_meta": meta } });
     let mut client = ungreeted(&home);
-    client.discover(INLINE);
-    let mut greeted = serve(&home, &[]);
-    still_answers(&mut greeted);
+    assert_eq!(ask_raw(&mut client, &look)["result"]["supportedVersions"], found["supportedVersions"]);
+    assert_eq!(client.initialize("2025-06-18")["protocolVersion"], "2025-06-18");
+    still_answers(&mut client);
     let wrong = json!({
         "io.modelcontextprotocol/protocolVersion": "2099-01-01",
         "io.modelcontextprotocol/clientCapabilities": {},

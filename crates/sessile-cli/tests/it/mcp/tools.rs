@@ -142,7 +142,10 @@ fn the_inspector_calls_every_tool() {
                     loop {
                         let next = calls.lock().unwrap().next();
                         let Some((tool, arguments)) = next else { return };
-                        let result = inspector.call(&world.server(), tool, &as_texts(&arguments));
+                        let typed = as_texts(&arguments);
+                        let typed: Vec<(&str, &str)> =
+                            typed.iter().map(|(name, text)| (*name, text.as_str())).collect();
+                        let result = inspector.call(&world.server(), tool, &typed);
                         assert_ne!(result["isError"], true, "{inspector:?} {tool} {arguments}: {result}");
                         content(&result);
                     }
@@ -153,10 +156,9 @@ fn the_inspector_calls_every_tool() {
 }
 
 /// Arguments as they are typed.
-fn as_texts(arguments: &Value) -> Vec<(&str, &str)> {
-    let leak = |text: String| -> &str { Box::leak(text.into_boxed_str()) };
+fn as_texts(arguments: &Value) -> Vec<(&str, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    arguments.as_object().unwrap().iter().map(|(name, value)| (name.as_str(), leak(text(value)))).collect()
+    arguments.as_object().unwrap().iter().map(|(name, value)| (name.as_str(), text(value))).collect()
 }
 
 #[test]
@@ -205,5 +207,14 @@ fn sessions_and_conversations_are_listed_with_what_goes_on_in_them() {
         assert!(one["context_id"].is_string() && one["task_id"].is_string(), "{one}");
     }
     assert_eq!(result(&mut client, "list_conversations", json!({}))["count"], 3, "those of all sessions");
+    let keep = ["auth", "set", "--url", world.agent.url(), "--bearer-token-stdin"];
+    world.home.call(&keep).stdin("s3cret-token").ok();
+    let sessions = result(&mut client, "list_sessions", json!({}));
+    let all = result(&mut client, "list_conversations", json!({}));
+    assert!(!format!("{sessions}{all}").contains("s3cret"));
+    for one in all["conversations"].as_array().unwrap() {
+        assert_eq!(one["has_credentials"], true, "{one}");
+    }
+    assert_eq!(sessions["sessions"][0]["conversations"][0]["has_credentials"], true, "{sessions}");
     assert_eq!(names(&mut client).len(), 28);
 }
