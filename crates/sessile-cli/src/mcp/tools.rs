@@ -5,7 +5,7 @@ use super::tool::{Field, Input, Limit, Shape, To, Tool, has, may_have, needs, ta
 /// Every tool. Their whole description stays below 12 kB: a model reads it in every conversation.
 pub(super) const TOOLS: &[Tool] = &[
     Tool {
-        about: "Where you are: session, context, account, and why.",
+        about: "Where you are: session, context, and why.",
         output: &[has("logged_in", "boolean"), has("user", "string"), may_have("current_context")],
         ..tool("status", "status", &[SESSION])
     },
@@ -28,13 +28,9 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool("list_sessions", "session list", &[])
     },
     Tool {
-        about: "Start a session, pinned to a context for its whole life. Its id goes into other tools. No other session is touched.",
+        about: "Start a session, pinned to a context for its whole life. Its id goes into other tools.",
         output: &[has("id", "string")],
-        ..tool(
-            "start_session",
-            "session start",
-            &[takes("name", To::Flag("--name"), ""), CONTEXT, takes("idle", To::Flag("--idle"), "")],
-        )
+        ..tool("start_session", "session start", &[takes("name", To::Flag("--name"), ""), CONTEXT])
     },
     Tool {
         about: "A session whole: life, settings, tools' state, conversations.",
@@ -47,7 +43,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool("stop_session", "session stop", &[needs("session", To::Word, "id or name")])
     },
     Tool {
-        about: "Settings explained: value, origin, what it shadows, what is ignored.",
+        about: "Settings explained: value, origin, what is shadowed or ignored.",
         shape: Shape::List("settings"),
         always: &["--effective"],
         ..tool("get_settings", "config show", &[KEY, SESSION, CONTEXT])
@@ -113,13 +109,13 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool("release_lock", "lock release", &[LOCK, TOKEN])
     },
     Tool {
-        about: "Run a command in a session, with tools' state of its own. Keeps 32 kB of each stream.",
+        about: "Run a command in a session, with tools' state of its own. 32 kB of each stream are kept.",
         output: &[
             may_have("exit_code"),
             has("stdout", "string"),
             has("stderr", "string"),
             has("timed_out", "boolean"),
-            has("truncated", "boolean"),
+            may_have("truncated"),
         ],
         shape: Shape::Captured,
         limit: Limit::Given("timeout", "2m"),
@@ -142,7 +138,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool("list_agents", "agent list", &[SESSION])
     },
     Tool {
-        about: "What an agent says it is and can.",
+        about: "What an agent says it is and can do.",
         output: &[has("name", "string")],
         limit: AGENT_LIMIT,
         ..tool("get_agent_card", "agent card", &[needs("agent", To::Word, AGENT_IS), SESSION])
@@ -154,7 +150,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool("validate_agent_card", "agent validate", &[needs("agent", To::Word, ""), SESSION])
     },
     Tool {
-        about: "Send a message to an agent and get the reply. In a session the last conversation with it goes on.",
+        about: "Send a message to an agent, get the reply. In a session their last conversation goes on.",
         output: &[has("text", "string"), may_have("state"), may_have("context_id"), may_have("task_id")],
         always: &["-"],
         limit: AGENT_LIMIT,
@@ -167,7 +163,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 SESSION,
                 CONTEXT,
                 takes("conversation", To::Flag("--conversation"), "by name"),
-                takes("new", To::Flag("--new"), "begin one").switch(),
+                takes("new", To::Flag("--new"), "begin another").switch(),
                 takes("context_id", To::Flag("--context-id"), ""),
                 takes("task_id", To::Flag("--task-id"), ""),
                 takes("no_wait", To::Flag("--no-wait"), "").switch(),
@@ -241,7 +237,7 @@ pub(super) const TOOLS: &[Tool] = &[
         )
     },
     Tool {
-        about: "What was changed, when, by whom; the newest first.",
+        about: "What was changed, when, by whom; newest first.",
         shape: Shape::List("operations"),
         ..tool("list_history", "history", &[SESSION, takes("since", To::Flag("--since"), ""), LIMIT])
     },

@@ -187,6 +187,13 @@ fn change_in_session(
             instead: "a session keeps the context it was started with; start another session",
         });
     }
+    // Credentials are the user's. What keeps them can be a program, which whoever may set a value may not start.
+    if value.is_some() && key.segments().first().is_some_and(|first| first == "vault") {
+        return Err(Error::InSession {
+            what: format!("setting {}", crate::text::quoted(key.to_string())),
+            instead: "a session has no vault of its own; set it for the user, outside any session",
+        });
+    }
     if value.is_some() {
         crate::session::refuse_secret(&key.to_string())?;
     }

@@ -84,15 +84,15 @@ fn somebody_who_says_yes_opens_it_and_the_call_goes_on() {
             with_person(&home, version, &json!({ "action": "accept", "content": { "open_for": "10m" } }));
         assert_eq!(result(&mut client, "run", touch("prod"))["exit_code"], 0, "{version}");
         assert!(home.path("ran").exists());
-        let asked = asked.lock().unwrap().clone();
-        assert_eq!(asked.len(), 1, "{version}");
-        let question = asked[0]["message"].as_str().unwrap();
+        let questions = asked.lock().unwrap().clone();
+        assert_eq!(questions.len(), 1, "{version}");
+        let question = questions[0]["message"].as_str().unwrap();
         for part in ["testkit", "\"prod\"", "touch", "Open it?"] {
             assert!(question.contains(part), "{version}: {question}");
         }
-        assert_eq!(asked[0]["requestedSchema"]["required"], json!(["open_for"]));
+        assert_eq!(questions[0]["requestedSchema"]["required"], json!(["open_for"]));
         assert_eq!(
-            asked[0]["requestedSchema"]["properties"]["open_for"]["enum"],
+            questions[0]["requestedSchema"]["properties"]["open_for"]["enum"],
             json!(["10m", "30m", "2h"])
         );
         let given = approvals(&home);
@@ -102,9 +102,13 @@ fn somebody_who_says_yes_opens_it_and_the_call_goes_on() {
         let told = history(&home).to_string();
         assert!(told.contains("prod for 10 min via testkit"), "{told}");
         // It is open now, for all, and nobody is asked again; the other one is not.
-        assert!(result(&mut client, "start_session", json!({ "context": "prod" }))["id"].is_string());
+        let session = result(&mut client, "start_session", json!({ "context": "prod" }))["id"].clone();
         result(&mut serve(&home, &["--allow-run"]), "run", touch("prod"));
         assert_eq!(code(&mut serve(&home, &["--allow-run"]), "run", touch("vault")), "GUARD_APPROVAL");
+        // Shut again, those who are in it are asked again.
+        home.call(&["context", "approve", "prod", "--revoke"]).ok();
+        result(&mut client, "run", json!({ "command": ["true"], "session": session }));
+        assert_eq!(asked.lock().unwrap().len(), 2, "{version}");
     }
 }
 
@@ -181,6 +185,26 @@ fn an_answer_to_another_question_opens_nothing() {
     let mut given = touch("prod");
     given["open_for"] = json!("10m");
     assert_eq!(code(&mut client, "run", given), "USAGE");
+    assert_shut(&home);
+}
+
+#[test]
+fn nobody_is_asked_because_a_command_says_so() {
+    let home = guarded();
+    let text = r#"{"error":{"code":"GUARD_APPROVAL","message":"m","context":"prod"}}"#;
+    let given = |context: &str| {
+        let script = format!("echo x >> ran; echo '{text}' >&2; exit 125");
+        json!({ "command": ["sh", "-c", script], "context": context, "timeout": "1m" })
+    };
+    for version in ASKING {
+        let (mut client, asked) =
+            with_person(&home, version, &json!({ "action": "accept", "content": { "open_for": "10m" } }));
+        let answer = result(&mut client, "run", given("free"));
+        assert_eq!((&answer["exit_code"], &answer["stderr"]), (&json!(125), &json!(format!("{text}\n"))));
+        assert!(asked.lock().unwrap().is_empty(), "{version}");
+    }
+    assert_eq!(home.read("ran"), "x\n".repeat(ASKING.len()), "nor is it run again");
+    std::fs::remove_file(home.path("ran")).unwrap();
     assert_shut(&home);
 }
 

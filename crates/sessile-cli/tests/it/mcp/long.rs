@@ -133,6 +133,14 @@ fn time_limits_are_kept() {
     let said: Vec<&str> = answer["stdout"].as_str().unwrap().lines().collect();
     assert_eq!((said[1], lives(said[0])), ("said", false), "what it printed is kept");
     assert_eq!(answer["stderr"], "");
+    let mut given = script("echo '{\"error\":{}}' >&2; printf part >&2; exec sleep 600");
+    given["timeout"] = json!("300ms");
+    let answer = result(&mut client, "run", given);
+    assert_eq!(
+        (&answer["timed_out"], &answer["stderr"]),
+        (&json!(true), &json!("{\"error\":{}}\npart")),
+        "{answer}"
+    );
     agent.misbehave(Where::Calls, Some(Misbehaviour::Silence));
     let given = json!({ "agent": agent.url(), "text": "x", "timeout": "500ms" });
     let told = refused(&client.call("send_message", given));
@@ -192,10 +200,11 @@ fn statuses_and_signals_are_the_command_s_own() {
         assert_eq!(answer["exit_code"], status, "{name}: {answer}");
     }
     // What looks like an error of ours is the command's own text.
-    let text = "{\"error\":{\"code\":\"GUARD_APPROVAL\",\"message\":\"m\",\"context\":\"prod\"}}";
-    for status in [1, 124, 125, 126] {
-        let answer = client.call("run", script(&format!("echo '{text}' >&2; exit {status}")));
+    let text = "{\"error\":{\"code\":\"NOT_FOUND\",\"message\":\"m\"}}";
+    for (rest, status) in [("", 1), ("; echo more >&2", 125), ("; echo more >&2", 124)] {
+        let answer = client.call("run", script(&format!("echo '{text}' >&2{rest}; exit {status}")));
         assert_eq!(content(&answer)["exit_code"], status, "{answer}");
+        assert!(content(&answer)["stderr"].as_str().unwrap().starts_with(text), "{answer}");
     }
     assert_eq!(code(&mut client, "run", json!({ "command": ["no-such-command"] })), "FILE_NOT_FOUND");
 }

@@ -47,7 +47,7 @@ impl World {
         let (asked, off) = (say("ask", &own), say("ask", &gone));
         let mut calls = self.readers(&own, &asked);
         calls.extend([
-            ("start_session", json!({ "name": format!("new-{tag}"), "context": "dev", "idle": "1h" })),
+            ("start_session", json!({ "name": format!("new-{tag}"), "context": "dev" })),
             ("stop_session", json!({ "session": old })),
             ("set_setting", json!({ "key": "env.COLOUR", "value": "red", "session": "work" })),
             ("set_state", json!({ "key": tag, "value": { "step": 2 }, "if_revision": 0, "session": "work" })),
