@@ -249,3 +249,49 @@ fn what_is_off_is_neither_listed_nor_done() {
     );
     home.call(&["mcp", "--read-only", "--allow-run"]).run().exit(2);
 }
+
+#[test]
+fn a_named_session_has_its_own_context_and_a_new_one_the_server_s() {
+    let home = home_with(&["dev", "staging"]);
+    start(&home, &["--name", "there", "--context", "dev"]);
+    let by_flag = home.call(&["mcp", "--allow-run", "--context", "staging"]);
+    let by_variable = home.call(&["mcp", "--allow-run"]).env("SESSILE_CONTEXT", "staging");
+    for (server, new) in [(by_flag, "one"), (by_variable, "two")] {
+        let mut client = McpClient::start(server);
+        client.initialize(super::USUAL);
+        for (session, context) in [("there", "dev"), (new, "staging")] {
+            let given = json!({ "command": ["true"], "session": session });
+            assert_eq!(result(&mut client, "run", given)["exit_code"], 0, "{session}");
+            let shown = result(&mut client, "show_session", json!({ "session": session }));
+            assert_eq!(shown["context"], context, "{session}");
+        }
+        let set = result(&mut client, "set_state", json!({ "key": "k", "value": 1, "session": "there" }));
+        assert_eq!(set["context"], "dev", "what was changed says where");
+    }
+}
+
+#[test]
+fn a_server_is_there_before_its_session() {
+    let home = home_with(&["dev"]);
+    let mut client = serve(&home, &["--allow-run", "--session", "later", "--context", "dev"]);
+    assert_eq!(code(&mut client, "get_state", json!({})), "SESSION_NOT_FOUND");
+    assert_eq!(result(&mut client, "run", json!({ "command": ["true"] }))["exit_code"], 0);
+    assert_eq!(result(&mut client, "get_state", json!({}))["count"], 0);
+}
+
+#[test]
+fn settings_are_set_in_a_session_and_nowhere_else() {
+    let home = home();
+    home.call(&["config", "set", "lock-timeout", "9s", "--dir"]).ok();
+    let before = home.tree();
+    let mut client = serve(&home, &[]);
+    let given = json!({ "key": "lock-timeout", "value": "3s" });
+    assert_eq!(code(&mut client, "set_setting", given.clone()), "SESSION_REQUIRED");
+    assert_eq!(home.tree(), before);
+    start(&home, &["--name", "work"]);
+    let mut inside = serve(&home, &["--session", "work"]);
+    assert_eq!(result(&mut inside, "set_setting", given)["layer"], "session");
+    // What keeps credentials may be a program.
+    let helper = json!({ "key": "vault.helper", "value": "/bin/true" });
+    assert_eq!(code(&mut inside, "set_setting", helper), "IN_SESSION");
+}

@@ -23,7 +23,15 @@ fn guarded() -> Home {
 
 /// A client behind which somebody answers so; and what they were asked.
 fn with_person(home: &Home, version: &str, answer: &Value) -> (McpClient, Arc<Mutex<Vec<Value>>>) {
-    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    with_person_behind(home.call(&["mcp", "--allow-run"]), version, answer)
+}
+
+fn with_person_behind(
+    server: testkit::Call,
+    version: &str,
+    answer: &Value,
+) -> (McpClient, Arc<Mutex<Vec<Value>>>) {
+    let mut client = McpClient::start(server);
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, answer) = (Arc::clone(&asked), answer.clone());
     client.on_elicitation(move |params| {
@@ -255,4 +263,18 @@ fn the_official_client_asks_and_is_answered() {
         assert_eq!(content(&report["results"][1])["exit_code"], 0, "{revision:?}");
         assert!(approvals(&home)[0]["terminal"].as_str().unwrap().starts_with("via "));
     }
+}
+
+#[test]
+fn inside_a_session_nobody_is_asked() {
+    let home = guarded();
+    let session = crate::start(&home, &[]);
+    for version in ASKING {
+        let server = home.call(&["mcp", "--allow-run"]).env("SESSILE_SESSION", &session);
+        let yes = json!({ "action": "accept", "content": { "open_for": "2h" } });
+        let (mut client, asked) = with_person_behind(server, version, &yes);
+        let told = code(&mut client, "start_session", json!({ "context": "prod" }));
+        assert_eq!((told.as_str(), asked.lock().unwrap().len()), ("GUARD_APPROVAL", 0), "{version}");
+    }
+    assert!(approvals(&home).is_empty());
 }

@@ -234,3 +234,32 @@ fn standard_input_and_the_directory_are_as_given() {
     }
     assert!(!home.path("ran").exists());
 }
+
+#[test]
+fn a_command_is_told_to_end_once() {
+    let home = home();
+    let mut client = serve(&home, &["--allow-run"]);
+    // The second time would come while it still cleans up.
+    let text =
+        "trap 'echo told >> told' TERM; touch begun; until [ -s told ]; do sleep 0.05; done; sleep 0.5";
+    let id = client.call_async("run", script(text));
+    eventually("the command", || home.path("begun").exists());
+    client.notify("notifications/cancelled", json!({ "requestId": id }));
+    eventually("its being told", || home.path("told").exists());
+    still_answers(&mut client);
+    assert!(client.close().success());
+    assert_eq!(home.read("told"), "told\n");
+}
+
+#[test]
+fn what_an_agent_sends_beside_words_is_handed_on() {
+    let (home, agent) = (home(), agent());
+    let mut client = serve(&home, &[]);
+    let mut send =
+        |text: &str| result(&mut client, "send_message", json!({ "agent": agent.url(), "text": text }));
+    assert!(send("data").to_string().contains("\"answer\":42"));
+    assert!(send("file").to_string().contains("ZXZpbCAA"));
+    let words = send("echo hello");
+    assert!(words["text"].as_str().unwrap().contains("hello"), "{words}");
+    assert!(words.get("reply").is_none(), "it would be said twice: {words}");
+}
