@@ -1,8 +1,8 @@
 //! Clients that mean harm, or cannot do better: the server outlives them, and says nothing but messages.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -267,6 +267,17 @@ fn bare(home: &Home, flags: &[&str]) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// How the server ended, if it does.
+#[track_caller]
+fn ended(server: &mut Child) -> ExitStatus {
+    let until = Instant::now() + SOON;
+    while server.try_wait().unwrap().is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = server.kill();
+    server.wait().unwrap()
+}
+
 #[test]
 fn a_client_that_does_not_read_for_a_while_misses_nothing() {
     let home = home();
@@ -289,7 +300,7 @@ fn a_client_that_does_not_read_for_a_while_misses_nothing() {
     let expected = (0..100).flat_map(|number| [json!(number), json!(1000 + number)]);
     assert!(expected.into_iter().chain([json!("hello")]).all(|id| ids.contains(&id)));
     drop(stdin);
-    assert!(server.wait().unwrap().success());
+    assert!(ended(&mut server).success());
 }
 
 #[test]
@@ -305,7 +316,7 @@ fn a_server_that_nobody_reads_ends_with_what_it_runs() {
     });
     drop(stdout);
     writeln!(stdin, "{}", call(2, "status", &json!({}))).unwrap();
-    assert!(server.wait().unwrap().success());
+    assert!(ended(&mut server).success());
     let pid = home.read("pid");
     eventually("the command's end", || !lives(&pid));
     // A pipe that is full, of one who neither reads nor goes, does not keep it from ending.
@@ -317,7 +328,7 @@ fn a_server_that_nobody_reads_ends_with_what_it_runs() {
     }
     std::thread::sleep(Duration::from_millis(200));
     signal(server.id(), "TERM");
-    assert!(server.wait().unwrap().success());
+    assert!(ended(&mut server).success());
 }
 
 /// A frame: any bytes, or a message in which something was changed.
