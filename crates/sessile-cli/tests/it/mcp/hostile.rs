@@ -291,9 +291,12 @@ fn a_client_that_does_not_read_for_a_while_misses_nothing() {
             .unwrap();
     }
     std::thread::sleep(Duration::from_secs(2));
+    let (read, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || BufReader::new(stdout).lines().try_for_each(|line| read.send(line.unwrap())));
     let mut ids: Vec<Value> = Vec::new();
-    for line in BufReader::new(stdout).lines().take(201) {
-        let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    for _ in 0..201 {
+        let line = lines.recv_timeout(SOON).unwrap_or_else(|error| panic!("{error} after {}", ids.len()));
+        let answer: Value = serde_json::from_str(&line).unwrap();
         assert!(answer["result"].is_object(), "{answer}");
         ids.push(answer["id"].clone());
     }
