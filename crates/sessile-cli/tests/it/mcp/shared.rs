@@ -126,7 +126,10 @@ fn a_lock_excludes_servers_and_commands_alike() {
     let home = home();
     let (mut one, mut two) = (serve(&home, &[]), serve(&home, &[]));
     let held = result(&mut one, "acquire_lock", json!({ "name": "deploy" }));
+    let begun = std::time::Instant::now();
     let told = refused(&two.call("acquire_lock", json!({ "name": "deploy", "wait": "0s" })));
+    // Unsaid, it would be five seconds.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(4), "{:?}", begun.elapsed());
     assert_eq!((&told["code"], &told["retryable"]), (&json!("LOCK_HELD"), &json!(true)));
     let done = home.call(&["lock", "run", "deploy", "--lock-timeout", "0s", "-ojson", "--", "true"]).run();
     assert_eq!(done.exit(125).code(), "LOCK_HELD");
