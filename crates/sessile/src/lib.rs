@@ -19,7 +19,7 @@ pub mod history;
 pub mod lock;
 pub mod names;
 pub mod process;
-mod random;
+pub mod random;
 pub mod report;
 mod said;
 pub mod session;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 /// Bytes that nobody can guess.
-pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
+pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0u8; N];
     std::fs::File::open(source)
