@@ -16,7 +16,7 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
     agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
-    man, manifest, mcp, message, prompt, run, session, shell, skill, status, task, tool, trust, undo,
+    man, manifest, mcp, message, probe, prompt, run, session, shell, skill, status, task, tool, trust, undo,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -79,6 +79,8 @@ pub enum Command {
     Task(LazyGroup<task::Command>),
     /// Look at, name and forget conversations with agents
     Conversation(LazyGroup<conversation::Command>),
+    /// Test a service for mix-ups: many users at once, and whether one sees what another said
+    Probe(Lazy<probe::Args>),
     /// Serve all of this as tools to an MCP client
     Mcp(Lazy<mcp::Args>),
     /// Print instructions for coding agents
@@ -263,6 +265,7 @@ impl Command {
             Command::Agent(LazyGroup(command)) => command.run(cx),
             Command::Conversation(LazyGroup(command)) => command.run(cx),
             Command::Message(LazyGroup(command)) => command.run(cx),
+            Command::Probe(Lazy(args)) => probe::run(args, cx),
             Command::Mcp(Lazy(args)) => mcp::run(args, cx),
             Command::Skill(Lazy(args)) => skill::run(args, cx),
             Command::Task(LazyGroup(command)) => command.run(cx),

@@ -305,6 +305,7 @@ pub const TABLE: &[Entry] = &[
     read("manifest", &[]),
     write("mcp", "whatever its tools are told to change", &[]).outside(),
     read("mcp config", &[Code::ContextNotFound]),
+    write("probe", "the service that is probed", talking![]).outside(),
     read("prompt", &[]),
     write(
         "run",

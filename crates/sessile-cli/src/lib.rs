@@ -18,6 +18,7 @@ mod lazy;
 pub mod mcp;
 mod oauth;
 pub mod output;
+mod probe;
 mod renewer;
 mod settings;
 mod shell;

@@ -19,6 +19,7 @@ pub mod manifest;
 pub mod mcp;
 pub mod message;
 mod page;
+pub mod probe;
 pub mod prompt;
 pub mod run;
 pub mod session;

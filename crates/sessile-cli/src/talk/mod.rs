@@ -17,7 +17,8 @@ mod trouble;
 mod whom;
 
 pub(crate) use artifacts::save;
+pub(crate) use credentials::Credentials;
 pub(crate) use known::{described, described_anywhere};
 pub(crate) use memory::{Memory, Wanted, session};
 pub(crate) use trouble::failed;
-pub(crate) use whom::Reach;
+pub(crate) use whom::{Reach, header};

@@ -75,7 +75,8 @@ impl Reach {
     }
 }
 
-fn header(state: &State, text: &str) -> Result<(String, Secret), Error> {
+/// A header as it was given; a secret one only from a file.
+pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Error> {
     let wrong = || Error::InvalidValue {
         place: "--header".into(),
         value: text.split(':').next().unwrap_or_default().to_owned(),

@@ -145,6 +145,7 @@ const ELSEWHERE: &[&str] = &[
     "mcp",
     "message send",
     "message stream",
+    "probe",
     "task cancel",
     "task get",
     "task list",

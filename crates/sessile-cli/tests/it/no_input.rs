@@ -76,6 +76,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("mcp config", &[], 0),
     ("message send", &["http://127.0.0.1:9", "hello"], 12),
     ("message stream", &["http://127.0.0.1:9", "hello"], 12),
+    ("probe", &["http://127.0.0.1:9", "--protocol", "a2a"], 12),
     ("prompt", &[], 0),
     ("run", &["--", "true"], 0),
     ("session clear", &[], 0),

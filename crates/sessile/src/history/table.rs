@@ -81,6 +81,7 @@ pub const COMMANDS: &[Recorded] = &[
     not_recorded("mcp", "what its tools change is recorded as the commands that they are"),
     not_recorded("message send", "the conversation itself is the record of what was said"),
     not_recorded("message stream", "the conversation itself is the record of what was said"),
+    not_recorded("probe", "it changes nothing here; what it said stays with the service"),
     no("run", "recorded when it starts a session by name; stop that by its id"),
     no("session clear", "what was forgotten is gone; export a session to keep it"),
     not_recorded("session export", ONLY_A_FILE),

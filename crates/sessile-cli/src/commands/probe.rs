@@ -1,0 +1,304 @@
+//! `sessile probe`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use sessile::agents::Agent as Named;
+use sessile::args::parse_duration;
+use sessile::text::{quoted, shell_quoted};
+use sessile::vault::{Secret, Site};
+use sessile::{Error, exit};
+
+use crate::a2a::{Agent, Authorize, Card, Credential, Options};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+use crate::http::{Address, Http, Roots};
+use crate::probe::a2a::{A2aService, limits};
+use crate::probe::openai::OpenAiService;
+use crate::probe::request::RequestArgs;
+use crate::probe::template::Template;
+use crate::probe::{About, Canaries, Fixed, Headers, Plan, Progress, Report, Run, Service, Wire};
+use crate::talk::{Credentials, failed, header};
+use crate::unlocked::unlocked;
+
+/// The most requests of one probe.
+const MOST: u32 = 100_000;
+
+/// Test a service for mix-ups: many users at once, and whether one sees what another said
+///
+/// Each user tells the service a new code word in every turn, and asks it to repeat all of them. Then every reply, and
+/// every stored history that can be read, is searched for code words of other users (a leak), and for own ones that are in
+/// the wrong order, lost or doubled. A service that does not repeat them is not judged for order and loss; leaks
+/// are always judged. The exit status is 0 if all is well, 1 if something is mixed up, and 10 or 12 if less than half was
+/// answered.
+///
+/// This is a load test: it sends many requests at once, and each may cost something. So only services on this machine are
+/// probed, unless --allow-host says that you may do it to another.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile probe http://localhost:8000 --protocol a2a"
+    "sessile probe http://localhost:8000/v1 --protocol openai --model small --users 50 --turns 10"
+    "sessile probe http://localhost:8000 --protocol http --request 'POST /chat' --body '{\"session\": \"{session}\", \"text\": \"{message}\"}' --reply /reply"
+    "sessile probe http://localhost:8000 --protocol http --template chat.toml --output json"
+    "sessile probe https://agents.example/v1 --protocol openai --model small --rate 5 --allow-host agents.example"
+))]
+pub struct Args {
+    /// The service: its URL, or the name of an agent
+    #[arg(value_name = "URL")]
+    url: String,
+
+    /// What it speaks
+    #[arg(long, value_enum, value_name = "PROTOCOL")]
+    protocol: Protocol,
+
+    /// How many users there are
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    users: u32,
+
+    /// How many code words each of them tells
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=200))]
+    turns: u32,
+
+    /// How many requests are under way at once; all users' by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    concurrency: Option<u32>,
+
+    /// Make no more requests in a second than this
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
+    rate: Option<f64>,
+
+    /// Give up on a request after this time
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    timeout: Duration,
+
+    /// Use the same code words as another probe with this seed; without one nobody can guess them
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// This host may be probed, although it is another machine; it must be the one in the URL
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+
+    /// A header for every request; {user} and {session} stand for whoever asks, and a value that begins with @ is
+    /// read from that file
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+
+    /// Send the key in this file as a bearer token, instead of a credential from the vault
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+
+    /// openai: the model
+    #[arg(long, value_name = "NAME", required_if_eq("protocol", "openai"))]
+    model: Option<String>,
+
+    /// openai: send only the new message, because the service keeps the history
+    #[arg(long)]
+    stateful: bool,
+
+    #[command(flatten)]
+    request: RequestArgs,
+}
+
+/// What a service speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Protocol {
+    /// A2A: a conversation for each user
+    A2a,
+    /// OpenAI's chat completions, at URL/chat/completions
+    Openai,
+    /// Anything else over HTTP, by templates of its requests
+    Http,
+}
+
+impl Protocol {
+    fn as_str(self) -> &'static str {
+        match self {
+            Protocol::A2a => "a2a",
+            Protocol::Openai => "openai",
+            Protocol::Http => "http",
+        }
+    }
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok().filter(|rate| (0.01..=100_000.0).contains(rate));
+    rate.ok_or_else(|| "expected a number from 0.01 to 100000".to_owned())
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    args.check(cx)?;
+    let named = cx.state.agent(&args.url)?;
+    args.permit(&named.url)?;
+    if cx.state.selected()?.is_some() {
+        // What a context gives to a service is asked for like everything else of it.
+        cx.state.contexts().require()?;
+    }
+    let service = args.service(cx, &named)?;
+    let plan = Plan {
+        users: args.users,
+        turns: args.turns,
+        concurrency: args.concurrency.unwrap_or(args.users).min(args.users),
+        rate: args.rate,
+        canaries: Canaries::new(args.users, args.turns, args.seed)?,
+    };
+    let about = About { url: named.url.clone(), protocol: args.protocol.as_str(), seed: args.seed };
+
+    let is_ended = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&is_ended))?;
+    let (run, total) = (Run::new(plan, service), args.requests());
+    let mut told: Option<Instant> = None;
+    let finished = run.finish(&|| is_ended.load(Ordering::SeqCst), &mut |progress| {
+        if told.is_none_or(|told| told.elapsed() > Duration::from_millis(100)) {
+            cx.out.progress(&bar(progress, total));
+            told = Some(Instant::now());
+        }
+    });
+    cx.out.progress_over();
+    let is_complete =
+        finished.map_err(|error| Error::Usage(format!("it takes too many threads: {error}")))?;
+    let report = Report::new(about, &run, is_complete);
+    if let Some(error) = report.failure() {
+        return Err(error.into());
+    }
+    cx.changed(report.json(), || report.text(&cx.out))?;
+    match report.exit() {
+        exit::DONE => Ok(()),
+        status => Err(Failure::Told(status)),
+    }
+}
+
+/// How far it is, always of the same length.
+fn bar(progress: Progress, total: u32) -> String {
+    const WIDTH: u64 = 24;
+    let Progress { answered, failed, leaks } = progress;
+    let (done, total) = (answered + failed, u64::from(total));
+    let full = usize::try_from((done * WIDTH / total.max(1)).min(WIDTH)).unwrap_or_default();
+    let (full, rest) = ("#".repeat(full), "-".repeat(24 - full));
+    format!("[{full}{rest}] {done:>6} of {total} replies, {failed} failed, {leaks} leaks")
+}
+
+impl Args {
+    fn requests(&self) -> u32 {
+        self.users * (self.turns + 1)
+    }
+
+    /// Fails for what makes no sense together.
+    fn check(&self, cx: &Cx) -> Result<(), Error> {
+        let usage = |text: String| Err(Error::Usage(text));
+        if self.requests() > MOST {
+            return usage(format!(
+                "{} users with {} turns are {} requests; {MOST} is the most",
+                self.users,
+                self.turns,
+                self.requests()
+            ));
+        }
+        if self.api_key_file.is_some() && cx.state.args().credential.is_some() {
+            return usage("say --api-key-file or --credential, not both".to_owned());
+        }
+        let foreign = match self.protocol {
+            Protocol::Http => None,
+            _ => self.request.first_said(),
+        };
+        let openai = || (self.model.as_ref().map(|_| "--model")).or(self.stateful.then_some("--stateful"));
+        let foreign = foreign.or_else(|| openai().filter(|_| self.protocol != Protocol::Openai));
+        match foreign {
+            Some(flag) => usage(format!("{flag} has no meaning with --protocol {}", self.protocol.as_str())),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails unless a host is this machine, or was said to be one that may be probed.
+    fn permit(&self, url: &str) -> Result<(), Error> {
+        let address = Address::parse(url).map_err(|error| Error::Usage(error.to_string()))?;
+        let host = address.uri().host().unwrap_or_default();
+        if address.is_loopback() || self.allow_host.iter().any(|allowed| allowed.eq_ignore_ascii_case(host)) {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "{} is another machine, and a probe is a load test of {} requests; if you may do that, add --allow-host {}",
+            quoted(host),
+            self.requests(),
+            shell_quoted(host)
+        )))
+    }
+
+    fn service(&self, cx: &Cx, named: &Named) -> Result<Box<dyn Service>, Failure> {
+        let (headers, template) = (self.headers(cx)?, self.request.load(&cx.state)?);
+        if self.protocol == Protocol::A2a {
+            return Ok(Box::new(self.agent(cx, named, headers)?));
+        }
+        let auth = self.auth(cx, named, None)?;
+        let wire = Wire::new(&named.url, headers, auth, self.timeout);
+        Ok(match self.protocol {
+            Protocol::Openai => Box::new(OpenAiService {
+                wire,
+                model: self.model.clone().unwrap_or_default(),
+                is_stateful: self.stateful,
+            }),
+            _ => Box::new(template.service(wire)?),
+        })
+    }
+
+    fn headers(&self, cx: &Cx) -> Result<Headers, Error> {
+        let mut headers = Headers::default();
+        for text in self.header.iter().chain(&self.request.load(&cx.state)?.headers) {
+            let wrong = |wrong: String| Error::Usage(format!("--header: {wrong} is no placeholder"));
+            let value = text.split_once(':').map(|(name, value)| (name, Template::parse(value.trim())));
+            match value {
+                Some((name, value)) if value.as_ref().is_ok_and(Template::names_user) => {
+                    headers.named.push((name.trim().to_owned(), value.map_err(wrong)?));
+                }
+                _ => headers.fixed.push(header(&cx.state, text)?),
+            }
+        }
+        Ok(headers)
+    }
+
+    /// What goes to the service, or to where its card says that it is.
+    fn auth(&self, cx: &Cx, named: &Named, card: Option<(&Card, &str)>) -> Result<Fixed, Failure> {
+        let place = card.map_or(named.url.as_str(), |(_, place)| place);
+        let site = Some(Site::of_url(place)?);
+        if let Some(file) = &self.api_key_file {
+            return Ok(Fixed { site: Some(Site::of_url(&named.url)?), credentials: vec![key(cx, file)?] });
+        }
+        let credentials = unlocked(cx, &cx.state, || {
+            let credentials = Credentials::new(&cx.state, named);
+            if let Some((card, _)) = card {
+                credentials.learn(card);
+            }
+            credentials.credentials_for(place)
+        })?;
+        Ok(Fixed { site, credentials })
+    }
+
+    fn agent(&self, cx: &Cx, named: &Named, headers: Headers) -> Result<A2aService, Failure> {
+        let (http, url) = (Http::new(Roots::System), named.url.clone());
+        let fixed = self.auth(cx, named, None)?;
+        let options =
+            Options { headers: headers.fixed.clone(), limits: limits(self.timeout), ..Options::default() };
+        let card =
+            Agent::find_card(&http, &url, &fixed, &options).map_err(|error| failed(&url, None, error))?;
+        let agent = Agent::from_card(&http, &url, &fixed, options, card.clone());
+        let place = agent.map_err(|error| failed(&url, None, error))?.interface.url;
+        // A card may name any machine.
+        self.permit(&place)?;
+        let auth = self.auth(cx, named, Some((&card, &place)))?;
+        Ok(A2aService { http, url, card, headers, auth, timeout: self.timeout })
+    }
+}
+
+fn key(cx: &Cx, file: &Path) -> Result<Credential, Error> {
+    let path = cx.state.absolute(file);
+    let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
+    let key = Secret::new(text.trim());
+    if key.is_empty() {
+        return Err(Error::Usage("--api-key-file: the file is empty".to_owned()));
+    }
+    Ok(Credential::Header("authorization".to_owned(), Secret::new(format!("Bearer {}", key.expose()))))
+}

@@ -1,0 +1,127 @@
+//! Agents that speak A2A: one conversation for each user, and nothing of it is remembered here.
+
+use std::time::{Duration, Instant};
+
+use sessile::conversation::TaskState;
+use sessile::session::SessionId;
+
+use super::service::{Kind, Said, Service, Stored, Trouble, User};
+use super::wire::{Fixed, Headers, trouble};
+use crate::a2a::{A2aError, Agent, Card, Event, Limits, Options, Outgoing, Part, TaskView};
+use crate::http::Http;
+
+/// How often a task is looked at that an agent has not finished although it was asked to wait.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// An agent.
+pub(crate) struct A2aService {
+    pub(crate) http: Http,
+    pub(crate) url: String,
+    pub(crate) card: Card,
+    pub(crate) headers: Headers,
+    pub(crate) auth: Fixed,
+    pub(crate) timeout: Duration,
+}
+
+/// What asking an agent may cost.
+pub(crate) fn limits(timeout: Duration) -> Limits {
+    Limits { head: timeout, total: timeout, bytes: 4 << 20, ..Limits::default() }
+}
+
+impl A2aService {
+    fn agent(&self, user: &User, message: &str) -> Result<Agent<'_>, Trouble> {
+        let options = Options {
+            headers: self.headers.of(user, message),
+            limits: limits(self.timeout),
+            ..Options::default()
+        };
+        Agent::from_card(&self.http, &self.url, &self.auth, options, self.card.clone()).map_err(failed)
+    }
+
+    /// Waits until a task rests: some agents answer at once, whatever they were asked.
+    fn rested(&self, agent: &Agent<'_>, mut task: TaskView, begun: Instant) -> Result<TaskView, Trouble> {
+        while !(task.state.is_terminal() || task.state.waits() || task.state == TaskState::Unknown) {
+            if begun.elapsed() >= self.timeout {
+                return Err(Trouble { kind: Kind::TimedOut, whole: task.raw.to_string() });
+            }
+            std::thread::sleep(PAUSE);
+            task = agent.task(&task.id, None).map_err(failed)?;
+        }
+        Ok(task)
+    }
+}
+
+impl Service for A2aService {
+    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+        let begun = Instant::now();
+        let agent = self.agent(user, message)?;
+        let id = SessionId::new(0).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
+        let outgoing = Outgoing {
+            message_id: id.to_string(),
+            context_id: user.context_id.clone(),
+            task_id: user.task_id.clone(),
+            parts: vec![Part::Text(message.to_owned())],
+            blocking: true,
+            ..Outgoing::default()
+        };
+        let mut event: Event = agent.send(&outgoing).map_err(failed)?.into();
+        if let Event::Task(task) = event {
+            if !user.tasks.contains(&task.id) {
+                user.tasks.push(task.id.clone());
+            }
+            event = Event::Task(self.rested(&agent, task, begun)?);
+        }
+        if user.context_id.is_none() {
+            user.context_id = event.context_id().map(str::to_owned);
+        }
+        let waits = event.state().is_some_and(TaskState::waits);
+        user.task_id = event.task_id().filter(|_| waits).map(str::to_owned);
+        let (text, whole) = (event.text(), event.raw().to_string());
+        match event.state() {
+            Some(state @ (TaskState::Failed | TaskState::Rejected | TaskState::Canceled)) => {
+                Err(Trouble::unusable(&format!("the task is {state}"), &whole))
+            }
+            _ => Ok(Said { text, whole }),
+        }
+    }
+
+    /// What its tasks hold. How they belong together is the agent's affair, so order and number say nothing.
+    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>> {
+        if user.tasks.is_empty() {
+            return None;
+        }
+        let read = || {
+            let agent = self.agent(user, "")?;
+            let mut whole = String::new();
+            for id in &user.tasks {
+                whole.push_str(&agent.task(id, None).map_err(failed)?.raw.to_string());
+                whole.push('\n');
+            }
+            Ok(Stored { whole, ..Stored::default() })
+        };
+        Some(read())
+    }
+}
+
+fn failed(error: A2aError) -> Trouble {
+    match error {
+        A2aError::TimedOut { .. } => Trouble::new(Kind::TimedOut),
+        A2aError::Http(error) => trouble(error),
+        A2aError::Unauthorized { status, .. } | A2aError::Server { status, .. } => {
+            Trouble::new(Kind::Status(status))
+        }
+        A2aError::RateLimited { .. } => Trouble::new(Kind::Status(429)),
+        // What the agent says differs from one time to the next: only the kind of it is counted.
+        A2aError::Rpc(refusal) => Trouble {
+            kind: Kind::Unusable(match refusal.code {
+                Some(code) => format!("the agent refused, code {code}"),
+                None => "the agent refused".to_owned(),
+            }),
+            whole: refusal.message,
+        },
+        other => {
+            let told = other.to_string();
+            Trouble { kind: Kind::Unusable(sessile::text::shortened(&told, 80)), whole: told }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What was seen so far. Of replies only the code words in them are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::canary::{Canaries, Code, excerpt};
+use super::service::{Kind, Said, Stored, Trouble};
+
+/// How many leaks are kept with an excerpt, and how many of one pair of users.
+const KEPT: usize = 1000;
+const KEPT_OF_PAIR: u64 = 3;
+
+/// Where something was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Place {
+    /// In a reply.
+    Reply,
+    /// In what is stored.
+    History,
+    /// In an answer that says that something went wrong.
+    Error,
+}
+
+/// Another user's code word.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Leak {
+    /// Whose it is.
+    pub(crate) from: u32,
+    /// Who saw it.
+    pub(crate) to: u32,
+    /// In which turn it was seen; none in a history.
+    pub(crate) turn: Option<u32>,
+    /// In which turn its owner told it.
+    pub(crate) told_in_turn: u32,
+    #[serde(rename = "where")]
+    pub(crate) place: Place,
+    pub(crate) canary: String,
+    pub(crate) excerpt: String,
+}
+
+/// A reply, as far as it is judged: the user's own code words in it, by their turns.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) user: u32,
+    pub(crate) turn: u32,
+    pub(crate) own: Vec<Own>,
+}
+
+/// One of the user's own code words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
+    pub(crate) turn: u32,
+    /// Whether it stands in the words of the message that told it.
+    pub(crate) is_told: bool,
+}
+
+/// What is stored for a user: the turns that are told in it, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub(crate) user: u32,
+    pub(crate) told: Vec<u32>,
+    pub(crate) is_users_only: bool,
+}
+
+/// What was seen so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) replies: Vec<Reply>,
+    pub(crate) histories: Vec<History>,
+    pub(crate) latencies: Vec<Duration>,
+    /// How often something went wrong.
+    pub(crate) failed: BTreeMap<Kind, u64>,
+    pub(crate) unread_histories: BTreeMap<Kind, u64>,
+    /// How many foreign code words were seen, by whose they are and who saw them.
+    pub(crate) pairs: BTreeMap<(u32, u32), u64>,
+    /// In how many places of each kind.
+    pub(crate) places: BTreeMap<Place, u64>,
+    pub(crate) leaks: Vec<Leak>,
+}
+
+/// How far a probe is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+    pub(crate) leaks: u64,
+}
+
+impl Ledger {
+    /// How far it is.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress { answered: self.replies.len() as u64, failed: self.failures(), leaks: self.leak_count() }
+    }
+
+    /// How many requests had no reply.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// How many foreign code words were seen.
+    pub(crate) fn leak_count(&self) -> u64 {
+        self.places.values().sum()
+    }
+
+    /// A reply came.
+    pub(crate) fn heard(&mut self, canaries: &Canaries, at: Code, said: &Said, latency: Duration) {
+        self.latencies.push(latency);
+        let seen = canaries.find(&said.text);
+        let own = seen.iter().filter(|seen| seen.code.user == at.user);
+        let own = own.map(|seen| Own { turn: seen.code.turn, is_told: seen.is_told }).collect();
+        self.replies.push(Reply { user: at.user, turn: at.turn, own });
+        self.look(canaries, at.user, Some(at.turn), Place::Reply, &[&said.text, &said.whole]);
+    }
+
+    /// None came.
+    pub(crate) fn missed(&mut self, canaries: &Canaries, at: Code, trouble: Trouble) {
+        self.look(canaries, at.user, Some(at.turn), Place::Error, &[&trouble.whole]);
+        count(&mut self.failed, trouble.kind, 1);
+    }
+
+    /// What is stored for a user was read, or could not be.
+    pub(crate) fn read(&mut self, canaries: &Canaries, user: u32, stored: Result<Stored, Trouble>) {
+        match stored {
+            Ok(Stored { items, is_users_only, whole }) => {
+                let seen = items.iter().flat_map(|item| canaries.find(item));
+                let told = seen.filter(|seen| seen.code.user == user && seen.is_told);
+                let told = told.map(|seen| seen.code.turn).collect();
+                self.histories.push(History { user, told, is_users_only });
+                let texts = items.iter().chain([&whole]).map(String::as_str).collect::<Vec<_>>();
+                self.look(canaries, user, None, Place::History, &texts);
+            }
+            Err(trouble) => {
+                self.look(canaries, user, None, Place::Error, &[&trouble.whole]);
+                count(&mut self.unread_histories, trouble.kind, 1);
+            }
+        }
+    }
+
+    /// Adds what was seen elsewhere, which is looked through without a lock.
+    pub(crate) fn merge(&mut self, other: Ledger) {
+        for leak in other.leaks {
+            let known = self.pairs.get(&(leak.from, leak.to)).copied().unwrap_or_default();
+            if known < KEPT_OF_PAIR && self.leaks.len() < KEPT {
+                self.leaks.push(leak);
+            }
+        }
+        other.pairs.into_iter().for_each(|(pair, count)| *self.pairs.entry(pair).or_default() += count);
+        other.places.into_iter().for_each(|(place, count)| *self.places.entry(place).or_default() += count);
+        other.failed.into_iter().for_each(|(kind, times)| count(&mut self.failed, kind, times));
+        other
+            .unread_histories
+            .into_iter()
+            .for_each(|(kind, times)| count(&mut self.unread_histories, kind, times));
+        self.replies.extend(other.replies);
+        self.histories.extend(other.histories);
+        self.latencies.extend(other.latencies);
+    }
+
+    /// Looks for what belongs to others. The same code word counts once, however often one answer says it.
+    fn look(&mut self, canaries: &Canaries, to: u32, turn: Option<u32>, place: Place, texts: &[&str]) {
+        let mut known = BTreeSet::new();
+        for text in texts {
+            for seen in canaries.find(text) {
+                let Code { user: from, turn: told_in_turn } = seen.code;
+                if from == to || !known.insert(seen.code) {
+                    continue;
+                }
+                let count = self.pairs.entry((from, to)).or_default();
+                *count += 1;
+                *self.places.entry(place).or_default() += 1;
+                if *count <= KEPT_OF_PAIR && self.leaks.len() < KEPT {
+                    let canary = canaries.word(seen.code).to_owned();
+                    let excerpt = excerpt(text, seen.at);
+                    self.leaks.push(Leak { from, to, turn, told_in_turn, place, canary, excerpt });
+                }
+            }
+        }
+    }
+}
+
+/// Counts a reason. A service may say a new one each time; those are one.
+fn count(reasons: &mut BTreeMap<Kind, u64>, kind: Kind, times: u64) {
+    const MOST: usize = 50;
+    let is_new = !reasons.contains_key(&kind);
+    let kind =
+        if is_new && reasons.len() >= MOST { Kind::Unusable("other reasons".to_owned()) } else { kind };
+    *reasons.entry(kind).or_default() += times;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const USERS: u32 = 4;
+    const TURNS: u32 = 5;
+
+    fn said(text: String) -> Said {
+        Said { whole: format!("{{\"reply\": \"{text}\"}}"), text }
+    }
+
+    fn honest(canaries: &Canaries, at: Code) -> String {
+        let words = (1..=at.turn).map(|turn| canaries.word(Code { turn, ..at }));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn an_error_and_a_history_can_leak_too() {
+        let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
+        let (one, two) = (Code { user: 1, turn: 1 }, Code { user: 2, turn: 3 });
+        let mut ledger = Ledger::default();
+        let trouble = || Trouble { kind: Kind::Status(500), whole: format!("stack: {}", canaries.word(one)) };
+        ledger.missed(&canaries, two, trouble());
+        let message = |code| canaries.message(code);
+        let stored = Stored { items: vec![message(two), message(one)], ..Stored::default() };
+        ledger.read(&canaries, 2, Ok(stored));
+        ledger.read(&canaries, 2, Err(trouble()));
+        let places = ledger.leaks.iter().map(|leak| (leak.from, leak.to, leak.turn, leak.place));
+        let expected =
+            [(1, 2, Some(3), Place::Error), (1, 2, None, Place::History), (1, 2, None, Place::Error)];
+        assert_eq!(places.collect::<Vec<_>>(), expected);
+        assert_eq!((ledger.failures(), &ledger.histories[0].told), (1, &vec![3]));
+        assert!(ledger.leaks[0].excerpt.contains(canaries.word(one)));
+    }
+
+    #[test]
+    fn what_is_put_together_is_all_there_and_not_too_much_of_it() {
+        let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
+        let mut all = Ledger::default();
+        for turn in 1..=TURNS {
+            let mut one = Ledger::default();
+            let (at, foreign) = (Code { user: 1, turn }, Code { user: 2, turn });
+            one.heard(&canaries, at, &said(canaries.word(foreign).to_owned()), Duration::ZERO);
+            one.missed(&canaries, at, Trouble::unusable(&format!("odd {turn}"), ""));
+            all.merge(one);
+        }
+        assert_eq!((all.leak_count(), all.pairs[&(2, 1)], all.leaks.len()), (5, 5, 3));
+        assert_eq!((all.replies.len(), all.latencies.len(), all.failures()), (5, 5, 5));
+        (0..100).for_each(|odd| count(&mut all.failed, Kind::Unusable(format!("new {odd}")), 1));
+        assert_eq!((all.failures(), all.failed.len()), (105, 51));
+    }
+
+    proptest! {
+        #[test]
+        fn an_honest_reply_is_no_leak_and_any_foreign_word_is_one(
+            user in 1..=USERS, turn in 1..=TURNS, from in 1..=USERS, told in 1..=TURNS,
+            before in "[ -~]{0,30}", after in "\\PC{0,30}", only_around in any::<bool>(),
+        ) {
+            let canaries = Canaries::new(USERS, TURNS, Some(3)).unwrap();
+            let at = Code { user, turn };
+            let mut ledger = Ledger::default();
+            ledger.heard(&canaries, at, &said(honest(&canaries, at)), Duration::ZERO);
+            prop_assert_eq!(ledger.leak_count(), 0);
+            let foreign = Code { user: from, turn: told };
+            let leaky = format!("{before}{}{after}", canaries.word(foreign));
+            let own = said(honest(&canaries, at));
+            let reply = if only_around { Said { whole: leaky, ..own } } else { Said { text: leaky, ..own } };
+            ledger.heard(&canaries, at, &reply, Duration::ZERO);
+            let expected: Vec<_> = (from != user).then_some(((from, user), 1)).into_iter().collect();
+            prop_assert_eq!(ledger.pairs.into_iter().collect::<Vec<_>>(), expected);
+            prop_assert!(ledger.leaks.iter().all(|leak| leak.told_in_turn == told && leak.turn == Some(turn)));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Testing a service for mix-ups: many users at once, each with code words that nobody else can know.
+//!
+//! | module | |
+//! |---|---|
+//! | `canary` | the code words, the messages that tell them, and finding them again |
+//! | `service` | what a protocol has to offer; one file for each: `a2a`, `openai`, `http` |
+//! | `request`, `template` | for `http`: what is asked, by flags or a file; texts with placeholders |
+//! | `run` | the users, their turns, and the threads that take them |
+//! | `ledger` | what was seen so far |
+//! | `judge` | what that means: order, lost and doubled turns; or that it cannot be said |
+//! | `report`, `shown` | all of it, for programs and for people |
+//!
+//! A further protocol is a file that implements [`Service`], and a word in the command's `Protocol`.
+
+pub(crate) mod a2a;
+mod canary;
+pub(crate) mod http;
+mod judge;
+mod ledger;
+pub(crate) mod openai;
+mod report;
+pub(crate) mod request;
+mod run;
+mod service;
+mod shown;
+pub(crate) mod template;
+mod wire;
+
+pub(crate) use canary::Canaries;
+pub(crate) use ledger::Progress;
+pub(crate) use report::{About, Report};
+pub(crate) use run::{Plan, Run};
+pub(crate) use service::Service;
+pub(crate) use wire::{Fixed, Headers, Wire};

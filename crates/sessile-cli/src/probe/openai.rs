@@ -1,0 +1,49 @@
+//! Services that speak as OpenAI's chat completions do.
+
+use serde_json::{Value, json};
+use ureq::http::Method;
+
+use super::service::{Said, Service, Stored, Trouble, User};
+use super::wire::Wire;
+
+/// Such a service.
+pub(crate) struct OpenAiService {
+    pub(crate) wire: Wire,
+    pub(crate) model: String,
+    /// It keeps the history: only the new message is sent.
+    pub(crate) is_stateful: bool,
+}
+
+impl Service for OpenAiService {
+    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+        let new = json!({ "role": "user", "content": message });
+        let messages: Vec<&Value> = user.messages.iter().chain([&new]).collect();
+        let body = json!({ "model": self.model, "messages": messages, "user": user.name, "stream": false });
+        let path = (&Method::POST, "/chat/completions");
+        let whole = self.wire.ask((user, message), path, Some(&body.to_string()))?;
+        let answer: Value =
+            serde_json::from_str(&whole).map_err(|_| Trouble::unusable("the answer is not JSON", &whole))?;
+        let said = answer.pointer("/choices/0/message/content").map(content);
+        let text = said.ok_or_else(|| Trouble::unusable("the answer has no choices", &whole))?;
+        if !self.is_stateful {
+            user.messages.push(new);
+            user.messages.push(json!({ "role": "assistant", "content": text }));
+        }
+        Ok(Said { text, whole })
+    }
+
+    fn history(&self, _user: &User) -> Option<Result<Stored, Trouble>> {
+        None
+    }
+}
+
+/// A text, or the texts of its parts.
+fn content(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,227 @@
+//! What came of a probe, and for programs.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sessile::{Error, exit};
+
+use super::judge::{Judged, Judgement, Wrong, judge};
+use super::ledger::Ledger;
+use super::run::Run;
+use super::service::Kind;
+
+/// How many pairs of users, and how many of one kind of mistake, are told to programs.
+const MOST: usize = 1000;
+
+/// What was probed.
+pub(crate) struct About {
+    pub(crate) url: String,
+    pub(crate) protocol: &'static str,
+    pub(crate) seed: Option<u64>,
+}
+
+/// What came of it.
+pub(crate) struct Report {
+    pub(super) about: About,
+    pub(super) ledger: Ledger,
+    pub(super) judgement: Judgement,
+    /// Whether it came to its end.
+    pub(super) is_complete: bool,
+    pub(super) users: u32,
+    pub(super) turns: u32,
+    pub(super) concurrency: u32,
+    pub(super) elapsed: Duration,
+    names: String,
+}
+
+/// What it all means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing is wrong.
+    Clean,
+    /// Something is.
+    MixedUp,
+    /// Too little was answered to say so.
+    Inconclusive,
+}
+
+impl Report {
+    /// Judges a run as far as it came.
+    pub(crate) fn new(about: About, run: &Run, is_complete: bool) -> Self {
+        let (plan, ledger) = (run.plan(), run.ledger());
+        Report {
+            judgement: judge(&ledger.replies, &ledger.histories, plan.turns),
+            about,
+            ledger,
+            is_complete,
+            users: plan.users,
+            turns: plan.turns,
+            concurrency: plan.concurrency,
+            elapsed: run.talked(),
+            names: format!("probe-{}-N", plan.canaries.run),
+        }
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        match () {
+            () if self.ledger.leak_count() > 0 || self.judgement.is_bad() => Verdict::MixedUp,
+            () if self.is_too_little() => Verdict::Inconclusive,
+            () => Verdict::Clean,
+        }
+    }
+
+    /// Whether less than half was answered, or only one user had an answer.
+    fn is_too_little(&self) -> bool {
+        let users: BTreeSet<u32> = self.ledger.replies.iter().map(|reply| reply.user).collect();
+        users.len() < 2 || (self.ledger.replies.len() as u64) < self.ledger.failures()
+    }
+
+    /// The reasons why there was no reply, the most usual first.
+    pub(super) fn reasons(&self) -> Vec<(&Kind, u64)> {
+        sorted(&self.ledger.failed)
+    }
+
+    /// The error, if nothing was answered at all.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        if !self.ledger.replies.is_empty() || self.ledger.leak_count() > 0 || !self.is_complete {
+            return None;
+        }
+        let (kind, _) = *self.reasons().first()?;
+        let what = self.about.url.clone();
+        Some(match kind {
+            Kind::TimedOut => Error::TimedOut { what: format!("every reply of {what}") },
+            Kind::Status(status @ (401 | 403)) => {
+                Error::AgentUnauthorized { agent: what, status: *status, wanted: String::new() }
+            }
+            Kind::Status(429) => Error::RateLimited { what, wait: None },
+            Kind::Unusable(reason) => Error::AgentUnusable { agent: what, reason: reason.clone() },
+            Kind::Status(status) => {
+                Error::Unreachable { what, reason: format!("it answered with status {status}") }
+            }
+            Kind::Unreachable(reason) => Error::Unreachable { what, reason: reason.clone() },
+        })
+    }
+
+    /// The exit status.
+    pub(crate) fn exit(&self) -> u8 {
+        let is_late = || matches!(self.reasons().first(), Some((Kind::TimedOut, _)));
+        match self.verdict() {
+            // As of a program that the signal ended.
+            _ if !self.is_complete => 130,
+            Verdict::Clean => exit::DONE,
+            Verdict::MixedUp => exit::FAILED,
+            Verdict::Inconclusive if is_late() => exit::TIMED_OUT,
+            Verdict::Inconclusive => exit::UNREACHABLE,
+        }
+    }
+
+    /// The latency that so many percent of the replies did not exceed.
+    pub(super) fn latency(&self, percent: usize) -> Option<Duration> {
+        let mut all = self.ledger.latencies.clone();
+        all.sort_unstable();
+        let at = (all.len() * percent).div_ceil(100).checked_sub(1)?;
+        all.get(at).copied()
+    }
+
+    /// Replies in a second.
+    pub(super) fn throughput(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        if seconds > 0.0 { count(self.ledger.replies.len()) / seconds } else { 0.0 }
+    }
+
+    /// What should be known before the verdict is believed.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let (ledger, mut notes) = (&self.ledger, Vec::new());
+        if !ledger.replies.is_empty() && ledger.replies.iter().all(|reply| reply.own.is_empty()) {
+            notes.push(
+                "no reply holds a code word, so a leak could hardly have shown: is it the right part of the answer?"
+                    .to_owned(),
+            );
+        }
+        let judged = self.judgement.judged_replies;
+        if self.judgement.replies.is_ok() && judged < ledger.replies.len() {
+            let silent = ledger.replies.len() - judged;
+            notes.push(format!(
+                "{silent} replies without any code word of their user were not judged for order and loss"
+            ));
+        }
+        if let Some((reason, _)) = sorted(&ledger.unread_histories).first() {
+            let unread: u64 = ledger.unread_histories.values().sum();
+            notes.push(format!("{unread} stored histories could not be read: {reason}"));
+        }
+        notes
+    }
+
+    /// All of it.
+    pub(crate) fn json(&self) -> Value {
+        let Report { about, ledger, judgement, .. } = self;
+        let verdict = match self.verdict() {
+            Verdict::Clean => "clean",
+            Verdict::MixedUp => "mixed_up",
+            Verdict::Inconclusive => "inconclusive",
+        };
+        let mut pairs: Vec<_> = ledger.pairs.iter().collect();
+        if pairs.len() > MOST {
+            pairs.sort_by_key(|(_, count)| Reverse(**count));
+            pairs.truncate(MOST);
+        }
+        let pair =
+            |((from, to), count): (&(u32, u32), &u64)| json!({ "from": from, "to": to, "count": count });
+        let pairs: Vec<Value> = pairs.into_iter().map(pair).collect();
+        let reasons = |list: &BTreeMap<Kind, u64>| {
+            let told = |(kind, count): (&Kind, u64)| json!({ "reason": kind.to_string(), "count": count });
+            sorted(list).into_iter().map(told).collect::<Vec<_>>()
+        };
+        let wrong = |list: &[Wrong]| {
+            json!({
+                "judged": judgement.replies.is_ok() || judgement.histories.is_ok(),
+                "count": list.len(),
+                "found": &list[..list.len().min(MOST)],
+            })
+        };
+        let judged = |judged: &Judged, count: usize| json!({ "judged": judged.is_ok(), "why_not": judged.as_ref().err(), "count": count });
+        let ms = |time: Option<Duration>| time.map(|time| (time.as_secs_f64() * 1e6).round() / 1e3);
+        json!({
+            "url": about.url,
+            "protocol": about.protocol,
+            "verdict": verdict,
+            "interrupted": !self.is_complete,
+            "users": self.users,
+            "turns": self.turns,
+            "concurrency": self.concurrency,
+            "seed": about.seed,
+            "user_names": self.names,
+            "answered": ledger.replies.len(),
+            "failed": { "count": ledger.failures(), "reasons": reasons(&ledger.failed) },
+            "leaks": {
+                "count": ledger.leak_count(),
+                "places": ledger.places.iter().map(|(place, count)| json!({ "where": place, "count": count })).collect::<Vec<_>>(),
+                "pair_count": ledger.pairs.len(),
+                "pairs": pairs,
+                "found": ledger.leaks,
+            },
+            "order": wrong(&judgement.order),
+            "lost": wrong(&judgement.lost),
+            "doubled": wrong(&judgement.doubled),
+            "replies": judged(&judgement.replies, ledger.replies.len()),
+            "histories": judged(&judgement.histories, ledger.histories.len()),
+            "unread_histories": reasons(&ledger.unread_histories),
+            "latency_ms": { "p50": ms(self.latency(50)), "p99": ms(self.latency(99)), "max": ms(self.latency(100)) },
+            "throughput_per_s": (self.throughput() * 10.0).round() / 10.0,
+            "duration_ms": ms(Some(self.elapsed)),
+            "notes": self.notes(),
+        })
+    }
+}
+
+pub(super) fn sorted(reasons: &BTreeMap<Kind, u64>) -> Vec<(&Kind, u64)> {
+    let mut sorted: Vec<_> = reasons.iter().map(|(kind, count)| (kind, *count)).collect();
+    sorted.sort_by_key(|(_, count)| Reverse(*count));
+    sorted
+}
+
+fn count(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::MAX, f64::from)
+}

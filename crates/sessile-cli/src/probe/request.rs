@@ -1,0 +1,157 @@
+//! What services with a protocol of their own are asked: by flags, or by a file of the same.
+
+use std::path::PathBuf;
+
+use sessile::{Error, State};
+use toml_edit::{DocumentMut, Item};
+
+use super::http::{HistoryOf, HttpService};
+use super::template::{Line, Template};
+use super::wire::Wire;
+
+/// The flags.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct RequestArgs {
+    /// http: the request of a turn, as in 'POST /chat'; {user}, {session}, {message} and {turn} are filled in
+    #[arg(long, value_name = "METHOD /PATH")]
+    request: Option<String>,
+
+    /// http: its body, with the same placeholders
+    #[arg(long, value_name = "BODY")]
+    body: Option<String>,
+
+    /// http: where in the answer the reply is; else all of it is
+    #[arg(long, value_name = "POINTER")]
+    reply: Option<String>,
+
+    /// http: how to read what is stored for a user, as in 'GET /sessions/{session}/messages'
+    #[arg(long, value_name = "METHOD /PATH")]
+    history: Option<String>,
+
+    /// http: where the list of messages is in that
+    #[arg(long, value_name = "POINTER")]
+    history_items: Option<String>,
+
+    /// http: where the text is in a message
+    #[arg(long, value_name = "POINTER")]
+    history_text: Option<String>,
+
+    /// http: read all of these from a TOML file, under the names of the flags, and `headers`; flags win
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
+}
+
+/// The same, with what the file says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requests {
+    said: RequestArgs,
+    pub(crate) headers: Vec<String>,
+}
+
+impl RequestArgs {
+    /// The first flag that was said.
+    pub(crate) fn first_said(&self) -> Option<&'static str> {
+        let said = [
+            ("--request", self.request.is_some()),
+            ("--body", self.body.is_some()),
+            ("--reply", self.reply.is_some()),
+            ("--history", self.history.is_some()),
+            ("--history-items", self.history_items.is_some()),
+            ("--history-text", self.history_text.is_some()),
+            ("--template", self.template.is_some()),
+        ];
+        said.into_iter().find(|(_, is_said)| *is_said).map(|(flag, _)| flag)
+    }
+
+    /// Reads the file, if there is one.
+    pub(crate) fn load(&self, state: &State) -> Result<Requests, Error> {
+        let mut all = Requests { said: self.clone(), headers: Vec::new() };
+        let Some(file) = &self.template else { return Ok(all) };
+        let path = state.absolute(file);
+        let text = sessile::files::read(&path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
+        let wrong = |why: String| Error::Usage(format!("{}: {why}", sessile::text::shown(path.display())));
+        let document: DocumentMut =
+            text.parse().map_err(|error: toml_edit::TomlError| wrong(error.message().to_owned()))?;
+        for (key, item) in document.iter() {
+            let place = match key {
+                "request" => &mut all.said.request,
+                "body" => &mut all.said.body,
+                "reply" => &mut all.said.reply,
+                "history" => &mut all.said.history,
+                "history-items" => &mut all.said.history_items,
+                "history-text" => &mut all.said.history_text,
+                "headers" => {
+                    let texts = texts(item);
+                    all.headers =
+                        texts.ok_or_else(|| wrong("headers is a list of \"NAME: VALUE\"".to_owned()))?;
+                    continue;
+                }
+                _ => return Err(wrong(format!("{} is not known here", sessile::text::quoted(key)))),
+            };
+            let value = item.as_str().ok_or_else(|| wrong(format!("{key} is not a text")))?;
+            place.get_or_insert_with(|| value.to_owned());
+        }
+        Ok(all)
+    }
+}
+
+fn texts(item: &Item) -> Option<Vec<String>> {
+    item.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+impl Requests {
+    /// The service that is asked so.
+    pub(crate) fn service(&self, wire: Wire) -> Result<HttpService, Error> {
+        let said = &self.said;
+        let Some(request) = &said.request else {
+            return Err(Error::Usage(
+                "say how it is asked: --request 'POST /chat', or --template FILE".to_owned(),
+            ));
+        };
+        let request = line("--request", request)?;
+        let body = said.body.as_deref().map(Template::parse).transpose();
+        let body = body.map_err(|wrong| Error::Usage(format!("--body: {wrong} is no placeholder")))?;
+        let in_body = |is: &dyn Fn(&Template) -> bool| body.as_ref().is_some_and(is);
+        if !(request.path.has("message") || in_body(&|body| body.has("message"))) {
+            return Err(Error::Usage("neither --request nor --body says where {message} goes".to_owned()));
+        }
+        if !(request.path.names_user() || in_body(&Template::names_user) || wire.headers.names_user()) {
+            let why =
+                "nothing tells the users apart: put {user} or {session} into --request, --body or a --header";
+            return Err(Error::Usage(why.to_owned()));
+        }
+        let reply = pointer("--reply", said.reply.as_ref())?;
+        let (items, text) = (
+            pointer("--history-items", said.history_items.as_ref())?,
+            pointer("--history-text", said.history_text.as_ref())?,
+        );
+        let history = match &said.history {
+            Some(history) => Some(HistoryOf { request: line("--history", history)?, items, text }),
+            None if items.is_some() || text.is_some() => {
+                return Err(Error::Usage("--history says how the history is read; it is missing".to_owned()));
+            }
+            None => None,
+        };
+        Ok(HttpService { wire, request, body, reply, history })
+    }
+}
+
+fn line(flag: &str, text: &str) -> Result<Line, Error> {
+    Line::parse(text).map_err(|why| Error::InvalidValue {
+        place: flag.to_owned(),
+        value: text.to_owned(),
+        expected: why,
+    })
+}
+
+/// A JSON pointer, which begins with a slash or is empty.
+fn pointer(flag: &str, text: Option<&String>) -> Result<Option<String>, Error> {
+    match text {
+        Some(text) if !text.is_empty() && !text.starts_with('/') => Err(Error::InvalidValue {
+            place: flag.to_owned(),
+            value: text.clone(),
+            expected: "a JSON pointer such as /choices/0/text".into(),
+        }),
+        text => Ok(text.cloned()),
+    }
+}

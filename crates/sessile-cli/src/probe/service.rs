@@ -1,0 +1,97 @@
+//! What a protocol has to offer to be probed.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// A way of talking to a service. Threads share it; what belongs to one user is in [`User`].
+pub(crate) trait Service: Send + Sync {
+    /// Says something as a user.
+    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble>;
+
+    /// What the service has stored for a user, if that can be asked for.
+    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>>;
+}
+
+/// One of the users.
+#[derive(Debug, Default)]
+pub(crate) struct User {
+    /// Counts from one.
+    pub(crate) number: u32,
+    /// As the service knows them.
+    pub(crate) name: String,
+    /// What their messages belong to.
+    pub(crate) session: String,
+    /// The turn that comes next.
+    pub(crate) turn: u32,
+    /// A2A: the conversation.
+    pub(crate) context_id: Option<String>,
+    /// A2A: a task that waits for the next message.
+    pub(crate) task_id: Option<String>,
+    /// A2A: every task so far.
+    pub(crate) tasks: Vec<String>,
+    /// OpenAI: the messages so far, where the service does not keep them.
+    pub(crate) messages: Vec<Value>,
+}
+
+/// A reply.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// What it says to the user.
+    pub(crate) text: String,
+    /// All that came.
+    pub(crate) whole: String,
+}
+
+/// What is stored for a user.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    /// What the user has said, or all of it if that cannot be told apart.
+    pub(crate) items: Vec<String>,
+    /// Whether nothing of what the service itself said is among the items.
+    pub(crate) is_users_only: bool,
+    /// All that came.
+    pub(crate) whole: String,
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone)]
+pub(crate) struct Trouble {
+    pub(crate) kind: Kind,
+    /// Whatever came all the same: it may hold what it should not.
+    pub(crate) whole: String,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// It took too long.
+    TimedOut,
+    /// No connection; why.
+    Unreachable(String),
+    /// An HTTP status that is no success.
+    Status(u16),
+    /// The reply is not in it, or it cannot be understood; why.
+    Unusable(String),
+}
+
+impl Trouble {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Trouble { kind, whole: String::new() }
+    }
+
+    pub(crate) fn unusable(why: &str, whole: &str) -> Self {
+        Trouble { kind: Kind::Unusable(why.to_owned()), whole: whole.to_owned() }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::TimedOut => f.write_str("no answer in time"),
+            Kind::Unreachable(why) => f.write_str(&sessile::text::shown(why)),
+            Kind::Status(status) => write!(f, "HTTP status {status}"),
+            Kind::Unusable(why) => f.write_str(&sessile::text::shown(why)),
+        }
+    }
+}

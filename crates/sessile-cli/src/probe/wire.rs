@@ -1,0 +1,130 @@
+//! Requests of a probe: with the headers that were given, the credential that belongs there, and a limit of time.
+
+use std::time::Duration;
+
+use sessile::Error;
+use sessile::vault::{Secret, Site};
+use ureq::http::Method;
+
+use super::service::{Kind, Trouble, User};
+use super::template::{Escape, Template};
+use crate::a2a::{Authorize, Credential};
+use crate::http::{Address, Http, HttpError, Patience, Roots, Sending};
+
+/// The largest answer.
+const LARGEST: usize = 4 << 20;
+
+/// Headers of every request, for each user.
+#[derive(Debug, Default)]
+pub(crate) struct Headers {
+    /// They name the user, and so are no secrets.
+    pub(crate) named: Vec<(String, Template)>,
+    /// They are the same for all.
+    pub(crate) fixed: Vec<(String, Secret)>,
+}
+
+impl Headers {
+    /// All of them for one user.
+    pub(crate) fn of(&self, user: &User, message: &str) -> Vec<(String, Secret)> {
+        let named = self.named.iter().map(|(name, value)| {
+            let value = value.filled(user, message, Escape::Nothing);
+            (name.clone(), Secret::new(value))
+        });
+        named.chain(self.fixed.iter().cloned()).collect()
+    }
+
+    /// Whether they say who asks.
+    pub(crate) fn names_user(&self) -> bool {
+        self.named.iter().any(|(_, value)| value.names_user())
+    }
+
+    /// Whether there is one of this name.
+    fn has(&self, name: &str) -> bool {
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        self.named.iter().any(|(known, _)| is(known)) || self.fixed.iter().any(|(known, _)| is(known))
+    }
+
+    /// The value of one that is the same for all.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        let found = self.fixed.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.expose())
+    }
+}
+
+/// What of the vault goes to the service. It was asked for before there were threads.
+#[derive(Debug, Default)]
+pub(crate) struct Fixed {
+    pub(crate) site: Option<Site>,
+    pub(crate) credentials: Vec<Credential>,
+}
+
+impl Authorize for Fixed {
+    fn credentials_for(&self, url: &str) -> Result<Vec<Credential>, Error> {
+        let is_there = self.site.is_some() && self.site == Some(Site::of_url(url)?);
+        Ok(if is_there { self.credentials.clone() } else { Vec::new() })
+    }
+}
+
+/// Asks, for protocols that are plain HTTP.
+pub(crate) struct Wire {
+    pub(crate) http: Http,
+    /// What all addresses begin with.
+    pub(crate) base: String,
+    pub(crate) headers: Headers,
+    pub(crate) auth: Fixed,
+    pub(crate) timeout: Duration,
+}
+
+impl Wire {
+    pub(crate) fn new(base: &str, headers: Headers, auth: Fixed, timeout: Duration) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        Wire { http: Http::new(Roots::System), base, headers, auth, timeout }
+    }
+
+    /// Sends, and gives back the body of an answer with a status of success.
+    pub(crate) fn ask(
+        &self,
+        (user, message): (&User, &str),
+        (method, path): (&Method, &str),
+        body: Option<&str>,
+    ) -> Result<String, Trouble> {
+        let url = format!("{}{path}", self.base);
+        let address = Address::parse(&url).map_err(trouble)?;
+        let mut headers = self.headers.of(user, message);
+        if body.is_some() && !self.headers.has("content-type") {
+            headers.push(("content-type".to_owned(), Secret::new("application/json")));
+        }
+        let credentials = self.auth.credentials_for(&url);
+        for credential in credentials.map_err(|error| Trouble::unusable(&error.to_string(), ""))? {
+            if let Credential::Header(name, value) = credential {
+                headers.push((name, value));
+            }
+        }
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        let patience = Patience { head: self.timeout, silence: self.timeout, total: Some(self.timeout) };
+        let sending = Sending {
+            method: method.clone(),
+            address: &address,
+            headers: &headers,
+            body: body.map(str::as_bytes),
+        };
+        let mut coming = self.http.exchange(&sending, patience).map_err(trouble)?;
+        let said = coming.read_all(LARGEST).map_err(trouble)?;
+        let whole = String::from_utf8_lossy(&said).into_owned();
+        match coming.status {
+            200..=299 => Ok(whole),
+            status => Err(Trouble { kind: Kind::Status(status), whole }),
+        }
+    }
+}
+
+/// What a failure of the client means here.
+pub(crate) fn trouble(error: HttpError) -> Trouble {
+    Trouble::new(match error {
+        HttpError::TimedOut { .. } => Kind::TimedOut,
+        HttpError::Unreachable { reason, .. } => Kind::Unreachable(reason),
+        HttpError::TooLarge { .. } => Kind::Unusable("the answer is too large".to_owned()),
+        HttpError::NotAllowed(why) => Kind::Unusable(why),
+    })
+}
