@@ -54,6 +54,7 @@ mod parallel;
 mod pins;
 mod pins_files;
 mod precedence;
+mod probe;
 mod race;
 mod reference;
 mod repository;
