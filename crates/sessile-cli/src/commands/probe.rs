@@ -12,6 +12,9 @@ use sessile::text::{quoted, shell_quoted};
 use sessile::vault::{Secret, Site};
 use sessile::{Error, exit};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::SIGINT;
+
 use crate::a2a::{Agent, Authorize, Card, Credential, Options};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -24,6 +27,9 @@ use crate::probe::template::Template;
 use crate::probe::{About, Canaries, Fixed, Headers, Plan, Progress, Report, Run, Service, Wire};
 use crate::talk::{Credentials, failed, header};
 use crate::unlocked::unlocked;
+
+/// The status of what the signal ended.
+const INTERRUPTED: i32 = 130;
 
 /// The most requests of one probe.
 const MOST: u32 = 100_000;
@@ -42,9 +48,9 @@ const MOST: u32 = 100_000;
 #[command(after_help = examples!(
     "sessile probe http://localhost:8000 --protocol a2a"
     "sessile probe http://localhost:8000/v1 --protocol openai --model small --users 50 --turns 10"
-    "sessile probe http://localhost:8000 --protocol http --request 'POST /chat' --body '{\"session\": \"{session}\", \"text\": \"{message}\"}' --reply /reply"
+    "sessile probe http://localhost:8000 --protocol http --request 'GET /chat?id={session}&q={message}'"
     "sessile probe http://localhost:8000 --protocol http --template chat.toml --output json"
-    "sessile probe https://agents.example/v1 --protocol openai --model small --rate 5 --allow-host agents.example"
+    "sessile probe https://ai.example --protocol a2a --rate 5 --allow-host ai.example"
 ))]
 pub struct Args {
     /// The service: its URL, or the name of an agent
@@ -149,7 +155,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let about = About { url: named.url.clone(), protocol: args.protocol.as_str(), seed: args.seed };
 
     let is_ended = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&is_ended))?;
+    // Whoever insists does not even wait for the report.
+    signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&is_ended))?;
+    signal_hook::flag::register(SIGINT, Arc::clone(&is_ended))?;
+    allow_connections();
     let (run, total) = (Run::new(plan, service), args.requests());
     let mut told: Option<Instant> = None;
     let finished = run.finish(&|| is_ended.load(Ordering::SeqCst), &mut |progress| {
@@ -170,6 +179,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         exit::DONE => Ok(()),
         status => Err(Failure::Told(status)),
     }
+}
+
+/// Lets this process have as many connections as the system allows: each request is one.
+fn allow_connections() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// How far it is, always of the same length.
@@ -289,7 +304,8 @@ impl Args {
         // A card may name any machine.
         self.permit(&place)?;
         let auth = self.auth(cx, named, Some((&card, &place)))?;
-        Ok(A2aService { http, url, card, headers, auth, timeout: self.timeout })
+        let now = cx.state.world().now().as_millisecond();
+        Ok(A2aService { http, url, card, headers, auth, timeout: self.timeout, now })
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct A2aService {
     pub(crate) headers: Headers,
     pub(crate) auth: Fixed,
     pub(crate) timeout: Duration,
+    /// When it began, for the ids of messages.
+    pub(crate) now: i64,
 }
 
 /// What asking an agent may cost.
@@ -55,7 +57,7 @@ impl Service for A2aService {
     fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
         let begun = Instant::now();
         let agent = self.agent(user, message)?;
-        let id = SessionId::new(0).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
+        let id = SessionId::new(self.now).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
         let outgoing = Outgoing {
             message_id: id.to_string(),
             context_id: user.context_id.clone(),

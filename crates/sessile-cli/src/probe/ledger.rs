@@ -39,6 +39,8 @@ pub(crate) struct Leak {
     pub(crate) place: Place,
     pub(crate) canary: String,
     pub(crate) excerpt: String,
+    /// Who says what the excerpt says.
+    pub(crate) source: &'static str,
 }
 
 /// A reply, as far as it is judged: the user's own code words in it, by their turns.
@@ -174,7 +176,8 @@ impl Ledger {
                 if *count <= KEPT_OF_PAIR && self.leaks.len() < KEPT {
                     let canary = canaries.word(seen.code).to_owned();
                     let excerpt = excerpt(text, seen.at);
-                    self.leaks.push(Leak { from, to, turn, told_in_turn, place, canary, excerpt });
+                    let source = "agent";
+                    self.leaks.push(Leak { from, to, turn, told_in_turn, place, canary, excerpt, source });
                 }
             }
         }

@@ -222,7 +222,8 @@ fn whoever_watches_sees_how_far_it_is() {
         std::thread::sleep(Duration::from_millis(50));
         (200, words)
     });
-    let mut tty = home().call(&["probe", server.url()]).args(CHAT).args(&["--users", "3"]).tty();
+    let home = home();
+    let mut tty = home.call(&["probe", server.url()]).args(CHAT).args(&["--users", "3"]).tty();
     let seen = tty.expect("clean:");
     assert!(seen.contains("of 18 replies, 0 failed, 0 leaks"), "{seen}");
     assert_eq!(tty.finish().1, 0);
