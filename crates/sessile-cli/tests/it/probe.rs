@@ -140,7 +140,8 @@ fn a_leak_between_two_users_once_in_a_hundred_replies_is_found() {
     use std::sync::Mutex;
     let (last, replies) = (Mutex::new(None), Mutex::new(0));
     let server = honest(move |asked, mut words| {
-        if asked.session().ends_with("-3-session") {
+        // Its last question tells nothing.
+        if asked.session().ends_with("-3-session") && asked.word().is_some() {
             *last.lock().unwrap() = asked.word();
         }
         if asked.session().ends_with("-5-session") {
