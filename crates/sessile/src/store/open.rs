@@ -142,7 +142,8 @@ impl Store {
         &self.locker
     }
 
-    pub(super) fn into_connection(self) -> Connection {
+    /// The database itself, for a service that keeps more in a file of this schema.
+    pub fn into_connection(self) -> Connection {
         self.connection
     }
 

@@ -1,0 +1,234 @@
+//! What can be changed, as data: a store carries out one of these whole or not at all, for one user.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::{Entry, Message, Resource, Session, Ticket};
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum Change {
+    /// Starts a session.
+    StartSession {
+        /// Its id, a new one.
+        id: String,
+        /// Its name.
+        name: Option<String>,
+        /// The context it is pinned to.
+        context: Option<String>,
+        /// Labels.
+        labels: BTreeMap<String, String>,
+        /// Settings.
+        settings: BTreeMap<String, Value>,
+        /// How long it may lie idle.
+        idle_ms: i64,
+        /// How long it lives at most.
+        max_ms: i64,
+    },
+    /// Changes what a session is called and set to. What is not given stays; a setting that is null goes.
+    EditSession {
+        /// Which.
+        session: String,
+        /// Only if its revision is this.
+        if_revision: Option<i64>,
+        /// Another name.
+        name: Option<String>,
+        /// Other labels, instead of all there were.
+        labels: Option<BTreeMap<String, String>>,
+        /// Settings to change.
+        settings: BTreeMap<String, Value>,
+    },
+    /// Ends a session. One that has ended stays so.
+    EndSession {
+        /// Which.
+        session: String,
+        /// Why.
+        reason: String,
+    },
+    /// Appends messages, all or none. While somebody has the turn, only with its token.
+    Append {
+        /// To which session.
+        session: String,
+        /// The messages.
+        bodies: Vec<Value>,
+        /// Only if the last message has this number.
+        if_last: Option<i64>,
+    },
+    /// Removes the messages after one. While somebody has the turn it is refused.
+    Rewind {
+        /// Of which session.
+        session: String,
+        /// The number of the last one to stay.
+        to: i64,
+    },
+    /// Starts a session with the messages of another, up to one.
+    Fork {
+        /// Of which session.
+        session: String,
+        /// The number of the last one to take along; all if none is given.
+        at: Option<i64>,
+        /// The id of the new one.
+        id: String,
+        /// Its name.
+        name: Option<String>,
+    },
+    /// Sets a value, or removes it with nothing.
+    SetEntry {
+        /// Of which session.
+        session: String,
+        /// The key.
+        key: String,
+        /// The value.
+        value: Option<Value>,
+        /// Only if its revision is this; 0 if there must be none.
+        if_revision: Option<i64>,
+    },
+    /// Asks for a place in a queue. It is held at once if nobody else is in it.
+    Ask {
+        /// Which queue.
+        resource: Resource,
+        /// What the holder calls itself.
+        holder: String,
+        /// What if somebody is there.
+        busy: Busy,
+        /// How long it is held without being renewed.
+        ttl_ms: i64,
+        /// For a turn: how many of the last messages come with it.
+        history: i64,
+    },
+    /// Keeps a place that waits, and holds it if it is the first by now. A place of which nothing is heard for
+    /// [`WAITING_MS`] is gone.
+    Wait {
+        /// Which queue.
+        resource: Resource,
+        /// Which place.
+        place: i64,
+        /// How long it is held without being renewed.
+        ttl_ms: i64,
+        /// For a turn: how many of the last messages come with it.
+        history: i64,
+    },
+    /// Begins the time of a held place anew.
+    Renew {
+        /// Which queue.
+        resource: Resource,
+        /// The fencing token.
+        token: i64,
+        /// How long it is held from now on.
+        ttl_ms: i64,
+    },
+    /// Gives a place back, held or not.
+    Leave {
+        /// Which queue.
+        resource: Resource,
+        /// Which place.
+        place: i64,
+    },
+    /// Gives back what is held.
+    Release {
+        /// Which queue.
+        resource: Resource,
+        /// The fencing token.
+        token: i64,
+    },
+    /// Ends a turn: appends all its messages and gives it back, or does nothing.
+    CommitTurn {
+        /// Of which session.
+        session: String,
+        /// The turn.
+        token: i64,
+        /// Its messages.
+        bodies: Vec<Value>,
+    },
+}
+
+/// How long a place waits for its holder to ask again.
+pub const WAITING_MS: i64 = 10_000;
+
+/// What to do if somebody is in a queue already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Busy {
+    /// Wait behind them.
+    #[default]
+    Enqueue,
+    /// Be refused.
+    Reject,
+    /// Take it from whoever holds it, and go before those who wait.
+    Interrupt,
+}
+
+/// What a change came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "done", rename_all = "snake_case")]
+pub enum Done {
+    /// The session as it is now.
+    Session(Session),
+    /// Messages were appended; the number of the last one.
+    Appended {
+        /// The number of the first one.
+        first: i64,
+        /// The number of the last one.
+        last: i64,
+    },
+    /// Messages were removed; how many.
+    Rewound {
+        /// How many.
+        removed: i64,
+    },
+    /// The value as it is now; nothing if it was removed.
+    Entry(Option<Entry>),
+    /// The place, held or not; with the messages of the session if it is its turn that is held.
+    Ticket {
+        /// The place.
+        ticket: Ticket,
+        /// The last messages, for a turn that is held.
+        history: Option<Vec<Message>>,
+    },
+    /// It was given back.
+    Left,
+}
+
+/// Why a change was not made. Nothing of it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "refusal", rename_all = "snake_case")]
+pub enum Refusal {
+    /// There is no such session of this user.
+    #[error("there is no such session")]
+    NoSession,
+    /// It has ended, or its time is over.
+    #[error("the session is over")]
+    SessionOver,
+    /// A live session has that name.
+    #[error("a live session has this name")]
+    NameTaken,
+    /// Another revision is there than the caller has seen.
+    #[error("it has changed since: its revision is {revision}")]
+    Changed {
+        /// The one that is there; 0 if there is none.
+        revision: i64,
+    },
+    /// Somebody holds the place.
+    #[error("somebody holds it until {expires_ms}")]
+    Held {
+        /// What the holder calls itself.
+        holder: String,
+        /// Until when.
+        expires_ms: i64,
+    },
+    /// The place is no longer the caller's: its time was over, or it was taken away.
+    #[error("the place {token} is lost")]
+    Lost {
+        /// The token that the caller has.
+        token: i64,
+    },
+    /// There is such a user already, or none, or no such token.
+    #[error("there is no such user or token, or there is one already")]
+    NoAccount,
+    /// The same idempotency key came with another change.
+    #[error("this idempotency key was used for something else")]
+    KeyReused,
+}

@@ -1,0 +1,132 @@
+//! Who carries out changes and answers questions. Both stores do the same, and one suite of tests holds for both.
+
+mod sqlite;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::account::{Account, Administer, Token};
+use crate::change::{Change, Done, Refusal};
+use crate::model::UserId;
+use crate::query::{Answer, Query};
+
+pub use sqlite::Sqlite;
+
+/// A change, by whom, and how it is told from others.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Whose.
+    pub user: UserId,
+    /// What.
+    pub change: Change,
+    /// The same key and the same change come to the same, however often they are sent.
+    pub key: Option<String>,
+    /// What the record of accesses says of it.
+    pub access: Access,
+}
+
+/// Who did it, for the record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// An id of the access, which no other has.
+    pub id: String,
+    /// The id of the token that it was done with.
+    pub token: Option<String>,
+}
+
+/// Something that was read, for the record.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// By whom.
+    pub user: UserId,
+    /// With what.
+    pub access: Access,
+    /// What: the name of the query.
+    pub action: String,
+    /// The session it was about.
+    pub session: Option<String>,
+    /// `done`, or why not.
+    pub outcome: String,
+    /// When.
+    pub at_ms: i64,
+}
+
+/// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DbError {
+    /// It cannot be reached, or is too busy. Trying again may help; with an idempotency key nothing is done twice.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(String),
+    /// Something is wrong with it.
+    #[error("the store failed: {0}")]
+    Failed(String),
+}
+
+/// A store.
+#[derive(Clone, Debug)]
+pub enum Db {
+    /// A file on this machine.
+    Sqlite(Sqlite),
+}
+
+impl Db {
+    /// Opens a store in a file, and makes it if there is none.
+    pub async fn sqlite(path: &Path) -> Result<Self, DbError> {
+        Sqlite::open(path).await.map(Db::Sqlite)
+    }
+
+    /// Makes a change, whole or not at all. It is on the disk when this returns.
+    pub async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.change(request).await,
+        }
+    }
+
+    /// Answers a question.
+    pub async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.ask(user, query).await,
+        }
+    }
+
+    /// Changes who there is. Only for who administers the service: it is not bound to one user.
+    pub async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.administer(change).await,
+        }
+    }
+
+    /// The users, in order.
+    pub async fn accounts(&self) -> Result<Vec<Account>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.accounts().await,
+        }
+    }
+
+    /// The tokens of a user, the oldest first.
+    pub async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.tokens(user).await,
+        }
+    }
+
+    /// The token with a hash, if it may be used now: neither it nor its user was shut out, and its time is not over.
+    pub async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.token(hash).await,
+        }
+    }
+
+    /// Puts on the record what was read.
+    pub async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
+        match self {
+            Db::Sqlite(store) => store.record(reads).await,
+        }
+    }
+
+    /// Whether it can be reached.
+    pub async fn ready(&self) -> Result<(), DbError> {
+        self.accounts().await.map(drop)
+    }
+}

@@ -1,0 +1,78 @@
+//! Users and their tokens.
+
+use rusqlite::{Connection, OptionalExtension, Result, Row};
+
+use crate::account::{Account, Administer, Token};
+use crate::change::Refusal;
+use crate::model::UserId;
+
+/// Changes who there is.
+pub(super) fn administer(
+    connection: &Connection,
+    change: &Administer,
+    now: i64,
+) -> Result<std::result::Result<(), Refusal>> {
+    let changed = match change {
+        Administer::AddUser(user) => connection
+            .prepare_cached("INSERT INTO account (user, made_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute((&user.0, now))?,
+        Administer::Disable(user, disabled) => connection
+            .prepare_cached("UPDATE account SET disabled_ms = ?2 WHERE user = ?1")?
+            .execute((&user.0, disabled.then_some(now)))?,
+        Administer::AddToken(token, hash) => connection
+            .prepare_cached(
+                "INSERT INTO token (hash, id, user, scopes, made_ms, expires_ms)
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM account WHERE user = ?3",
+            )?
+            .execute((
+                hash,
+                &token.id,
+                &token.user.0,
+                serde_json::to_string(&token.scopes).unwrap_or_default(),
+                now,
+                token.expires_ms,
+            ))?,
+        Administer::Revoke(id) => connection
+            .prepare_cached("UPDATE token SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1")?
+            .execute((id, now))?,
+    };
+    Ok(if changed == 1 { Ok(()) } else { Err(Refusal::NoAccount) })
+}
+
+/// Every user.
+pub(super) fn all(connection: &Connection) -> Result<Vec<Account>> {
+    connection
+        .prepare_cached("SELECT user, made_ms, disabled_ms FROM account ORDER BY user")?
+        .query_map([], |row| {
+            Ok(Account { user: UserId(row.get(0)?), made_ms: row.get(1)?, disabled_ms: row.get(2)? })
+        })?
+        .collect()
+}
+
+const COLUMNS: &str = "token.id, token.user, token.scopes, token.made_ms, token.expires_ms, token.revoked_ms";
+
+fn token(row: &Row<'_>) -> Result<Token> {
+    Ok(Token {
+        id: row.get(0)?,
+        user: UserId(row.get(1)?),
+        scopes: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default(),
+        made_ms: row.get(3)?,
+        expires_ms: row.get(4)?,
+        revoked_ms: row.get(5)?,
+    })
+}
+
+/// The tokens of a user.
+pub(super) fn tokens(connection: &Connection, user: &UserId) -> Result<Vec<Token>> {
+    let sql = format!("SELECT {COLUMNS} FROM token WHERE user = ?1 ORDER BY made_ms, id");
+    connection.prepare_cached(&sql)?.query_map([&user.0], token)?.collect()
+}
+
+/// A token that may be used now.
+pub(super) fn usable(connection: &Connection, hash: &str, now: i64) -> Result<Option<Token>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM token JOIN account ON account.user = token.user
+         WHERE hash = ?1 AND revoked_ms IS NULL AND disabled_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ?2)"
+    );
+    connection.prepare_cached(&sql)?.query_row((hash, now), token).optional()
+}

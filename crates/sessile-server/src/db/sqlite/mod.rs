@@ -1,0 +1,161 @@
+//! The store in a file: the library's schema, and what the service adds to it.
+//!
+//! One thread writes, many changes to a transaction; others read beside it.
+
+mod accounts;
+mod apply;
+mod queue;
+mod read;
+mod rows;
+mod writer;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use sessile::files::Locker;
+use sessile::store::Store;
+use tokio::sync::Semaphore;
+
+use super::{DbError, Read, Request};
+use crate::account::{Account, Administer, Token};
+use crate::change::{Done, Refusal};
+use crate::model::UserId;
+use crate::query::{Answer, Query};
+use writer::Writer;
+
+/// How many questions are answered at once.
+const READERS: usize = 4;
+
+/// How long other processes are waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the service adds, in order; each is run once.
+const ADDED: &[&str] = &[include_str!("schema.sql")];
+
+/// A store in a file.
+#[derive(Clone, Debug)]
+pub struct Sqlite {
+    writer: Writer,
+    readers: Arc<Readers>,
+}
+
+#[derive(Debug)]
+struct Readers {
+    idle: Mutex<Vec<Connection>>,
+    free: Semaphore,
+}
+
+impl Sqlite {
+    pub(super) async fn open(path: &Path) -> Result<Self, DbError> {
+        let path = path.to_owned();
+        let opened = tokio::task::spawn_blocking(move || {
+            let writer = connect(&path)?;
+            extend(&writer)?;
+            let readers = (0..READERS).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>()?;
+            Ok((writer, readers))
+        });
+        let (writer, readers) = opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
+        Ok(Sqlite {
+            writer: Writer::start(writer),
+            readers: Arc::new(Readers { idle: Mutex::new(readers), free: Semaphore::new(READERS) }),
+        })
+    }
+
+    pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
+        self.writer.change(request).await
+    }
+
+    pub(super) async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
+        let user = user.clone();
+        self.read(move |connection| read::answer(connection, &user, &query, now_ms())).await
+    }
+
+    pub(super) async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
+        self.writer.run(move |connection, now| accounts::administer(connection, &change, now)).await
+    }
+
+    pub(super) async fn accounts(&self) -> Result<Vec<Account>, DbError> {
+        self.read(accounts::all).await
+    }
+
+    pub(super) async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
+        let user = user.clone();
+        self.read(move |connection| accounts::tokens(connection, &user)).await
+    }
+
+    pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
+        let hash = hash.to_owned();
+        self.read(move |connection| accounts::usable(connection, &hash, now_ms())).await
+    }
+
+    pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
+        self.writer.run(move |connection, _| apply::record_reads(connection, &reads)).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DbError> {
+        let failed = |error: String| DbError::Failed(error);
+        let _free = self.readers.free.acquire().await.map_err(|error| failed(error.to_string()))?;
+        let readers = Arc::clone(&self.readers);
+        let answered = tokio::task::spawn_blocking(move || {
+            let taken = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some(connection) = taken else { return Err(failed("no reader is free".to_owned())) };
+            let answer = query(&connection);
+            readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            answer.map_err(|error| describe(&error))
+        });
+        answered.await.map_err(|error| DbError::Failed(error.to_string()))?
+    }
+}
+
+/// Opens the library's store, in which the service's is.
+fn connect(path: &Path) -> Result<Connection, DbError> {
+    let failed = |error: sessile::Error| DbError::Failed(error.to_string());
+    let mut connection =
+        Store::open_for_writing(path, &Locker::new(PATIENCE)).map_err(failed)?.into_connection();
+    connection.busy_handler(Some(wait_a_little)).map_err(|error| describe(&error))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// SQLite's own waiting grows to a tenth of a second; among many writers that is where the time would go.
+fn wait_a_little(times: i32) -> bool {
+    let micros = 50 * u64::try_from(times.clamp(1, 20)).unwrap_or(1);
+    std::thread::sleep(Duration::from_micros(micros));
+    times < 60_000
+}
+
+/// Adds what the service needs, once.
+fn extend(connection: &Connection) -> Result<(), DbError> {
+    let added = (|| {
+        connection.execute_batch(
+            "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS service (version INTEGER NOT NULL) STRICT;",
+        )?;
+        let version: i64 =
+            connection.query_row("SELECT coalesce(max(version), 0) FROM service", [], |row| row.get(0))?;
+        for (number, sql) in (1..).zip(ADDED).skip(usize::try_from(version).unwrap_or(0)) {
+            connection.execute_batch(sql)?;
+            connection.execute("INSERT INTO service (version) VALUES (?1)", [number])?;
+        }
+        connection.execute_batch("COMMIT")
+    })();
+    added.map_err(|error: rusqlite::Error| describe(&error))
+}
+
+fn describe(error: &rusqlite::Error) -> DbError {
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull};
+    match error.sqlite_error_code() {
+        Some(DatabaseBusy | DatabaseLocked | DiskFull) => DbError::Unavailable(error.to_string()),
+        _ => DbError::Failed(error.to_string()),
+    }
+}
+
+/// The time, in milliseconds since 1970.
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

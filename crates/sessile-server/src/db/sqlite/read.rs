@@ -1,0 +1,119 @@
+//! Questions, answered.
+
+use rusqlite::{Connection, Result};
+
+use super::rows::{self, json};
+use crate::change::Refusal;
+use crate::model::{Entry, Event, Session, Ticket, UserId};
+use crate::query::{Answer, Query};
+
+type Outcome = Result<std::result::Result<Answer, Refusal>>;
+
+/// What a user may know.
+pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now: i64) -> Outcome {
+    let user = user.0.as_str();
+    let known = |session: &str| -> Result<std::result::Result<Session, Refusal>> {
+        Ok(rows::session(connection, user, session)?.map(|found| found.session).ok_or(Refusal::NoSession))
+    };
+    match query {
+        Query::Session { session } => {
+            let found = match rows::session(connection, user, session)? {
+                Some(found) => Some(found),
+                None => rows::named(connection, user, session)?,
+            };
+            Ok(found.map(|found| Answer::Session(found.session)).ok_or(Refusal::NoSession))
+        }
+        Query::Sessions { live, label, after, limit } => {
+            let mut sessions = Vec::new();
+            let mut after = after.clone();
+            // Those that do not fit are passed over, page by page.
+            loop {
+                let page = rows::sessions(connection, user, after.as_deref(), *limit)?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.session.id.clone());
+                let fits = |session: &Session| {
+                    label.as_ref().is_none_or(|(key, value)| session.labels.get(key) == Some(value))
+                };
+                sessions.extend(
+                    page.into_iter()
+                        .filter(|found| (!live || found.is_live(now)) && fits(&found.session))
+                        .map(|found| found.session),
+                );
+                if i64::try_from(sessions.len()).unwrap_or(i64::MAX) >= *limit {
+                    break;
+                }
+            }
+            sessions.truncate(usize::try_from(*limit).unwrap_or(0));
+            Ok(Ok(Answer::Sessions(sessions)))
+        }
+        Query::Messages { session, after, limit } => match known(session)? {
+            Ok(session) => {
+                Ok(Ok(Answer::Messages(rows::messages(connection, user, &session.id, *after, *limit)?)))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        },
+        Query::LastMessages { session, limit } => match known(session)? {
+            Ok(session) => Ok(Ok(Answer::Messages(rows::last_messages(connection, user, &session, *limit)?))),
+            Err(refusal) => Ok(Err(refusal)),
+        },
+        Query::Entries { session, key, after, limit } => match known(session)? {
+            Ok(session) => {
+                let entries = connection
+                    .prepare_cached(
+                        "SELECT key, value, revision FROM entry
+                         WHERE user = ?1 AND session = ?2 AND kind = 'state' AND (?3 IS NULL OR key = ?3) AND key > ?4
+                         ORDER BY key LIMIT ?5",
+                    )?
+                    .query_map((user, &session.id, key, after.as_deref().unwrap_or(""), limit), |row| {
+                        Ok(Entry { key: row.get(0)?, value: json(&row.get::<_, String>(1)?), revision: row.get(2)? })
+                    })?
+                    .collect::<Result<Vec<_>>>()?;
+                Ok(Ok(Answer::Entries(entries)))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        },
+        Query::Locks { after, limit } => {
+            let from = format!("lock:{}", after.as_deref().unwrap_or(""));
+            let locks = connection
+                .prepare_cached(
+                    "SELECT resource, place, token, holder, asked_ms, expires_ms FROM place
+                     WHERE user = ?1 AND resource > ?2 AND resource < 'lock;' AND token IS NOT NULL AND expires_ms > ?3
+                     ORDER BY resource LIMIT ?4",
+                )?
+                .query_map((user, from, now, limit), |row| {
+                    let resource: String = row.get(0)?;
+                    let name = resource.strip_prefix("lock:").unwrap_or(&resource).to_owned();
+                    let ticket = Ticket {
+                        place: row.get(1)?,
+                        token: row.get(2)?,
+                        holder: row.get(3)?,
+                        asked_ms: row.get(4)?,
+                        expires_ms: row.get(5)?,
+                    };
+                    Ok((name, ticket))
+                })?
+                .collect::<Result<Vec<_>>>()?;
+            Ok(Ok(Answer::Locks(locks)))
+        }
+        Query::Events { session, after, limit } => match known(session)? {
+            Ok(session) => {
+                let events = connection
+                    .prepare_cached(
+                        "SELECT number, kind, body, at_ms FROM event
+                         WHERE user = ?1 AND session = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
+                    )?
+                    .query_map((user, &session.id, after, limit), |row| {
+                        Ok(Event {
+                            number: row.get(0)?,
+                            kind: row.get(1)?,
+                            body: json(&row.get::<_, String>(2)?),
+                            at_ms: row.get(3)?,
+                        })
+                    })?
+                    .collect::<Result<Vec<_>>>()?;
+                Ok(Ok(Answer::Events(events)))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        },
+    }
+}

@@ -1,0 +1,107 @@
+//! The one who writes. Whatever has come in while the disk was busy goes into the next transaction together, so that one
+//! wait for the disk serves many; each change is undone by itself if it fails, and acknowledged when the disk has it.
+
+use rusqlite::{Connection, Result};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{apply, describe, now_ms};
+use crate::change::{Done, Refusal};
+use crate::db::{DbError, Request};
+
+/// How many changes go into one transaction at most.
+const TOGETHER: usize = 256;
+
+/// How many changes may wait; who comes then waits to be let in.
+const WAITING: usize = 4096;
+
+/// What is to be done, and then what is to be told: of the failure of the whole, or that it is on the disk.
+type Job = Box<dyn FnOnce(&Connection, i64) -> Result<Told> + Send>;
+type Told = Box<dyn FnOnce(std::result::Result<(), DbError>) + Send>;
+
+/// The way to the one who writes.
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> Self {
+        let (jobs, queue) = mpsc::channel(WAITING);
+        std::thread::spawn(move || write(&connection, queue));
+        Writer { jobs }
+    }
+
+    /// Makes a change, and puts it on the record.
+    pub(super) async fn change(
+        &self,
+        request: Request,
+    ) -> std::result::Result<std::result::Result<Done, Refusal>, DbError> {
+        self.run(move |connection, now| {
+            let outcome = alone(connection, |connection| apply::apply(connection, &request, now));
+            apply::record(connection, &request, &outcome, now)?;
+            outcome
+        })
+        .await
+    }
+
+    /// Does something in a transaction.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&Connection, i64) -> Result<T> + Send + 'static,
+    ) -> std::result::Result<T, DbError> {
+        let (reply, outcome) = oneshot::channel();
+        let job: Job = Box::new(move |connection, now| {
+            let done = what(connection, now).map_err(|error| describe(&error));
+            Ok(Box::new(move |committed| {
+                // Who asked may be gone; what was asked is done.
+                let _ = reply.send(committed.and(done));
+            }))
+        });
+        // A job that is dropped was not begun.
+        let not_begun = || DbError::Unavailable("the writer did not come to it".to_owned());
+        self.jobs.send(job).await.map_err(|_| not_begun())?;
+        outcome.await.map_err(|_| not_begun())?
+    }
+}
+
+fn write(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
+    while let Some(first) = queue.blocking_recv() {
+        let mut jobs = vec![first];
+        while jobs.len() < TOGETHER
+            && let Ok(next) = queue.try_recv()
+        {
+            jobs.push(next);
+        }
+        let mut told = Vec::with_capacity(jobs.len());
+        let committed = together(connection, jobs, &mut told).map_err(|error| {
+            let _ = connection.execute_batch("ROLLBACK");
+            describe(&error)
+        });
+        for tell in told {
+            tell(committed.clone());
+        }
+    }
+}
+
+fn together(connection: &Connection, jobs: Vec<Job>, told: &mut Vec<Told>) -> Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let now = now_ms();
+    for job in jobs {
+        told.push(job(connection, now)?);
+    }
+    connection.execute_batch("COMMIT")
+}
+
+/// Does something that leaves nothing behind if it is refused or fails.
+fn alone<T>(
+    connection: &Connection,
+    what: impl FnOnce(&Connection) -> Result<std::result::Result<T, Refusal>>,
+) -> Result<std::result::Result<T, Refusal>> {
+    connection.prepare_cached("SAVEPOINT one")?.execute([])?;
+    let outcome = what(connection);
+    if !matches!(outcome, Ok(Ok(_))) {
+        connection.prepare_cached("ROLLBACK TO one")?.execute([])?;
+    }
+    connection.prepare_cached("RELEASE one")?.execute([])?;
+    outcome
+}

@@ -1,0 +1,118 @@
+//! The things the service keeps.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Whose something is. Every change and every query carries one, and a store sees nothing of anybody else's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UserId(pub String);
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// Its name, unique among the user's live ones.
+    pub name: Option<String>,
+    /// The context it is pinned to.
+    pub context: Option<String>,
+    /// Labels to find it by.
+    pub labels: BTreeMap<String, String>,
+    /// Its settings.
+    pub settings: BTreeMap<String, Value>,
+    /// Grows with every change of the above: its `ETag`.
+    pub revision: i64,
+    /// When it was started, in milliseconds since 1970.
+    pub started_ms: i64,
+    /// When it was last used.
+    pub used_ms: i64,
+    /// When it expires if nobody uses it again.
+    pub expires_ms: i64,
+    /// When it was ended.
+    pub ended_ms: Option<i64>,
+    /// Why.
+    pub end_reason: Option<String>,
+    /// How many messages there are; the number of the last one.
+    pub messages: i64,
+}
+
+/// A message of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its number in the session, from 1.
+    pub number: i64,
+    /// The token of the turn that wrote it; 0 if none did.
+    pub token: i64,
+    /// What it says.
+    pub body: Value,
+    /// When it was written.
+    pub at_ms: i64,
+}
+
+/// A value of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// It.
+    pub value: Value,
+    /// Grows with every change.
+    pub revision: i64,
+}
+
+/// What there is a queue for: one place in it is held at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Resource {
+    /// The turn of a session.
+    Turn {
+        /// The session.
+        session: String,
+    },
+    /// A named lock of the user.
+    Lock {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Resource {
+    /// The key it is kept under.
+    pub fn key(&self) -> String {
+        match self {
+            Resource::Turn { session } => format!("turn:{session}"),
+            Resource::Lock { name } => format!("lock:{name}"),
+        }
+    }
+}
+
+/// A place in a queue. One is held, the others wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// Its number in the queue, for the one who waits.
+    pub place: i64,
+    /// The fencing token, from when it is held: larger than that of everyone who held it before.
+    pub token: Option<i64>,
+    /// What its holder calls itself.
+    pub holder: String,
+    /// When it was asked for.
+    pub asked_ms: i64,
+    /// When it is gone unless it is renewed.
+    pub expires_ms: i64,
+}
+
+/// Something that happened, for those who follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number among the session's events, from 1.
+    pub number: i64,
+    /// What: `session.started`, `messages.appended`, `turn.began`, ...
+    pub kind: String,
+    /// More about it.
+    pub body: Value,
+    /// When.
+    pub at_ms: i64,
+}

@@ -1,0 +1,88 @@
+//! What can be read, as data: for one user, and nothing of anybody else's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Entry, Event, Message, Session, Ticket};
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "query", rename_all = "snake_case")]
+pub enum Query {
+    /// One session, by id or by the name of a live one.
+    Session {
+        /// Which.
+        session: String,
+    },
+    /// Sessions, the newest first.
+    Sessions {
+        /// Only live ones.
+        live: bool,
+        /// With this label.
+        label: Option<(String, String)>,
+        /// After this id.
+        after: Option<String>,
+        /// So many at most.
+        limit: i64,
+    },
+    /// Messages after a number, in order.
+    Messages {
+        /// Of which session.
+        session: String,
+        /// After this number.
+        after: i64,
+        /// So many at most.
+        limit: i64,
+    },
+    /// The last messages, oldest first.
+    LastMessages {
+        /// Of which session.
+        session: String,
+        /// So many at most.
+        limit: i64,
+    },
+    /// Values, in the order of their keys.
+    Entries {
+        /// Of which session.
+        session: String,
+        /// Only this key.
+        key: Option<String>,
+        /// After this key.
+        after: Option<String>,
+        /// So many at most.
+        limit: i64,
+    },
+    /// Locks that are held.
+    Locks {
+        /// After this name.
+        after: Option<String>,
+        /// So many at most.
+        limit: i64,
+    },
+    /// Events after a number, in order.
+    Events {
+        /// Of which session.
+        session: String,
+        /// After this number.
+        after: i64,
+        /// So many at most.
+        limit: i64,
+    },
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// The session.
+    Session(Session),
+    /// Sessions.
+    Sessions(Vec<Session>),
+    /// Messages.
+    Messages(Vec<Message>),
+    /// Values.
+    Entries(Vec<Entry>),
+    /// Locks by name, each with who holds it.
+    Locks(Vec<(String, Ticket)>),
+    /// Events.
+    Events(Vec<Event>),
+}

@@ -1,0 +1,70 @@
+//! Many users at once, in two processes' worth of stores.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sessile_server::change::{Busy, Done};
+
+use crate::stores::{Throwaway, User, ticket, turn};
+
+/// Takes a turn, says what it was, and commits; waits as a server would.
+async fn one_turn(user: &User, session: &sessile_server::model::Session, mark: &str) {
+    let turn = turn(session);
+    let mut placed = user.ask_for(&turn, Busy::Enqueue, 30_000).await;
+    let (token, seen) = loop {
+        match placed {
+            Ok(Done::Ticket { ticket, history: Some(history) }) => {
+                break (ticket.token.unwrap(), history.len());
+            }
+            Ok(Done::Ticket { ticket, history: None }) => {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                placed = user.wait_for(&turn, ticket.place, 30_000).await;
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let bodies = [format!("{mark} after {seen}"), format!("{mark} reply")];
+    user.commit(&session.id, token, &bodies).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_of_many_users_are_neither_lost_nor_doubled_nor_mixed() {
+    let store = Arc::new(Throwaway::sqlite().await);
+    let other = store.another().await;
+    let mut work = tokio::task::JoinSet::new();
+    let mut sessions = Vec::new();
+    for number in 0..10 {
+        let user = User::new(&store.db, &format!("user-{number}"));
+        let session = user.start(None).await;
+        sessions.push((user.clone(), session.clone()));
+        for turn in 0..10 {
+            // Every other one goes by the other process.
+            let user =
+                if turn % 2 == 0 { user.clone() } else { User::new(&other, &format!("user-{number}")) };
+            let session = session.clone();
+            work.spawn(async move {
+                one_turn(&user, &session, &format!("user-{number} turn-{turn}")).await;
+            });
+        }
+    }
+    while let Some(done) = work.join_next().await {
+        done.unwrap();
+    }
+    for (number, (user, session)) in sessions.iter().enumerate() {
+        let texts = user.texts(&session.id).await;
+        assert_eq!(texts.len(), 20);
+        let mut turns = std::collections::BTreeSet::new();
+        for (at, pair) in texts.chunks(2).enumerate() {
+            let mark = pair[0].rsplit_once(" after ").unwrap();
+            assert_eq!(
+                mark.1,
+                (at * 100).min(at * 2).to_string(),
+                "it saw all that was committed before: {pair:?}"
+            );
+            assert_eq!(pair[1], format!("{} reply", mark.0), "nobody came between");
+            assert!(mark.0.starts_with(&format!("user-{number} ")), "{pair:?}");
+            assert!(turns.insert(mark.0.to_owned()), "{pair:?}");
+        }
+    }
+    let _ = ticket;
+}

@@ -1,0 +1,131 @@
+//! The stores that everything is tested with.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::db::{Access, Db, Request};
+use sessile_server::model::{Resource, Session, Ticket, UserId};
+use sessile_server::query::{Answer, Query};
+
+/// A store that is thrown away.
+pub(crate) struct Throwaway {
+    pub(crate) db: Db,
+    path: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Throwaway {
+    pub(crate) async fn sqlite() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("service.db");
+        Throwaway { db: Db::sqlite(&path).await.unwrap(), path, _dir: dir }
+    }
+
+    /// The same store as another process would see it.
+    pub(crate) async fn another(&self) -> Db {
+        Db::sqlite(&self.path).await.unwrap()
+    }
+}
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// An id that no other call has got.
+pub(crate) fn id() -> String {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("0199aaaa-0000-7000-8000-{number:012x}")
+}
+
+/// A user of a store.
+#[derive(Clone)]
+pub(crate) struct User {
+    pub(crate) db: Db,
+    pub(crate) id: UserId,
+}
+
+pub(crate) type Outcome = Result<Done, Refusal>;
+
+impl User {
+    pub(crate) fn new(db: &Db, name: &str) -> Self {
+        User { db: db.clone(), id: UserId(name.to_owned()) }
+    }
+
+    pub(crate) async fn change(&self, change: Change) -> Outcome {
+        self.keyed(None, change).await
+    }
+
+    pub(crate) async fn keyed(&self, key: Option<&str>, change: Change) -> Outcome {
+        let access = Access { id: id(), token: None };
+        let request = Request { user: self.id.clone(), change, key: key.map(str::to_owned), access };
+        self.db.change(request).await.unwrap()
+    }
+
+    pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Refusal> {
+        self.db.ask(&self.id, query).await.unwrap()
+    }
+
+    pub(crate) async fn start(&self, name: Option<&str>) -> Session {
+        session(self.change(starting(name, 3_600_000)).await)
+    }
+
+    pub(crate) async fn append(&self, session: &str, bodies: &[&str]) -> Outcome {
+        let bodies = bodies.iter().map(|body| serde_json::json!(body)).collect();
+        self.change(Change::Append { session: session.to_owned(), bodies, if_last: None }).await
+    }
+
+    pub(crate) async fn texts(&self, session: &str) -> Vec<String> {
+        let query = Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000 };
+        let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
+        let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
+        assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "{numbers:?}");
+        messages.iter().map(|message| message.body.as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    pub(crate) async fn ask_for(&self, resource: &Resource, busy: Busy, ttl_ms: i64) -> Outcome {
+        let (resource, holder) = (resource.clone(), "test".to_owned());
+        self.change(Change::Ask { resource, holder, busy, ttl_ms, history: 100 }).await
+    }
+
+    pub(crate) async fn wait_for(&self, resource: &Resource, place: i64, ttl_ms: i64) -> Outcome {
+        self.change(Change::Wait { resource: resource.clone(), place, ttl_ms, history: 100 }).await
+    }
+
+    pub(crate) async fn commit(&self, session: &str, token: i64, bodies: &[String]) -> Outcome {
+        let bodies = bodies.iter().map(|body| serde_json::json!(body)).collect();
+        self.change(Change::CommitTurn { session: session.to_owned(), token, bodies }).await
+    }
+}
+
+pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> Change {
+    Change::StartSession {
+        id: id(),
+        name: name.map(str::to_owned),
+        context: None,
+        labels: Default::default(),
+        settings: Default::default(),
+        idle_ms,
+        max_ms: 86_400_000,
+    }
+}
+
+pub(crate) fn session(outcome: Outcome) -> Session {
+    match outcome {
+        Ok(Done::Session(session)) => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn ticket(outcome: Outcome) -> Ticket {
+    match outcome {
+        Ok(Done::Ticket { ticket, .. }) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn turn(session: &Session) -> Resource {
+    Resource::Turn { session: session.id.clone() }
+}
+
+pub(crate) fn lock(name: &str) -> Resource {
+    Resource::Lock { name: name.to_owned() }
+}

@@ -1,0 +1,302 @@
+//! What a store does, change by change.
+
+use serde_json::json;
+use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::query::{Answer, Query};
+
+use crate::stores::{Throwaway, User, id, lock, session, starting, ticket, turn};
+
+/// Each of these is run with every store.
+macro_rules! with_every_store {
+    ($($name:ident)+) => {
+        mod sqlite {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&crate::stores::Throwaway::sqlite().await).await;
+            })+
+        }
+    };
+}
+
+with_every_store! {
+    a_session_is_started_read_edited_and_ended
+    another_user_sees_nothing_of_it
+    a_name_belongs_to_one_live_session
+    an_expired_session_is_over
+    messages_are_numbered_read_in_pages_rewound_and_forked
+    a_value_is_changed_only_by_who_saw_the_last_one
+    a_turn_is_held_by_one_and_waited_for_in_order
+    a_turn_that_was_lost_commits_nothing
+    a_turn_can_be_refused_or_taken_away
+    who_waits_and_is_not_heard_of_is_gone
+    a_lock_excludes_within_a_user_and_not_between_users
+    the_same_key_does_it_once
+    events_can_be_followed_from_any_number
+}
+
+async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let mut change = starting(Some("work"), 60_000);
+    if let Change::StartSession { labels, settings, context, .. } = &mut change {
+        labels.insert("team".to_owned(), "web".to_owned());
+        settings.insert("model".to_owned(), json!("small"));
+        *context = Some("staging".to_owned());
+    }
+    let started = session(user.change(change).await);
+    assert_eq!((started.name.as_deref(), started.context.as_deref()), (Some("work"), Some("staging")));
+    assert_eq!((started.revision, started.messages), (1, 0));
+    for which in [&started.id, "work"] {
+        let found = user.ask(Query::Session { session: which.to_owned() }).await;
+        assert_eq!(found, Ok(Answer::Session(started.clone())));
+    }
+    let edit = |if_revision| Change::EditSession {
+        session: started.id.clone(),
+        if_revision,
+        name: Some("other".to_owned()),
+        labels: None,
+        settings: [("model".to_owned(), json!(null)), ("top".to_owned(), json!(1))].into(),
+    };
+    assert_eq!(user.change(edit(Some(7))).await, Err(Refusal::Changed { revision: 1 }));
+    let edited = session(user.change(edit(Some(1))).await);
+    assert_eq!((edited.name.as_deref(), edited.revision), (Some("other"), 2));
+    assert_eq!((edited.settings.get("model"), edited.settings.get("top")), (None, Some(&json!(1))));
+    assert_eq!(edited.labels, started.labels);
+    let end = || Change::EndSession { session: started.id.clone(), reason: "done".to_owned() };
+    let ended = session(user.change(end()).await);
+    assert_eq!(ended.end_reason.as_deref(), Some("done"));
+    assert_eq!(session(user.change(end()).await).ended_ms, ended.ended_ms, "once is enough");
+    assert_eq!(user.append(&started.id, &["late"]).await, Err(Refusal::SessionOver));
+    let list = |live| Query::Sessions { live, label: None, after: None, limit: 10 };
+    assert_eq!(user.ask(list(true)).await, Ok(Answer::Sessions(Vec::new())));
+    assert!(matches!(user.ask(list(false)).await, Ok(Answer::Sessions(all)) if all.len() == 1));
+}
+
+async fn another_user_sees_nothing_of_it(store: &Throwaway) {
+    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    let started = ann.start(Some("secret")).await;
+    ann.append(&started.id, &["hers"]).await.unwrap();
+    let id = || started.id.clone();
+    let nothing = Err(Refusal::NoSession);
+    assert_eq!(bob.ask(Query::Session { session: id() }).await, nothing);
+    assert_eq!(bob.ask(Query::Session { session: "secret".to_owned() }).await, nothing);
+    assert_eq!(bob.ask(Query::Messages { session: id(), after: 0, limit: 9 }).await, nothing);
+    assert_eq!(bob.ask(Query::LastMessages { session: id(), limit: 9 }).await, nothing);
+    assert_eq!(bob.ask(Query::Events { session: id(), after: 0, limit: 9 }).await, nothing);
+    let entries = Query::Entries { session: id(), key: None, after: None, limit: 9 };
+    assert_eq!(bob.ask(entries).await, nothing);
+    let nothing = Err(Refusal::NoSession);
+    assert_eq!(bob.append(&started.id, &["his"]).await, nothing);
+    assert_eq!(bob.ask_for(&turn(&started), Busy::Enqueue, 1000).await, nothing);
+    for change in [
+        Change::EndSession { session: id(), reason: String::new() },
+        Change::Rewind { session: id(), to: 0 },
+        Change::Fork { session: id(), at: None, id: crate::stores::id(), name: None },
+        Change::SetEntry { session: id(), key: "k".to_owned(), value: Some(json!(1)), if_revision: None },
+        Change::CommitTurn { session: id(), token: 1, bodies: Vec::new() },
+    ] {
+        assert_eq!(bob.change(change.clone()).await, nothing, "{change:?}");
+    }
+    assert_eq!(ann.texts(&started.id).await, ["hers"]);
+    // The same name and the same id are his own.
+    bob.start(Some("secret")).await;
+}
+
+async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let first = user.start(Some("work")).await;
+    assert_eq!(user.change(starting(Some("work"), 1000)).await, Err(Refusal::NameTaken));
+    user.change(Change::EndSession { session: first.id, reason: String::new() }).await.unwrap();
+    let short = session(user.change(starting(Some("work"), 1)).await);
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let third = user.start(Some("work")).await;
+    let Ok(Answer::Session(over)) = user.ask(Query::Session { session: short.id }).await else { panic!() };
+    assert_eq!(over.end_reason.as_deref(), Some("expired"));
+    assert!(third.ended_ms.is_none());
+}
+
+async fn an_expired_session_is_over(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let short = session(user.change(starting(None, 30)).await);
+    user.append(&short.id, &["in time"]).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    assert_eq!(user.append(&short.id, &["late"]).await, Err(Refusal::SessionOver));
+    assert_eq!(user.ask_for(&turn(&short), Busy::Enqueue, 1000).await, Err(Refusal::SessionOver));
+    assert_eq!(user.texts(&short.id).await, ["in time"], "what was said can still be read");
+}
+
+async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let of = user.start(None).await.id;
+    assert_eq!(user.append(&of, &["a", "b"]).await, Ok(Done::Appended { first: 1, last: 2 }));
+    assert_eq!(user.append(&of, &["c", "d", "e"]).await, Ok(Done::Appended { first: 3, last: 5 }));
+    let stale = Change::Append { session: of.clone(), bodies: vec![json!("x")], if_last: Some(2) };
+    assert_eq!(user.change(stale).await, Err(Refusal::Changed { revision: 5 }));
+    let page = |after, limit| Query::Messages { session: of.clone(), after, limit };
+    let Ok(Answer::Messages(two)) = user.ask(page(2, 2)).await else { panic!() };
+    assert_eq!(two.iter().map(|one| one.body.clone()).collect::<Vec<_>>(), ["c", "d"]);
+    let Ok(Answer::Messages(last)) = user.ask(Query::LastMessages { session: of.clone(), limit: 2 }).await
+    else {
+        panic!()
+    };
+    assert_eq!(last.iter().map(|one| one.number).collect::<Vec<_>>(), [4, 5]);
+    let fork = Change::Fork { session: of.clone(), at: Some(3), id: id(), name: Some("fork".to_owned()) };
+    let forked = session(user.change(fork).await);
+    assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);
+    let rewind = |to| Change::Rewind { session: of.clone(), to };
+    assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 3 }));
+    assert_eq!(user.change(rewind(99)).await, Ok(Done::Rewound { removed: 0 }));
+    user.append(&of, &["again"]).await.unwrap();
+    assert_eq!(user.texts(&of).await, ["a", "b", "again"]);
+    assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);
+}
+
+async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let of = user.start(None).await.id;
+    let set = |value, if_revision| Change::SetEntry {
+        session: of.clone(),
+        key: "k".to_owned(),
+        value,
+        if_revision,
+    };
+    let revision = |done: Result<Done, Refusal>| match done {
+        Ok(Done::Entry(Some(entry))) => entry.revision,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(revision(user.change(set(Some(json!(1)), Some(0))).await), 1);
+    assert_eq!(user.change(set(Some(json!(9)), Some(0))).await, Err(Refusal::Changed { revision: 1 }));
+    assert_eq!(revision(user.change(set(Some(json!(2)), Some(1))).await), 2);
+    assert_eq!(user.change(set(None, None)).await, Ok(Done::Entry(None)));
+    assert_eq!(revision(user.change(set(Some(json!(null)), Some(0))).await), 4, "none comes twice");
+    let all = Query::Entries { session: of.clone(), key: None, after: None, limit: 10 };
+    assert!(
+        matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.len() == 1 && all[0].value.is_null())
+    );
+}
+
+async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let session = user.start(None).await;
+    let turn = turn(&session);
+    let first = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
+    let second = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
+    let third = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
+    assert!(first.token.is_some() && second.token.is_none() && third.token.is_none());
+    assert!(matches!(user.append(&session.id, &["x"]).await, Err(Refusal::Held { .. })));
+    assert!(matches!(
+        user.change(Change::Rewind { session: session.id.clone(), to: 0 }).await,
+        Err(Refusal::Held { .. })
+    ));
+    let token = first.token.unwrap();
+    user.commit(&session.id, token, &["one".to_owned(), "two".to_owned()]).await.unwrap();
+    assert_eq!(ticket(user.wait_for(&turn, third.place, 1000).await).token, None, "the second comes before");
+    let Ok(Done::Ticket { ticket: second, history }) = user.wait_for(&turn, second.place, 60_000).await
+    else {
+        panic!()
+    };
+    assert_eq!(history.unwrap().len(), 2, "what was committed before is there");
+    assert!(second.token.unwrap() > token);
+    user.change(Change::Leave { resource: turn.clone(), place: second.place }).await.unwrap();
+    let third = ticket(user.wait_for(&turn, third.place, 60_000).await);
+    assert!(third.token > second.token);
+    user.commit(&session.id, third.token.unwrap(), &[]).await.unwrap();
+    assert_eq!(user.texts(&session.id).await, ["one", "two"]);
+}
+
+async fn a_turn_that_was_lost_commits_nothing(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let session = user.start(None).await;
+    let turn = turn(&session);
+    let late = ticket(user.ask_for(&turn, Busy::Enqueue, 30).await).token.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    let renewed = Change::Renew { resource: turn.clone(), token: late, ttl_ms: 60_000 };
+    assert_eq!(user.change(renewed).await, Err(Refusal::Lost { token: late }));
+    let next = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await).token.unwrap();
+    assert!(next > late);
+    assert_eq!(
+        user.commit(&session.id, late, &["late".to_owned()]).await,
+        Err(Refusal::Lost { token: late })
+    );
+    user.commit(&session.id, next, &["next".to_owned()]).await.unwrap();
+    let twice = user.commit(&session.id, next, &["twice".to_owned()]).await;
+    assert_eq!(twice, Err(Refusal::Lost { token: next }));
+    assert_eq!(user.texts(&session.id).await, ["next"]);
+}
+
+async fn a_turn_can_be_refused_or_taken_away(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let session = user.start(None).await;
+    let turn = turn(&session);
+    let first = ticket(user.ask_for(&turn, Busy::Reject, 60_000).await).token.unwrap();
+    assert!(matches!(user.ask_for(&turn, Busy::Reject, 60_000).await, Err(Refusal::Held { .. })));
+    let waits = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
+    let taker = ticket(user.ask_for(&turn, Busy::Interrupt, 60_000).await);
+    assert!(taker.token.unwrap() > first);
+    assert_eq!(user.commit(&session.id, first, &["x".to_owned()]).await, Err(Refusal::Lost { token: first }));
+    assert_eq!(ticket(user.wait_for(&turn, waits.place, 60_000).await).token, None);
+    user.commit(&session.id, taker.token.unwrap(), &["taken".to_owned()]).await.unwrap();
+    let waited = ticket(user.wait_for(&turn, waits.place, 60_000).await);
+    assert!(waited.token > taker.token, "tokens grow in the order of holding");
+}
+
+async fn who_waits_and_is_not_heard_of_is_gone(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let lock = lock("deploy");
+    let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let waits = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    assert!(waits.expires_ms > waits.asked_ms);
+    assert_eq!(waits.expires_ms - waits.asked_ms, sessile_server::change::WAITING_MS);
+    user.change(Change::Leave { resource: lock.clone(), place: waits.place }).await.unwrap();
+    assert_eq!(user.wait_for(&lock, waits.place, 1000).await, Err(Refusal::Lost { token: waits.place }));
+    user.change(Change::Leave { resource: lock.clone(), place: held.place }).await.unwrap();
+    let again = user.change(Change::Leave { resource: lock.clone(), place: held.place }).await;
+    assert_eq!(again, Err(Refusal::Lost { token: held.place }));
+}
+
+async fn a_lock_excludes_within_a_user_and_not_between_users(store: &Throwaway) {
+    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    let lock = lock("deploy");
+    let hers = ticket(ann.ask_for(&lock, Busy::Reject, 60_000).await).token.unwrap();
+    assert!(matches!(ann.ask_for(&lock, Busy::Reject, 60_000).await, Err(Refusal::Held { .. })));
+    ticket(bob.ask_for(&lock, Busy::Reject, 60_000).await);
+    let renew = Change::Renew { resource: lock.clone(), token: hers, ttl_ms: 120_000 };
+    assert!(ticket(ann.change(renew).await).expires_ms > 0);
+    let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    assert_eq!(locks.len(), 1);
+    assert_eq!((locks[0].0.as_str(), locks[0].1.token), ("deploy", Some(hers)));
+}
+
+async fn the_same_key_does_it_once(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let of = user.start(None).await.id;
+    let say = |text: &str| Change::Append { session: of.clone(), bodies: vec![json!(text)], if_last: None };
+    let first = user.keyed(Some("k1"), say("hello")).await;
+    assert_eq!(user.keyed(Some("k1"), say("hello")).await, first);
+    assert_eq!(user.keyed(Some("k1"), say("other")).await, Err(Refusal::KeyReused));
+    assert_eq!(user.keyed(Some("k2"), say("hello")).await, Ok(Done::Appended { first: 2, last: 2 }));
+    let start = || starting(Some("named"), 60_000);
+    let started = user.keyed(Some("k3"), start()).await;
+    assert_eq!(
+        user.keyed(Some("k3"), start()).await,
+        started,
+        "the id is made anew, and it is the same session"
+    );
+    // A refusal is none of what a key remembers.
+    assert_eq!(user.keyed(Some("k4"), start()).await, Err(Refusal::NameTaken));
+    let bob = User::new(&store.db, "bob");
+    assert!(matches!(bob.keyed(Some("k3"), start()).await, Ok(Done::Session(_))), "a key is the user's");
+    assert_eq!(user.texts(&of).await, ["hello", "hello"]);
+}
+
+async fn events_can_be_followed_from_any_number(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let of = user.start(None).await.id;
+    user.append(&of, &["a"]).await.unwrap();
+    user.append(&of, &["b"]).await.unwrap();
+    let events = |after| Query::Events { session: of.clone(), after, limit: 100 };
+    let Ok(Answer::Events(all)) = user.ask(events(0)).await else { panic!() };
+    let kinds: Vec<&str> = all.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["session.started", "messages.appended", "messages.appended"]);
+    let Ok(Answer::Events(rest)) = user.ask(events(2)).await else { panic!() };
+    assert_eq!(rest, all[2..]);
+}
