@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod crowd;
+mod linear;
 mod stores;
 mod suite;

@@ -155,6 +155,7 @@ fn describe(error: &rusqlite::Error) -> DbError {
 }
 
 /// The time, in milliseconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "processes on one file go by the clock of their machine")]
 fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
