@@ -16,7 +16,7 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
     agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
-    man, manifest, mcp, message, probe, prompt, run, session, shell, skill, status, task, tool, trust, undo,
+    man, manifest, mcp, message, probe, prompt, run, serve, session, shell, skill, status, task, tool, trust, undo, user,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
@@ -87,6 +87,10 @@ pub enum Command {
     Skill(Lazy<skill::Args>),
     /// Exclude other agents: hold a lock while a command runs, or for a time
     Lock(LazyGroup<lock::Command>),
+    /// Serve sessions, messages, turns, values and locks to many users over HTTP
+    Serve(Lazy<serve::Args>),
+    /// Add users of the session service, and give them tokens
+    User(LazyGroup<user::Command>),
     /// Show what was changed, when and by whom
     History(Lazy<history::Args>),
     /// Undo an operation
@@ -207,6 +211,7 @@ impl Command {
             "auth" => Some(auth::Command::augment_subcommands),
             "lock" => Some(lock::Command::augment_subcommands),
             "tool" => Some(tool::Command::augment_subcommands),
+            "user" => Some(user::Command::augment_subcommands),
             _ => None,
         }
     }
@@ -223,7 +228,6 @@ impl Command {
             Command::Run(Lazy(args)) => Some(starting(args.starts_anew())),
             Command::Shell(Lazy(args)) => Some(starting(args.starts_anew())),
             Command::Message(_) => Some(Starting::IfMissing),
-            // It only names it; who starts the server starts the session.
             // The server is there before the session it is to work in, and after it.
             Command::Mcp(_) => Some(Starting::IfOver),
             _ => None,
@@ -270,6 +274,8 @@ impl Command {
             Command::Skill(Lazy(args)) => skill::run(args, cx),
             Command::Task(LazyGroup(command)) => command.run(cx),
             Command::Lock(LazyGroup(command)) => command.run(cx),
+            Command::Serve(Lazy(args)) => serve::run(args, cx),
+            Command::User(LazyGroup(command)) => command.run(cx),
             Command::History(Lazy(args)) => history::run(args, cx),
             Command::Undo(Lazy(args)) => undo::run(args, cx),
             Command::Backup(Lazy(args)) => backup::run(args, cx),

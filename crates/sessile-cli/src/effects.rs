@@ -134,6 +134,13 @@ const fn entry_of(
     Entry { path, effect, scope, codes, idempotent: matches!(effect, Effect::Read), outside: false }
 }
 
+/// What opening the service's store can fail with.
+macro_rules! serving {
+    ($($code:ident),* $(,)?) => {
+        writing![Unreachable, $($code),*]
+    };
+}
+
 const fn read(path: &'static str, codes: &'static [Code]) -> Entry {
     entry_of(path, Effect::Read, None, codes)
 }
@@ -149,6 +156,7 @@ const fn destructive(path: &'static str, scope: &'static str, codes: &'static [C
 const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
 const CONTEXT_FILE: &str = "the context's file";
 const VAULT: &str = "the vault";
+const SERVICE: &str = "the service's store";
 
 /// Every command.
 ///
@@ -313,6 +321,7 @@ pub const TABLE: &[Entry] = &[
         preparing![SessionExists, LockLost, StopFailed, TimedOut],
     )
     .outside(),
+    write("serve", SERVICE, serving![]),
     destructive(
         "session clear",
         "the store and the sessions' rooms",
@@ -364,6 +373,12 @@ pub const TABLE: &[Entry] = &[
     read("tool show", &[Code::ToolNotFound]),
     write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession])
         .idempotent(),
+    write("user add", SERVICE, serving![UserExists]),
+    write("user disable", SERVICE, serving![UserNotFound]).idempotent(),
+    read("user list", serving![]),
+    write("user token create", SERVICE, serving![UserNotFound]),
+    read("user token list", serving![]),
+    destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent(),
     write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession]),
 ];
 

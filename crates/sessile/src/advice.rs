@@ -229,6 +229,11 @@ impl Error {
             }
             Error::ConversationNotFound { .. } => format!("`{name} conversation list` shows those there are"),
             Error::ConversationExists(_) => "choose another name".to_owned(),
+            Error::UserExists(user) => {
+                format!("give it a token: {name} user token create {}", shell_quoted(user))
+            }
+            Error::UserNotFound(_) => format!("`{name} user list` shows those there are"),
+            Error::TokenNotFound(_) => format!("`{name} user token list USER` shows those of a user"),
             Error::AgentUnauthorized { agent, .. } => {
                 format!("give it a credential: {name} auth set --url {}", shell_quoted(agent))
             }

@@ -202,6 +202,12 @@ codes! {
     TaskNotFound = "TASK_NOT_FOUND", exit::NOT_FOUND;
     /// The task has ended and takes nothing more.
     TaskOver = "TASK_OVER", exit::CONFLICT;
+    /// A user of the service has this name already.
+    UserExists = "USER_EXISTS", exit::CONFLICT;
+    /// There is no user of the service of this name.
+    UserNotFound = "USER_NOT_FOUND", exit::NOT_FOUND;
+    /// There is no token of the service with this id.
+    TokenNotFound = "TOKEN_NOT_FOUND", exit::NOT_FOUND;
     /// Something took longer than it was given, and was ended.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.
@@ -296,6 +302,9 @@ impl Error {
             Error::RateLimited { .. } => Code::RateLimited,
             Error::LoginRefused { .. } => Code::LoginRefused,
             Error::TimedOut { .. } => Code::TimedOut,
+            Error::UserExists(_) => Code::UserExists,
+            Error::UserNotFound(_) => Code::UserNotFound,
+            Error::TokenNotFound(_) => Code::TokenNotFound,
             Error::SiteRefused { .. } => Code::SiteRefused,
             Error::ConversationNotFound { .. } => Code::ConversationNotFound,
             Error::ConversationExists(_) => Code::ConversationExists,

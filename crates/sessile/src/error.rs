@@ -594,6 +594,15 @@ pub enum Error {
         /// How long.
         wait: Option<Duration>,
     },
+    /// A user of the service that is there already.
+    #[error("user {} exists already", quoted(.0))]
+    UserExists(String),
+    /// No such user of the service.
+    #[error("there is no user {}", quoted(.0))]
+    UserNotFound(String),
+    /// No such token of the service.
+    #[error("there is no token {}", quoted(.0))]
+    TokenNotFound(String),
     /// No such conversation.
     #[error("there is no conversation {}", quoted(name))]
     ConversationNotFound {

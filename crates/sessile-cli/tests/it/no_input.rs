@@ -79,6 +79,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("probe", &["http://127.0.0.1:9", "--protocol", "a2a"], 12),
     ("prompt", &[], 0),
     ("run", &["--", "true"], 0),
+    ("serve", &["--listen", "0.0.0.0:0"], 2),
     ("session clear", &[], 0),
     ("session export", &[], 2),
     ("session gc", &[], 0),
@@ -108,6 +109,12 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("tool show", &["git"], 0),
     ("trust", &["p"], 2),
     ("undo", &[], 2),
+    ("user add", &["ann"], 0),
+    ("user disable", &["ann"], 5),
+    ("user list", &[], 0),
+    ("user token create", &["ann"], 5),
+    ("user token list", &["ann"], 0),
+    ("user token revoke", &["x"], 5),
 ];
 
 fn prepared() -> Home {

@@ -37,6 +37,7 @@ const fn not_recorded(command: &'static str, why: &'static str) -> Recorded {
 
 const NO_SECRET: &str = "no secret is in the history; set the credential anew";
 const ONLY_A_FILE: &str = "it writes only what it is told to, beside the state";
+const SERVICE: &str = "the service keeps a record of its own";
 
 /// Every command that writes, in the order of their names.
 pub const COMMANDS: &[Recorded] = &[
@@ -83,6 +84,7 @@ pub const COMMANDS: &[Recorded] = &[
     not_recorded("message stream", "the conversation itself is the record of what was said"),
     not_recorded("probe", "it changes nothing here; what it said stays with the service"),
     no("run", "recorded when it starts a session by name; stop that by its id"),
+    not_recorded("serve", SERVICE),
     no("session clear", "what was forgotten is gone; export a session to keep it"),
     not_recorded("session export", ONLY_A_FILE),
     not_recorded("session gc", "it ends only what has expired already"),
@@ -98,6 +100,10 @@ pub const COMMANDS: &[Recorded] = &[
     no("task notification set", "remove it by its id"),
     yes("trust", "the trust is as it was; also after --revoke"),
     yes("undo", "the operation is done again"),
+    not_recorded("user add", SERVICE),
+    not_recorded("user disable", SERVICE),
+    not_recorded("user token create", SERVICE),
+    not_recorded("user token revoke", SERVICE),
 ];
 
 /// The entry of a command; flags that were recorded with its name do not count.

@@ -1,0 +1,97 @@
+//! Which store the service keeps: what `serve` and `user` share.
+
+use std::path::{Path, PathBuf};
+
+use sessile::Error;
+use sessile::vault::Secret;
+use sessile_server::db::{Db, DbError, PostgresOptions};
+
+use crate::cli::Cx;
+use crate::error::Failure;
+
+/// The flags that say which store.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// Where everything is kept: a file, or postgres://USER@HOST/DATABASE; else a file in the state directory
+    #[arg(long, value_name = "STORE")]
+    store: Option<String>,
+
+    /// The file with the password of the PostgreSQL user
+    #[arg(long, value_name = "FILE", requires = "store")]
+    store_password_file: Option<PathBuf>,
+}
+
+/// A store that is to be opened.
+#[derive(Debug)]
+pub(crate) enum Place {
+    File(PathBuf),
+    Postgres { url: String, password: Option<Secret> },
+}
+
+impl StoreArgs {
+    /// The store that is meant.
+    pub(crate) fn place(&self, cx: &Cx) -> Result<Place, Failure> {
+        let Some(store) = &self.store else {
+            return Ok(Place::File(cx.state.dirs().state()?.join("service").join("service.db")));
+        };
+        if !store.starts_with("postgres://") && !store.starts_with("postgresql://") {
+            if store.contains("://") {
+                return Err(Error::InvalidValue {
+                    place: "--store".into(),
+                    value: store.split("://").next().unwrap_or_default().to_owned(),
+                    expected: "a file, or postgres://USER@HOST/DATABASE".into(),
+                }
+                .into());
+            }
+            return Ok(Place::File(cx.state.absolute(Path::new(store))));
+        }
+        let authority = store.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = authority.split('/').next().unwrap_or_default();
+        let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
+        if has_password || store.contains("password=") {
+            return Err(Error::SecretRefused {
+                place: "--store".into(),
+                instead: "arguments are seen by other programs; use --store-password-file FILE",
+            }
+            .into());
+        }
+        let password = self.store_password_file.as_deref().map(|file| {
+            let path = cx.state.absolute(file);
+            let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
+            Ok::<_, Error>(Secret::new(text.trim_end_matches(['\n', '\r'])))
+        });
+        Ok(Place::Postgres { url: store.clone(), password: password.transpose()? })
+    }
+}
+
+impl Place {
+    /// The kind of store, in a word.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Place::File(_) => "sqlite",
+            Place::Postgres { .. } => "postgres",
+        }
+    }
+
+    /// Opens it, and makes it if there is none.
+    pub(crate) async fn open(self) -> Result<Db, DbError> {
+        match self {
+            Place::File(path) => Db::sqlite(&path).await,
+            Place::Postgres { url, password } => {
+                Db::postgres(&url, PostgresOptions { password, ..PostgresOptions::default() }).await
+            }
+        }
+    }
+}
+
+/// A store that failed, in the words of the program.
+pub(crate) fn failed(error: &DbError) -> Failure {
+    match error {
+        DbError::Unavailable(reason) => {
+            Error::Unreachable { what: "the service's store".into(), reason: reason.clone() }.into()
+        }
+        DbError::Failed(detail) => {
+            Error::Store { path: "the service's store".into(), detail: detail.clone() }.into()
+        }
+    }
+}

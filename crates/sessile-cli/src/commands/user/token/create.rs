@@ -1,0 +1,73 @@
+//! `sessile user token create`.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::args::parse_duration;
+use sessile_server::account::Scope;
+use sessile_server::model::UserId;
+
+use crate::cli::Cx;
+use crate::commands::service_store::StoreArgs;
+use crate::commands::user::{at, with_store};
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Give a user a token, and show it once
+///
+/// It is printed now and kept nowhere: only what it hashes to is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile user token create ann"
+    "sessile user token create ann --scope read --expires 30d --quiet > ann.token"
+))]
+pub struct Args {
+    /// The user
+    #[arg(value_name = "USER")]
+    user: String,
+
+    /// What it allows: read, write or admin; read and write if nothing is said
+    #[arg(long, value_name = "SCOPE", value_parser = ["read", "write", "admin"])]
+    scope: Vec<String>,
+
+    /// How long it can be used; else until it is taken back
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    expires: Option<Duration>,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let mut scopes: Vec<Scope> = args
+        .scope
+        .iter()
+        .map(|word| match word.as_str() {
+            "read" => Scope::Read,
+            "write" => Scope::Write,
+            _ => Scope::Admin,
+        })
+        .collect();
+    if scopes.is_empty() {
+        scopes = vec![Scope::Read, Scope::Write];
+    }
+    let now = cx.state.world().now().as_millisecond();
+    let expires = args.expires.map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+    let user = UserId(args.user.clone());
+    let made = with_store(cx, &args.store, async |db| {
+        sessile_server::users::create_token(db, &user, &scopes, expires).await
+    })?;
+    let secret = made.secret.exposed().to_owned();
+    let json = json!({
+        "user": made.token.user,
+        "id": made.token.id,
+        "scopes": made.token.scopes,
+        "expires_at": made.token.expires_ms.map(at),
+        "token": secret,
+    });
+    cx.changed(json, || format!("{secret}\n"))?;
+    if cx.out.is_text() {
+        cx.out.note(&format!("token {} of {}: it is shown this once", made.token.id, made.token.user.0));
+    }
+    Ok(())
+}

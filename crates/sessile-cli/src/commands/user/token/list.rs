@@ -1,0 +1,67 @@
+//! `sessile user token list`.
+
+use serde_json::{Value, json};
+use sessile::text::shown;
+use sessile_server::model::UserId;
+
+use crate::cli::Cx;
+use crate::commands::page::Page;
+use crate::commands::service_store::StoreArgs;
+use crate::commands::user::{at, with_store};
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+
+/// List the tokens of a user, without what is secret
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!("sessile user token list ann"))]
+pub struct Args {
+    /// The user
+    #[arg(value_name = "USER")]
+    user: String,
+
+    #[command(flatten)]
+    page: Page,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let user = UserId(args.user.clone());
+    let all = with_store(cx, &args.store, async |db| sessile_server::users::tokens(db, &user).await)?;
+    let tokens = args.page.of(all, |token| token.id.clone());
+    let items: Vec<Value> = tokens
+        .iter()
+        .map(|token| {
+            json!({
+                "id": token.id,
+                "user": token.user,
+                "scopes": token.scopes,
+                "made_at": at(token.made_ms),
+                "expires_at": token.expires_ms.map(at),
+                "revoked_at": token.revoked_ms.map(at),
+            })
+        })
+        .collect();
+    cx.out.list(&items, || {
+        if tokens.is_empty() {
+            return "the user has no tokens\n".to_owned();
+        }
+        let mut table = Table::new(&["ID", "SCOPES", "MADE", "EXPIRES", "TAKEN BACK"]);
+        for (token, item) in tokens.iter().zip(&items) {
+            let scopes: Vec<&str> =
+                item["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let or_dash = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), at);
+            let cells = [
+                shown(&token.id),
+                scopes.join(" "),
+                at(token.made_ms),
+                or_dash(token.expires_ms),
+                or_dash(token.revoked_ms),
+            ];
+            table.row(&cells, None);
+        }
+        table.render(&cx.out)
+    })
+}

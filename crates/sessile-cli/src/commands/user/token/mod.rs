@@ -1,0 +1,36 @@
+//! `sessile user token`: what users show to the service.
+
+pub mod create;
+pub mod list;
+pub mod revoke;
+
+use crate::cli::Cx;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::lazy::Lazy;
+
+/// Make, list and take back tokens
+#[derive(Debug, clap::Subcommand)]
+#[command(after_help = examples!(
+    "sessile user token create ann"
+    "sessile user token list ann"
+    "sessile user token revoke 0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10"
+))]
+pub enum Command {
+    /// Give a user a token, and show it once
+    Create(Lazy<create::Args>),
+    /// List the tokens of a user, without what is secret
+    List(Lazy<list::Args>),
+    /// Take a token back
+    Revoke(Lazy<revoke::Args>),
+}
+
+impl Command {
+    pub(crate) fn run(&self, cx: &Cx) -> Outcome {
+        match self {
+            Command::Create(Lazy(args)) => create::run(args, cx),
+            Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Revoke(Lazy(args)) => revoke::run(args, cx),
+        }
+    }
+}
