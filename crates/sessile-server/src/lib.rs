@@ -1,9 +1,17 @@
 //! The session service: sessions, messages, turns, values and locks of many users, who never see each other's.
 //!
-//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), [`db`] (who carries it out).
+//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), [`db`] (who carries it out), [`users`]
+//! (who may), `http` (how it is asked over the network), [`serve`] (listening, and ending well).
 
 pub mod account;
 pub mod change;
+mod clock;
 pub mod db;
+mod http;
+pub mod limits;
 pub mod model;
 pub mod query;
+pub mod serve;
+pub mod users;
+
+pub use http::openapi;

@@ -48,8 +48,13 @@ fn comparable(change: &str) -> Value {
     change
 }
 
-/// Puts a change, made or refused, on the record.
+/// Puts a change, made or refused, on the record. That somebody still waits is none: it would be said every moment.
 pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outcome, now: i64) -> Result<()> {
+    if let (Change::Wait { .. }, Ok(Ok(Done::Ticket { ticket, .. }))) = (&request.change, outcome)
+        && ticket.token.is_none()
+    {
+        return Ok(());
+    }
     let change = serde_json::to_value(&request.change).unwrap_or_default();
     let word = match outcome {
         Ok(Ok(_)) => "done".to_owned(),

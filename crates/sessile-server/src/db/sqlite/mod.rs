@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use super::{DbError, Read, Request};
 use crate::account::{Account, Administer, Token};
 use crate::change::{Done, Refusal};
+use crate::clock::now_ms;
 use crate::model::UserId;
 use crate::query::{Answer, Query};
 use writer::Writer;
@@ -152,11 +153,4 @@ fn describe(error: &rusqlite::Error) -> DbError {
         Some(DatabaseBusy | DatabaseLocked | DiskFull) => DbError::Unavailable(error.to_string()),
         _ => DbError::Failed(error.to_string()),
     }
-}
-
-/// The time, in milliseconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "processes on one file go by the clock of their machine")]
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

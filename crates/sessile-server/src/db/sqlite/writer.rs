@@ -4,8 +4,9 @@
 use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{apply, describe, now_ms};
+use super::{apply, describe};
 use crate::change::{Done, Refusal};
+use crate::clock::now_ms;
 use crate::db::{DbError, Request};
 
 /// How many changes go into one transaction at most.

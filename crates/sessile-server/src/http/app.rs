@@ -1,0 +1,54 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use tokio::sync::{mpsc, watch};
+
+use super::caller::Gate;
+use super::log::Logger;
+use super::metrics::Metrics;
+use crate::limits::Limits;
+
+/// What all requests share.
+#[derive(Clone, Debug)]
+pub(crate) struct App(Arc<Shared>);
+
+/// See [`App`].
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) gate: Gate,
+    pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) logger: Logger,
+    pub(crate) openapi: Bytes,
+    /// Whether the service is going down.
+    pub(crate) closing: watch::Receiver<bool>,
+    /// Whatever goes on beside requests holds one of these; when all are gone nothing does.
+    pub(crate) busy: mpsc::WeakSender<()>,
+}
+
+impl App {
+    pub(crate) fn new(shared: Shared) -> Self {
+        App(Arc::new(shared))
+    }
+
+    /// Until the service goes down.
+    pub(crate) async fn closed(&self) {
+        let mut closing = self.closing.clone();
+        // That nobody is there to say so any more means the same.
+        let _ = closing.wait_for(|closing| *closing).await;
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+}
+
+impl std::ops::Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}

@@ -1,0 +1,90 @@
+//! The record of what was read. Changes are recorded by the store with the change; reads are gathered and written
+//! together, so that reading does not wait for the disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::metrics::Metrics;
+use crate::db::{Db, Read};
+
+/// How many reads may wait to be written; who reads then waits with them.
+const WAITING: usize = 8192;
+
+/// How many are written together.
+const TOGETHER: usize = 512;
+
+/// How long the first of them waits for others.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// How often a failing store is tried.
+const TRIES: u32 = 5;
+
+/// Where reads are put on the record.
+#[derive(Clone, Debug)]
+pub(crate) struct Audit {
+    reads: mpsc::Sender<Read>,
+}
+
+/// The one who writes them.
+pub(crate) struct Recorder {
+    db: Db,
+    reads: mpsc::Receiver<Read>,
+    metrics: Arc<Metrics>,
+}
+
+pub(crate) fn audit(db: Db, metrics: Arc<Metrics>) -> (Audit, Recorder) {
+    let (sender, reads) = mpsc::channel(WAITING);
+    (Audit { reads: sender }, Recorder { db, reads, metrics })
+}
+
+impl Audit {
+    pub(crate) async fn record(&self, read: Read) {
+        // Nobody takes it only when the service has ended.
+        let _ = self.reads.send(read).await;
+    }
+}
+
+impl Recorder {
+    /// Writes until it is told to end, and then what is left.
+    pub(crate) async fn run(mut self, end: impl Future<Output = ()>) {
+        let mut end = std::pin::pin!(end);
+        let mut ending = false;
+        loop {
+            let mut batch = Vec::new();
+            tokio::select! {
+                _ = self.reads.recv_many(&mut batch, TOGETHER) => {}
+                () = &mut end, if !ending => {
+                    ending = true;
+                    self.reads.close();
+                    continue;
+                }
+            }
+            if batch.is_empty() {
+                return;
+            }
+            if !ending && batch.len() < TOGETHER {
+                tokio::time::sleep(GATHER).await;
+                while batch.len() < TOGETHER
+                    && let Ok(read) = self.reads.try_recv()
+                {
+                    batch.push(read);
+                }
+            }
+            self.write(batch).await;
+        }
+    }
+
+    async fn write(&self, batch: Vec<Read>) {
+        let mut pause = GATHER;
+        for _ in 0..TRIES {
+            if self.db.record(batch.clone()).await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.metrics.unrecorded(batch.len());
+    }
+}

@@ -1,0 +1,307 @@
+//! Who asks. The store is behind this door: whoever goes through it is bound to one user, and nothing else in `http` can
+//! reach the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::app::App;
+use super::audit::Audit;
+use super::feeds::Feeds;
+use super::input;
+use super::problem::Problem;
+use super::share::Share;
+use super::wake::Wake;
+use crate::account::{Scope, Token};
+use crate::change::{Change, Done, Refusal};
+use crate::clock::now_ms;
+use crate::db::{Access, Db, Read, Request};
+use crate::limits::Limits;
+use crate::model::{Resource, UserId};
+use crate::query::{Answer, Query};
+use crate::users;
+
+/// What a route demands of a token. Every route says it; without it nobody gets in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs(pub(crate) &'static [Scope]);
+
+/// For the log: who it was.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Who(pub(crate) Arc<Mutex<Option<(String, String)>>>);
+
+/// The door to the store.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    db: Db,
+    audit: Audit,
+    shares: Mutex<HashMap<UserId, Arc<Share>>>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) feeds: Arc<Feeds>,
+}
+
+impl Gate {
+    pub(crate) fn new(db: Db, audit: Audit) -> Self {
+        Gate { db, audit, shares: Mutex::default(), wake: Arc::default(), feeds: Arc::default() }
+    }
+
+    /// Whether the store can be reached.
+    pub(crate) async fn ready(&self) -> Result<(), Problem> {
+        Ok(self.db.ready().await?)
+    }
+
+    /// The token that a request carries. It is looked up by its hash: what the time of a look-up could tell is about the
+    /// hash, from which nobody gets to a token, so no comparison depends on the secret itself.
+    async fn token(&self, headers: &HeaderMap) -> Result<(Token, String), Problem> {
+        let mut given = headers.get_all(header::AUTHORIZATION).iter();
+        let (Some(value), None) = (given.next(), given.next()) else {
+            return Err(Problem::unauthenticated());
+        };
+        let value = value.to_str().map_err(|_| Problem::unauthenticated())?;
+        let (scheme, secret) = value.split_once(' ').ok_or_else(Problem::unauthenticated)?;
+        if !scheme.eq_ignore_ascii_case("bearer") || !secret.starts_with(users::PREFIX) {
+            return Err(Problem::unauthenticated());
+        }
+        let hash = users::hash(secret.trim_end());
+        let token = self.db.token(&hash).await?.ok_or_else(Problem::unauthenticated)?;
+        Ok((token, hash))
+    }
+
+    fn share(&self, user: &UserId, limits: &Limits) -> Arc<Share> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only users that there are come here, so it grows no further than their number.
+        Arc::clone(shares.entry(user.clone()).or_insert_with(|| Arc::new(Share::new(limits))))
+    }
+
+    fn bound(&self, token: &Token, hash: String) -> Bound {
+        Bound {
+            db: self.db.clone(),
+            user: token.user.clone(),
+            token: token.id.clone(),
+            hash,
+            audit: self.audit.clone(),
+            wake: Arc::clone(&self.wake),
+            feeds: Arc::clone(&self.feeds),
+        }
+    }
+}
+
+/// The store, as one user sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    db: Db,
+    user: UserId,
+    token: String,
+    hash: String,
+    audit: Audit,
+    wake: Arc<Wake>,
+    feeds: Arc<Feeds>,
+}
+
+impl Bound {
+    pub(crate) fn user(&self) -> &UserId {
+        &self.user
+    }
+
+    pub(crate) fn wake(&self) -> &Wake {
+        &self.wake
+    }
+
+    pub(crate) fn feeds(&self) -> &Arc<Feeds> {
+        &self.feeds
+    }
+
+    /// Makes a change.
+    pub(crate) async fn change(&self, change: Change, key: Option<String>) -> Result<Done, Problem> {
+        let touches = Touches::of(&change);
+        let access = self.access()?;
+        let request = Request { user: self.user.clone(), change, key, access };
+        match self.db.change(request).await? {
+            Ok(done) => {
+                self.tell(touches, &done);
+                Ok(done)
+            }
+            // A queue knows nothing of sessions: of one that the user has not, nothing can be lost either.
+            Err(Refusal::Lost { token }) => {
+                if let Touches::Freed(Resource::Turn { session }) = touches {
+                    self.peek(Query::Session { session }).await?;
+                }
+                Err(Refusal::Lost { token }.into())
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    /// Reads, and puts it on the record.
+    pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Problem> {
+        let about = serde_json::to_value(&query).unwrap_or_default();
+        let answer = self.db.ask(&self.user, query).await?;
+        let outcome = match &answer {
+            Ok(_) => "done".to_owned(),
+            Err(refusal) => {
+                let refusal = serde_json::to_value(refusal).unwrap_or_default();
+                refusal["refusal"].as_str().unwrap_or("refused").to_owned()
+            }
+        };
+        let session = about["session"].as_str().map(str::to_owned);
+        self.record(about["query"].as_str().unwrap_or_default(), session, outcome).await?;
+        Ok(answer?)
+    }
+
+    /// Reads on behalf of a request that is on the record already.
+    pub(crate) async fn peek(&self, query: Query) -> Result<Answer, Problem> {
+        Ok(self.db.ask(&self.user, query).await??)
+    }
+
+    /// Whether the token still counts. Only a store that says no counts as a no.
+    pub(crate) async fn is_still_let_in(&self) -> bool {
+        self.db.token(&self.hash).await.map_or(true, |token| token.is_some())
+    }
+
+    async fn record(&self, action: &str, session: Option<String>, outcome: String) -> Result<(), Problem> {
+        let (user, access) = (self.user.clone(), self.access()?);
+        self.audit
+            .record(Read { user, access, action: action.to_owned(), session, outcome, at_ms: now_ms() })
+            .await;
+        Ok(())
+    }
+
+    fn access(&self) -> Result<Access, Problem> {
+        Ok(Access { id: input::new_id()?, token: Some(self.token.clone()) })
+    }
+
+    fn tell(&self, touches: Touches, done: &Done) {
+        match touches {
+            Touches::Session(session) => self.feeds.touched(&self.user, session),
+            Touches::Ended(session) => {
+                self.wake.over(&self.user, Resource::Turn { session: session.clone() }.key());
+                self.feeds.touched(&self.user, session);
+            }
+            Touches::Freed(resource) => {
+                self.wake.came_free(&self.user, resource.key());
+                if let Resource::Turn { session } = resource {
+                    self.feeds.touched(&self.user, session);
+                }
+            }
+            Touches::Asked(Resource::Turn { session }) if matches!(done, Done::Ticket { ticket, .. } if ticket.token.is_some()) =>
+            {
+                self.feeds.touched(&self.user, session);
+            }
+            Touches::Asked(_) | Touches::Nothing => {}
+        }
+    }
+}
+
+/// Who has to hear of a change.
+enum Touches {
+    Nothing,
+    Session(String),
+    Ended(String),
+    Asked(Resource),
+    Freed(Resource),
+}
+
+impl Touches {
+    fn of(change: &Change) -> Self {
+        match change {
+            Change::StartSession { .. } | Change::Fork { .. } | Change::Renew { .. } => Touches::Nothing,
+            Change::EditSession { session, .. }
+            | Change::Append { session, .. }
+            | Change::Rewind { session, .. }
+            | Change::SetEntry { session, .. } => Touches::Session(session.clone()),
+            Change::EndSession { session, .. } => Touches::Ended(session.clone()),
+            Change::Ask { resource, .. } | Change::Wait { resource, .. } => Touches::Asked(resource.clone()),
+            Change::Leave { resource, .. } | Change::Release { resource, .. } => {
+                Touches::Freed(resource.clone())
+            }
+            Change::CommitTurn { session, .. } => Touches::Freed(Resource::Turn { session: session.clone() }),
+        }
+    }
+}
+
+/// Who asks, let in with a token that allows what the route does.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    bound: Bound,
+    token: Token,
+    key: Option<String>,
+    share: Arc<Share>,
+    _at_once: OwnedSemaphorePermit,
+}
+
+impl Caller {
+    /// Makes a change, once for each idempotency key.
+    pub(crate) async fn change(&self, change: Change) -> Result<Done, Problem> {
+        self.bound.change(change, self.key.clone()).await
+    }
+
+    /// Reads.
+    pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Problem> {
+        self.bound.ask(query).await
+    }
+
+    /// Reads more of what was asked for already.
+    pub(crate) async fn ask_more(&self, query: Query) -> Result<Answer, Problem> {
+        self.bound.peek(query).await
+    }
+
+    /// What goes on after the request: waiting, and following.
+    pub(crate) fn bound(&self) -> Bound {
+        self.bound.clone()
+    }
+
+    pub(crate) fn key(&self) -> Option<String> {
+        self.key.clone()
+    }
+
+    pub(crate) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// Leave to follow one more session.
+    pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.share.stream().ok_or_else(|| Problem::rate_limited("too many event streams of one user", 1000))
+    }
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let (token, hash) = app.gate.token(&parts.headers).await?;
+        if let Some(Who(who)) = parts.extensions.get() {
+            *who.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some((token.user.0.clone(), token.id.clone()));
+        }
+        let share = app.gate.share(&token.user, &app.limits);
+        if let Err(after_ms) = share.take() {
+            return Err(Problem::rate_limited("too many requests of one user", after_ms));
+        }
+        let Some(at_once) = share.at_once() else {
+            return Err(Problem::rate_limited("too many requests of one user at a time", 100));
+        };
+        let bound = app.gate.bound(&token, hash);
+        let Some(Needs(scopes)) = parts.extensions.get().copied() else {
+            return Err(Problem::internal("a route says no scope"));
+        };
+        if let Some(missing) = scopes.iter().find(|scope| !token.scopes.contains(scope)) {
+            let action = format!("{} {}", parts.method, input::route(&parts.extensions).unwrap_or_default());
+            bound.record(&action, None, "out_of_scope".to_owned()).await?;
+            return Err(Problem::out_of_scope(*missing));
+        }
+        let key = key(&parts.headers)?;
+        Ok(Caller { bound, token, key, share, _at_once: at_once })
+    }
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = input::header(headers, "idempotency-key")? else { return Ok(None) };
+    if key.is_empty() || key.len() > 255 {
+        let detail = "an Idempotency-Key has 1 to 255 visible characters";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, sessile::Code::InvalidValue, detail));
+    }
+    Ok(Some(key.to_owned()))
+}

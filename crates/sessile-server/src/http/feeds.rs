@@ -1,0 +1,124 @@
+//! Events, for those who follow. Streams of one session share one who looks; each keeps no more than a page.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use super::caller::Bound;
+use super::problem::Problem;
+use super::queue::unexpected;
+use super::wake::LOOK;
+use crate::model::{Event, UserId};
+use crate::query::{Answer, Query};
+
+/// How many events are read at once.
+const PAGE: i64 = 128;
+
+/// How many of the last events are kept for those who are a little behind.
+const KEPT: usize = 256;
+
+/// With many sessions that are followed each is looked at less often, so that all of them together stay affordable.
+const LOOK_PER_FEED: Duration = Duration::from_millis(1);
+
+/// The sessions that are followed.
+#[derive(Debug, Default)]
+pub(crate) struct Feeds {
+    open: Mutex<HashMap<(UserId, String), Weak<Feed>>>,
+    count: AtomicUsize,
+}
+
+/// A session that is followed.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    recent: Mutex<VecDeque<Arc<Event>>>,
+    head: watch::Sender<i64>,
+    touched: Notify,
+}
+
+impl Feeds {
+    /// Something happened in a session.
+    pub(crate) fn touched(&self, user: &UserId, session: String) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(feed) = open.get(&(user.clone(), session)).and_then(Weak::upgrade) {
+            feed.touched.notify_one();
+        }
+    }
+
+    /// The feed of a session, which someone follows who has seen all up to a number.
+    pub(crate) fn follow(self: &Arc<Self>, bound: &Bound, session: &str, seen: i64) -> Arc<Feed> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (bound.user().clone(), session.to_owned());
+        if let Some(feed) = open.get(&key).and_then(Weak::upgrade) {
+            return feed;
+        }
+        let (head, _) = watch::channel(seen);
+        let feed = Arc::new(Feed { recent: Mutex::default(), head, touched: Notify::new() });
+        open.insert(key.clone(), Arc::downgrade(&feed));
+        self.count.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(Arc::clone(self).look(Arc::downgrade(&feed), bound.clone(), key));
+        feed
+    }
+
+    /// Looks for new events, until nobody follows.
+    async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: Bound, key: (UserId, String)) {
+        while let Some(feed) = feed.upgrade() {
+            let after = *feed.head.borrow();
+            let more = match events(&bound, &key.1, after).await {
+                Ok(events) => feed.push(events),
+                Err(_) => false,
+            };
+            if !more {
+                let feeds = u32::try_from(self.count.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
+                let pause = LOOK.max(LOOK_PER_FEED.saturating_mul(feeds));
+                let _ = tokio::time::timeout(pause, feed.touched.notified()).await;
+            }
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.get(&key).is_some_and(|feed| feed.strong_count() == 0) {
+            open.remove(&key);
+        }
+    }
+}
+
+impl Feed {
+    fn push(&self, events: Vec<Event>) -> bool {
+        let Some(last) = events.last().map(|event| event.number) else { return false };
+        let full = i64::try_from(events.len()).is_ok_and(|read| read >= PAGE);
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.extend(events.into_iter().map(Arc::new));
+        let extra = recent.len().saturating_sub(KEPT);
+        recent.drain(..extra);
+        drop(recent);
+        self.head.send_replace(last);
+        full
+    }
+
+    /// The next events after a number, as soon as there are some; nothing if they have to be read from the store.
+    pub(crate) async fn next(&self, seen: i64) -> Option<Vec<Arc<Event>>> {
+        let mut head = self.head.subscribe();
+        // The sender is this feed's own.
+        let _ = head.wait_for(|head| *head > seen).await;
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = recent.front().map(|event| event.number)?;
+        // Numbers have no gaps: what follows is here if the one before it is, or is the first of all.
+        (first <= seen + 1)
+            .then(|| recent.iter().filter(|event| event.number > seen).map(Arc::clone).collect())
+    }
+}
+
+/// A page of events after a number.
+pub(crate) async fn events(bound: &Bound, session: &str, after: i64) -> Result<Vec<Event>, Problem> {
+    match bound.peek(Query::Events { session: session.to_owned(), after, limit: PAGE }).await? {
+        Answer::Events(events) => Ok(events),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Whether a page is the last for now.
+pub(crate) fn is_last(page: &[Event]) -> bool {
+    i64::try_from(page.len()).is_ok_and(|read| read < PAGE)
+}

@@ -1,0 +1,269 @@
+//! What comes in: bodies, parameters, headers. Everything is bounded, and what does not fit is refused by name.
+
+use std::pin::Pin;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Path};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, Request, StatusCode, header};
+use serde::de::DeserializeOwned;
+use sessile::Code;
+use sessile::session::SessionId;
+use sessile::text::shortened;
+
+use super::app::App;
+use super::problem::Problem;
+use crate::clock::now_ms;
+
+/// The pattern that a request's path fits.
+pub(crate) fn route(extensions: &Extensions) -> Option<&str> {
+    extensions.get::<MatchedPath>().map(MatchedPath::as_str)
+}
+
+/// A header that may be given once.
+pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Problem> {
+    let mut given = headers.get_all(name).iter();
+    let Some(value) = given.next() else { return Ok(None) };
+    if given.next().is_some() {
+        return Err(Problem::usage(format!("the header {name} is given more than once")));
+    }
+    let text = value.to_str().map_err(|_| Problem::usage(format!("the header {name} is not plain text")))?;
+    Ok(Some(text))
+}
+
+/// An id that was never used.
+pub(crate) fn new_id() -> Result<String, Problem> {
+    SessionId::new(now_ms()).map(|id| id.to_string()).map_err(|error| Problem::internal(error.to_string()))
+}
+
+/// The id of a session, from a path. What cannot be one belongs to nobody.
+pub(crate) fn session(text: &str) -> Result<String, Problem> {
+    text.parse::<SessionId>().map(|id| id.to_string()).map_err(|_| Problem::no_session())
+}
+
+/// A short text of the caller's.
+pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), Problem> {
+    if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
+        return Err(Problem::invalid(format!("{what} has 1 to {longest} bytes and no control characters")));
+    }
+    Ok(())
+}
+
+/// A number of the caller's.
+pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i64, Problem> {
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(Problem::invalid(format!("{what} is from {least} to {most}")))
+}
+
+/// The parts of a path that are variable.
+pub(crate) struct Segments<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let path: Result<Path<T>, PathRejection> = Path::from_request_parts(parts, app).await;
+        path.map(|Path(segments)| Segments(segments))
+            .map_err(|_| Problem::invalid("the path is not valid UTF-8, or a number in it is none"))
+    }
+}
+
+/// A body, as JSON of a known form.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
+        let media = header(request.headers(), header::CONTENT_TYPE.as_str())?.unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        if !media.eq_ignore_ascii_case("application/json") {
+            return Err(unsupported("a body is JSON: `Content-Type: application/json`"));
+        }
+        if request.headers().contains_key(header::CONTENT_ENCODING) {
+            return Err(unsupported("a body is not compressed"));
+        }
+        let bytes = tokio::time::timeout(app.limits.body, read(request.into_body(), app.limits.body_bytes))
+            .await
+            .map_err(|_| Problem::timed_out("the body did not come in time").closing())??;
+        check_depth(&bytes, app.limits.depth)?;
+        serde_json::from_slice(&bytes).map(Json).map_err(|error| {
+            let detail = shortened(&error.to_string(), 300);
+            Problem::invalid(format!("the body is not what was expected: {detail}"))
+        })
+    }
+}
+
+fn unsupported(detail: &str) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail).closing()
+}
+
+/// A body, up to a size. No more of it is ever held.
+async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
+    let too_large = || Problem::too_large(format!("a body has at most {most} bytes"));
+    if body.size_hint().lower() > most as u64 {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|_| Problem::usage("the body ended early, or is not one").closing())?;
+        let data: Bytes = frame.into_data().unwrap_or_default();
+        if bytes.len() + data.len() > most {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
+}
+
+/// How deep brackets go, those in strings left out. It is looked at before anything is built from them.
+fn check_depth(bytes: &[u8], most: usize) -> Result<(), Problem> {
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > most {
+            return Err(Problem::invalid(format!("JSON is nested at most {most} deep")));
+        }
+    }
+    Ok(())
+}
+
+/// The parameters after the `?`. Whoever takes them names them all; one that nobody took is refused.
+#[derive(Debug)]
+pub(crate) struct Params(Vec<(String, String)>);
+
+impl FromRequestParts<App> for Params {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or_default();
+        let mut params: Vec<(String, String)> = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decoded(name)?, decoded(value)?);
+            if params.iter().any(|(other, _)| *other == name) {
+                return Err(Problem::usage("a parameter is given more than once"));
+            }
+            params.push((name, value));
+        }
+        Ok(Params(params))
+    }
+}
+
+impl Params {
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
+        let at = self.0.iter().position(|(other, _)| other == name)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    pub(crate) fn number(&mut self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Problem> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let number = text.parse().map_err(|_| Problem::invalid(format!("{name} is a number")))?;
+        within(name, number, least, most).map(Some)
+    }
+
+    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
+        match self.text(name).as_deref() {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(Problem::invalid(format!("{name} is true or false"))),
+        }
+    }
+
+    /// How many at most, of a page.
+    pub(crate) fn limit(&mut self, app: &App) -> Result<i64, Problem> {
+        Ok(self.number("limit", 1, app.limits.page)?.unwrap_or(100.min(app.limits.page)))
+    }
+
+    /// Where the page before ended.
+    pub(crate) fn cursor(&mut self) -> Result<Option<String>, Problem> {
+        self.text("cursor").map(|cursor| super::reply::after(&cursor)).transpose()
+    }
+
+    /// That there are no others.
+    pub(crate) fn done(self) -> Result<(), Problem> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(Problem::usage(format!("there is no parameter {:?} here", shortened(name, 40))))
+            }
+        }
+    }
+}
+
+fn decoded(text: &str) -> Result<String, Problem> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+                let (Some(high), Some(low)) = (digit(rest.next()), digit(rest.next())) else {
+                    return Err(Problem::usage("a percent sign in the query is not followed by two digits"));
+                };
+                u8::try_from(high * 16 + low).unwrap_or_default()
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| Problem::usage("the query is not valid UTF-8"))
+}
+
+/// The revision that a change is only to be made at: `If-Match: "3"`, or `If-None-Match: *` for 0.
+pub(crate) fn expected_revision(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+    let none = header(headers, header::IF_NONE_MATCH.as_str())?;
+    let revision = match (header(headers, header::IF_MATCH.as_str())?, none) {
+        (None, None) => return Ok(None),
+        (None, Some(none)) if none.trim() == "*" => return Ok(Some(0)),
+        (Some(tag), None) => {
+            let inner = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+            inner.and_then(|tag| tag.parse().ok()).filter(|revision| *revision > 0)
+        }
+        _ => None,
+    };
+    match revision {
+        Some(revision) => Ok(Some(revision)),
+        None => Err(Problem::usage("If-Match is one ETag as it was given, or If-None-Match is `*`")),
+    }
+}
+
+/// Whether the caller has this revision already.
+pub(crate) fn has(headers: &HeaderMap, revision: i64) -> Result<bool, Problem> {
+    let Some(tags) = header(headers, header::IF_NONE_MATCH.as_str())? else { return Ok(false) };
+    let own = format!("\"{revision}\"");
+    Ok(tags.split(',').any(|tag| {
+        matches!(tag.trim().trim_start_matches("W/"), "*") || tag.trim().trim_start_matches("W/") == own
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_in_strings_are_not_depth() {
+        assert!(check_depth(br#"{"a":"[[[[\"[[["}"#, 1).is_ok());
+        assert!(check_depth(b"[[]]", 1).is_err());
+        assert!(check_depth(b"[[],[],[]]", 2).is_ok());
+    }
+
+    #[test]
+    fn a_query_is_decoded_strictly() {
+        assert_eq!(decoded("a%20b+c%C3%A9").unwrap(), "a b c\u{e9}");
+        assert!(decoded("%ff").is_err());
+        assert!(decoded("%2").is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! One line per request. A thread writes them, so that a reader who stands still stops nobody.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+use sessile::text::shown;
+
+use super::metrics::Metrics;
+
+/// How many lines may wait; more are dropped, and counted.
+const WAITING: usize = 4096;
+
+/// How requests are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Log {
+    /// Not at all.
+    Off,
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Where log lines go.
+pub type LogTo = Box<dyn Write + Send>;
+
+/// What is said of a request.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) at_ms: i64,
+    pub(crate) request_id: String,
+    pub(crate) peer: Option<String>,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) route: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) token: Option<String>,
+    pub(crate) status: u16,
+    pub(crate) ms: f64,
+    pub(crate) code: Option<&'static str>,
+    pub(crate) cause: Option<String>,
+}
+
+impl Line {
+    fn as_text(&self) -> String {
+        let Line { method, path, status, ms, request_id, .. } = self;
+        let user = self.user.as_deref().unwrap_or("-");
+        let mut text = format!("{status} {method} {} {ms:.1}ms user={user} id={request_id}", shown(path));
+        for (name, value) in [("code", self.code), ("cause", self.cause.as_deref())] {
+            if let Some(value) = value {
+                text.push_str(&format!(" {name}={}", shown(value)));
+            }
+        }
+        text
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "at_ms": self.at_ms,
+            "level": if self.status >= 500 { "error" } else { "info" },
+            "request_id": self.request_id,
+            "peer": self.peer,
+            "method": self.method,
+            "path": self.path,
+            "route": self.route,
+            "user": self.user,
+            "token": self.token,
+            "status": self.status,
+            "ms": (self.ms * 1000.0).round() / 1000.0,
+            "code": self.code,
+            "cause": self.cause,
+        })
+    }
+}
+
+/// Takes lines.
+#[derive(Clone, Debug)]
+pub(crate) struct Logger {
+    lines: Option<(Log, SyncSender<String>)>,
+    metrics: Arc<Metrics>,
+}
+
+impl Logger {
+    /// The thread ends when the last of these is gone.
+    pub(crate) fn start(log: Log, to: LogTo, metrics: Arc<Metrics>) -> (Self, Option<JoinHandle<()>>) {
+        if log == Log::Off {
+            return (Logger { lines: None, metrics }, None);
+        }
+        let (sender, lines) = sync_channel(WAITING);
+        let thread = std::thread::spawn(move || write(&lines, to));
+        (Logger { lines: Some((log, sender)), metrics }, Some(thread))
+    }
+
+    pub(crate) fn line(&self, line: &Line) {
+        let Some((log, lines)) = &self.lines else { return };
+        let mut text = if *log == Log::Json { line.as_json().to_string() } else { line.as_text() };
+        text.push('\n');
+        if lines.try_send(text).is_err() {
+            self.metrics.unlogged();
+        }
+    }
+}
+
+fn write(lines: &Receiver<String>, mut to: LogTo) {
+    for line in lines {
+        // A log that cannot be written is no reason to stop serving.
+        let _ = to.write_all(line.as_bytes());
+    }
+    let _ = to.flush();
+}

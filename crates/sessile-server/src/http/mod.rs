@@ -1,0 +1,27 @@
+//! The service over HTTP. A request passes `router` (its id, its log line, its metrics), then the caller's door
+//! (`caller`), then a handler in `routes`.
+
+mod app;
+mod audit;
+mod caller;
+mod feeds;
+mod input;
+mod log;
+mod metrics;
+pub mod openapi;
+mod problem;
+mod queue;
+mod reply;
+mod route;
+mod router;
+mod routes;
+mod share;
+mod wake;
+
+pub(crate) use app::{App, Shared};
+pub(crate) use audit::audit;
+pub(crate) use caller::Gate;
+pub(crate) use log::Logger;
+pub use log::{Log, LogTo};
+pub(crate) use metrics::{Gauge, Metrics};
+pub(crate) use router::{Peer, router};

@@ -1,0 +1,227 @@
+//! What is answered when something is not done: `application/problem+json`, with the codes of the command line.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use sessile::Code;
+
+use crate::account::Scope;
+use crate::change::Refusal;
+use crate::clock::now_ms;
+use crate::db::DbError;
+
+/// The media type of an error.
+pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Why a request was not carried out. What only who runs the service may know stands apart, and goes to the log.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: Code,
+    detail: String,
+    retryable: bool,
+    retry_after_ms: Option<i64>,
+    authenticate: Option<HeaderValue>,
+    close: bool,
+    cause: Option<String>,
+}
+
+/// What an answer's log line says, and the answer does not.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause(pub(crate) String);
+
+/// The code of an answer's error, for its log line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coded(pub(crate) Code);
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: Code, detail: impl Into<String>) -> Self {
+        Problem {
+            status,
+            code,
+            detail: detail.into(),
+            retryable: code.retryable(),
+            retry_after_ms: None,
+            authenticate: None,
+            close: false,
+            cause: None,
+        }
+    }
+
+    /// The request is not one: 400.
+    pub(crate) fn usage(detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::BAD_REQUEST, Code::Usage, detail)
+    }
+
+    /// Something in the request cannot be: 400.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::BAD_REQUEST, Code::InvalidValue, detail)
+    }
+
+    /// More than is taken: 413.
+    pub(crate) fn too_large(detail: impl Into<String>) -> Self {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidValue, detail).closing()
+    }
+
+    /// A session that the caller has not. It is the same for one that nobody has.
+    pub(crate) fn no_session() -> Self {
+        Problem::new(StatusCode::NOT_FOUND, Code::SessionNotFound, "there is no such session")
+    }
+
+    pub(crate) fn no_entry() -> Self {
+        Problem::new(StatusCode::NOT_FOUND, Code::EntryNotFound, "there is no value under this key")
+    }
+
+    /// No token, or none that counts: 401. Which of the two, and why, is not said.
+    pub(crate) fn unauthenticated() -> Self {
+        let detail = "a valid token is needed: `Authorization: Bearer sst_...`";
+        let mut problem = Problem::new(StatusCode::UNAUTHORIZED, Code::CredentialRejected, detail);
+        problem.authenticate = Some(HeaderValue::from_static("Bearer realm=\"sessile\""));
+        problem
+    }
+
+    /// The token does not allow this: 403.
+    pub(crate) fn out_of_scope(scope: Scope) -> Self {
+        let scope = match scope {
+            Scope::Read => "read",
+            Scope::Write => "write",
+            Scope::Admin => "admin",
+        };
+        let detail = format!("the token lacks the scope `{scope}`");
+        let mut problem = Problem::new(StatusCode::FORBIDDEN, Code::CredentialRejected, detail);
+        let challenge = format!("Bearer realm=\"sessile\", error=\"insufficient_scope\", scope=\"{scope}\"");
+        problem.authenticate = HeaderValue::from_str(&challenge).ok();
+        problem
+    }
+
+    /// Too many at once or in a row: 429.
+    pub(crate) fn rate_limited(detail: &str, after_ms: i64) -> Self {
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, Code::RateLimited, detail).retry_after(after_ms)
+    }
+
+    /// What was waited for did not come: 408.
+    pub(crate) fn timed_out(detail: &str) -> Self {
+        let mut problem = Problem::new(StatusCode::REQUEST_TIMEOUT, Code::TimedOut, detail);
+        problem.retryable = true;
+        problem
+    }
+
+    /// The service is going down: 503.
+    pub(crate) fn closing_down() -> Self {
+        let detail = "the service is shutting down";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail).retry_after(1000).closing()
+    }
+
+    /// Something that does not happen: 500.
+    pub(crate) fn internal(cause: impl Into<String>) -> Self {
+        let mut problem = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Store, "the store failed");
+        problem.cause = Some(cause.into());
+        problem
+    }
+
+    pub(crate) fn retry_after(mut self, after_ms: i64) -> Self {
+        self.retryable = true;
+        self.retry_after_ms = Some(after_ms.max(1));
+        self
+    }
+
+    /// The connection is of no use any more: what is left of the request was not read.
+    pub(crate) fn closing(mut self) -> Self {
+        self.close = true;
+        self
+    }
+
+    /// Whether the store could not be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.code == Code::Unreachable
+    }
+
+    /// A precondition of the request's head failed, not one of its body: 412.
+    pub(crate) fn for_precondition(mut self, was_given: bool) -> Self {
+        if was_given && self.code == Code::RevisionConflict {
+            self.status = StatusCode::PRECONDITION_FAILED;
+        }
+        self
+    }
+}
+
+impl From<DbError> for Problem {
+    fn from(error: DbError) -> Self {
+        match error {
+            DbError::Unavailable(cause) => {
+                let detail = "the store cannot be reached; with an idempotency key it is safe to try again";
+                let mut problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail);
+                problem.cause = Some(cause);
+                problem.retry_after(1000)
+            }
+            DbError::Failed(cause) => Problem::internal(cause),
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let conflict = |code, detail: String| Problem::new(StatusCode::CONFLICT, code, detail);
+        match refusal {
+            Refusal::NoSession | Refusal::NoAccount => Problem::no_session(),
+            Refusal::SessionOver => {
+                Problem::new(StatusCode::GONE, Code::SessionExpired, "the session has ended or expired")
+            }
+            Refusal::NameTaken => {
+                conflict(Code::SessionExists, "another live session of yours has this name".to_owned())
+            }
+            Refusal::Changed { revision } => {
+                conflict(Code::RevisionConflict, format!("it has changed since: it is at {revision}"))
+            }
+            Refusal::Held { expires_ms, .. } => {
+                let left = (expires_ms - now_ms()).max(1);
+                conflict(Code::LockHeld, "somebody else holds it, or waits for it".to_owned())
+                    .retry_after(left)
+            }
+            Refusal::Lost { token } => conflict(
+                Code::LockLost,
+                format!("{token} is not held, or not any more: its time was over, or it was taken"),
+            ),
+            Refusal::KeyReused => Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                Code::InvalidValue,
+                "this idempotency key was used for something else",
+            ),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = json!({
+            "type": format!("urn:sessile:error:{}", self.code.as_str()),
+            "title": self.code.about(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code.as_str(),
+            "retryable": self.retryable,
+            "retry_after_ms": self.retry_after_ms,
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if let Some(after) = self.retry_after_ms {
+            // In whole seconds, and never too early.
+            let seconds = after.saturating_add(999) / 1000;
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.authenticate {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if self.close {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.extensions_mut().insert(Coded(self.code));
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(Cause(cause));
+        }
+        response
+    }
+}

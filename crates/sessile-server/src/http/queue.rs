@@ -1,0 +1,148 @@
+//! Waiting for a turn or a lock. It goes on in a task of its own: whoever asked may go away at any moment, and then the
+//! place has to be given back.
+
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::app::App;
+use super::caller::{Bound, Caller};
+use super::metrics::{Counted, Gauge};
+use super::problem::Problem;
+use crate::change::{Busy, Change, Done};
+use crate::model::{Resource, Ticket};
+
+/// What is wanted.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) resource: Resource,
+    pub(crate) holder: String,
+    pub(crate) busy: Busy,
+    pub(crate) ttl_ms: i64,
+    pub(crate) wait_ms: i64,
+}
+
+struct Waiting {
+    app: App,
+    bound: Bound,
+    key: Option<String>,
+    wanted: Wanted,
+    _busy: Option<mpsc::Sender<()>>,
+    _counted: Counted,
+}
+
+type Reply = oneshot::Sender<Result<Ticket, Problem>>;
+
+/// Takes a turn or a lock, as soon as it comes free.
+pub(crate) async fn take(app: &App, caller: &Caller, wanted: Wanted) -> Result<Ticket, Problem> {
+    let (reply, answer) = oneshot::channel();
+    let waiting = Waiting {
+        app: app.clone(),
+        bound: caller.bound(),
+        key: caller.key(),
+        wanted,
+        _busy: app.busy.upgrade(),
+        _counted: app.metrics.up(Gauge::Waiting),
+    };
+    tokio::spawn(waiting.run(reply));
+    answer.await.unwrap_or_else(|_| Err(Problem::closing_down()))
+}
+
+impl Waiting {
+    async fn run(self, mut reply: Reply) {
+        let outcome = self.held(&mut reply).await;
+        if let Err(Ok(ticket)) = reply.send(outcome) {
+            self.leave(ticket.place).await;
+        }
+    }
+
+    async fn held(&self, reply: &mut Reply) -> Result<Ticket, Problem> {
+        let Wanted { resource, holder, busy, ttl_ms, wait_ms } = &self.wanted;
+        let until = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
+        let line = self.bound.wake().line(self.bound.user(), &resource.key());
+        // The messages are read when it is held: what is answered to a key again would keep them all.
+        let ask = Change::Ask {
+            resource: resource.clone(),
+            holder: holder.clone(),
+            busy: *busy,
+            ttl_ms: *ttl_ms,
+            history: 0,
+        };
+        let asked = ticket(self.bound.change(ask, self.key.clone()).await?)?;
+        if asked.token.is_some() {
+            return Ok(asked);
+        }
+        let seat = line.join(asked.place);
+        loop {
+            let over = tokio::select! {
+                biased;
+                () = reply.closed() => Some(Problem::closing_down()),
+                () = self.app.closed() => Some(Problem::closing_down()),
+                () = tokio::time::sleep_until(until) => Some(Problem::timed_out("somebody else still holds it")),
+                () = seat.due() => None,
+            };
+            if let Some(problem) = over {
+                self.leave(asked.place).await;
+                return Err(problem);
+            }
+            // Nothing interrupts this: it may be held when it returns.
+            let wait =
+                Change::Wait { resource: resource.clone(), place: asked.place, ttl_ms: *ttl_ms, history: 0 };
+            match self.bound.change(wait, None).await {
+                Ok(done) => {
+                    let now = ticket(done)?;
+                    if now.token.is_some() {
+                        return Ok(now);
+                    }
+                }
+                // The place outlives a store that is away for a moment.
+                Err(problem) if problem.is_unreachable() => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+    }
+
+    async fn leave(&self, place: i64) {
+        let leave = Change::Leave { resource: self.wanted.resource.clone(), place };
+        // If it fails, the place is gone when its time is over.
+        let _ = self.bound.change(leave, None).await;
+    }
+}
+
+/// The place that was asked for.
+pub(crate) fn ticket(done: Done) -> Result<Ticket, Problem> {
+    match done {
+        Done::Ticket { ticket, .. } => Ok(ticket),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// A store answered what was not asked.
+pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> Problem {
+    let text = format!("{answer:?}");
+    Problem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
+}
+
+/// What was taken, and is given back unless it is kept: for what is still to be done before whoever asked knows of it.
+pub(crate) struct Given(Option<(Bound, Resource, i64)>);
+
+impl Given {
+    pub(crate) fn new(bound: Bound, resource: Resource, place: i64) -> Self {
+        Given(Some((bound, resource, place)))
+    }
+
+    pub(crate) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        if let Some((bound, resource, place)) = self.0.take() {
+            tokio::spawn(async move {
+                let _ = bound.change(Change::Leave { resource, place }, None).await;
+            });
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! All routes, and what happens around each request.
+
+use std::net::SocketAddr;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use sessile::Code;
+
+use super::app::App;
+use super::caller::Who;
+use super::input;
+use super::log::Line;
+use super::metrics::Gauge;
+use super::problem::{Cause, Coded, Problem};
+use super::routes;
+use crate::clock::now_ms;
+
+/// Who is at the other end of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+const REQUEST_ID: &str = "x-request-id";
+
+/// All routes.
+pub(crate) fn router(app: App) -> Router {
+    let mut router = Router::new();
+    for route in routes::all() {
+        router = router.route(route.path, route.handler);
+    }
+    router
+        .fallback(|| async {
+            Problem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
+        })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, Code::Usage, "this path does not take this method")
+        })
+        .layer(from_fn_with_state(app.clone(), around))
+        .with_state(app)
+}
+
+async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let (began, at_ms) = (Instant::now(), now_ms());
+    let _in_flight = app.metrics.up(Gauge::InFlight);
+    let request_id = match request_id(&request) {
+        Ok(id) => id,
+        Err(problem) => return problem.into_response(),
+    };
+    let who = Who::default();
+    request.extensions_mut().insert(who.clone());
+    let peer = request.extensions().get().map(|Peer(peer)| peer.to_string());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let route = input::route(request.extensions()).map(str::to_owned);
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    // Nothing here is for caches, and nothing is to be taken for a page.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let (status, took) = (response.status().as_u16(), began.elapsed());
+    app.metrics.answered(route.as_deref().unwrap_or("none"), known(&method), status, took);
+    let who = who.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let (user, token) = who.unzip();
+    app.logger.line(&Line {
+        at_ms,
+        request_id,
+        peer,
+        method: method.to_string(),
+        path,
+        route,
+        user,
+        token,
+        status,
+        ms: took.as_secs_f64() * 1000.0,
+        code: response.extensions().get().map(|Coded(code)| code.as_str()),
+        cause: response.extensions().get().map(|Cause(cause)| cause.clone()),
+    });
+    response
+}
+
+/// The caller's id of the request if it is a sensible one, else a new one.
+fn request_id(request: &Request) -> Result<String, Problem> {
+    let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let fits = |id: &&str| {
+        !id.is_empty() && id.len() <= 128 && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
+    };
+    given.filter(fits).map_or_else(input::new_id, |id| Ok(id.to_owned()))
+}
+
+/// A method as a label: anybody can invent others.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}

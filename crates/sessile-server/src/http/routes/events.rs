@@ -1,0 +1,193 @@
+//! Events of a session, as they happen.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper::body::Frame;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
+
+use super::super::app::App;
+use super::super::caller::{Bound, Caller};
+use super::super::feeds;
+use super::super::input::{self, Params, Segments};
+use super::super::metrics::{Counted, Gauge};
+use super::super::problem::Problem;
+use super::super::queue::unexpected;
+use super::super::reply;
+use super::super::route::{READ, Route};
+use crate::model::Event;
+use crate::query::{Answer, Query};
+
+/// How often a silent stream says that it is alive, and it is looked whether its token still counts.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// How many pieces may wait for a slow client. The stream stands still until one is taken.
+const WAITING: usize = 2;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/sessions/{session}/events", READ, follow)
+            .about(
+                "followSession",
+                "Events as they happen (server-sent events), after Last-Event-ID or `after`; 204 if there will be none",
+            )
+            .params(&["after", "last-event-id"])
+            .replies(200, "EventStream")
+            .refuses(&[204, 404]),
+    ]
+}
+
+async fn follow(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(session): Segments<String>,
+    mut params: Params,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let session = input::session(&session)?;
+    let after = params.number("after", 0, i64::MAX)?;
+    params.done()?;
+    let seen = match input::header(&headers, "last-event-id")? {
+        Some(id) => id.parse().ok().filter(|id| *id >= 0),
+        None => Some(after.unwrap_or(0)),
+    };
+    let Some(seen) = seen else { return Err(Problem::invalid("Last-Event-ID is a number")) };
+    let permit = caller.stream()?;
+    let found = match caller.ask(Query::Session { session: session.clone() }).await? {
+        Answer::Session(found) => found,
+        other => return Err(unexpected(&other)),
+    };
+    let bound = caller.bound();
+    let first = feeds::events(&bound, &session, seen).await?;
+    if first.is_empty() {
+        // Nobody has seen what has not happened; waiting for it would pass over what happens before.
+        if seen > 0 && feeds::events(&bound, &session, seen - 1).await?.is_empty() {
+            return Err(Problem::invalid("there is no such event yet"));
+        }
+        if found.ended_ms.is_some() {
+            return Ok(reply::empty(StatusCode::NO_CONTENT));
+        }
+    }
+    let (pieces, body) = mpsc::channel(WAITING);
+    let stream = Stream {
+        app: app.clone(),
+        bound,
+        session,
+        seen,
+        pieces,
+        _permit: permit,
+        _counted: app.metrics.up(Gauge::Streams),
+    };
+    tokio::spawn(stream.run());
+    let mut response = Response::new(Body::new(Pieces(body)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Proxies would gather them.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+struct Stream {
+    app: App,
+    bound: Bound,
+    session: String,
+    seen: i64,
+    pieces: mpsc::Sender<Bytes>,
+    _permit: OwnedSemaphorePermit,
+    _counted: Counted,
+}
+
+impl Stream {
+    async fn run(mut self) {
+        let (app, pieces) = (self.app.clone(), self.pieces.clone());
+        tokio::select! {
+            () = app.closed() => {}
+            () = pieces.closed() => {}
+            _ = self.send_all() => {}
+        }
+    }
+
+    /// Until there is nobody or nothing left.
+    async fn send_all(&mut self) -> Option<()> {
+        // Something at once, so that a client knows that it is connected.
+        self.send(": following\n\n".to_owned()).await?;
+        self.catch_up().await?;
+        let feed = self.bound.feeds().follow(&self.bound, &self.session, self.seen);
+        let mut alive = Instant::now() + ALIVE;
+        loop {
+            tokio::select! {
+                next = feed.next(self.seen) => match next {
+                    Some(events) => {
+                        for page in events.chunks(64) {
+                            self.send_events(page.iter().map(|event| &**event)).await?;
+                        }
+                    }
+                    None => self.catch_up().await?,
+                },
+                () = tokio::time::sleep_until(alive) => {
+                    alive = Instant::now() + ALIVE;
+                    if !self.bound.is_still_let_in().await {
+                        return None;
+                    }
+                    self.send(":\n\n".to_owned()).await?;
+                }
+            }
+        }
+    }
+
+    /// Sends what has happened until now.
+    async fn catch_up(&mut self) -> Option<()> {
+        loop {
+            match feeds::events(&self.bound, &self.session, self.seen).await {
+                Ok(page) => {
+                    self.send_events(page.iter()).await?;
+                    if feeds::is_last(&page) {
+                        return Some(());
+                    }
+                }
+                // The client comes again and says where it was.
+                Err(_) => return None,
+            }
+        }
+    }
+
+    async fn send_events<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> Option<()> {
+        let mut text = String::new();
+        let (before, mut over) = (self.seen, false);
+        for event in events.filter(|event| event.number > before) {
+            let data = serde_json::to_string(event).ok()?;
+            text.push_str(&format!("id: {}\nevent: {}\ndata: {data}\n\n", event.number, event.kind));
+            self.seen = event.number;
+            over = event.kind == "session.ended";
+        }
+        if !text.is_empty() {
+            self.send(text).await?;
+        }
+        // Nothing comes after that.
+        (!over).then_some(())
+    }
+
+    async fn send(&self, text: String) -> Option<()> {
+        self.pieces.send(Bytes::from(text)).await.ok()
+    }
+}
+
+/// What a stream has sent, as a body.
+struct Pieces(mpsc::Receiver<Bytes>);
+
+impl axum::body::HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    }
+}

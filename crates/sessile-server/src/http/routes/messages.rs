@@ -1,0 +1,230 @@
+//! Messages of a session.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use super::super::app::App;
+use super::super::caller::Caller;
+use super::super::input::{self, Json, Params, Segments};
+use super::super::problem::Problem;
+use super::super::queue::unexpected;
+use super::super::reply;
+use super::super::route::{BOTH, READ, Route, WRITE};
+use crate::change::{Change, Done};
+use crate::model::Message;
+use crate::query::{Answer, Query};
+
+/// How many are read from the store at once, so that a page of large ones is not held whole before it is cut.
+const AT_ONCE: i64 = 64;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/sessions/{session}/messages", WRITE, append)
+            .about("appendMessages", "Append messages, all or none; not while somebody has the turn")
+            .body("NewMessages")
+            .replies(201, "Appended")
+            .refuses(&[404, 409, 410]),
+        Route::get("/v1/sessions/{session}/messages", READ, list)
+            .about("listMessages", "Messages after a number, or the last ones, oldest first")
+            .params(&["after", "last", "limit"])
+            .replies(200, "Messages")
+            .refuses(&[404]),
+        Route::post("/v1/sessions/{session}/rewind", WRITE, rewind)
+            .about("rewindSession", "Remove the messages after one; not while somebody has the turn")
+            .body("Rewind")
+            .replies(200, "Rewound")
+            .refuses(&[404, 409, 410]),
+        Route::post("/v1/sessions/{session}/fork", BOTH, fork)
+            .about("forkSession", "Start a session with the messages of this one, up to one of them")
+            .body("Fork")
+            .replies(201, "Session")
+            .refuses(&[404, 409]),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    messages: Vec<Value>,
+    if_last: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rewind {
+    to: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fork {
+    at: Option<i64>,
+    name: Option<String>,
+}
+
+async fn append(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(session): Segments<String>,
+    Json(new): Json<New>,
+) -> Result<Response, Problem> {
+    if new.messages.is_empty() {
+        return Err(Problem::invalid("there is no message to append"));
+    }
+    check_messages(&app, &new.messages)?;
+    let session = input::session(&session)?;
+    let change = Change::Append { session, bodies: new.messages, if_last: new.if_last };
+    appended(StatusCode::CREATED, caller.change(change).await?)
+}
+
+/// The answer to messages that were appended.
+pub(super) fn appended(status: StatusCode, done: Done) -> Result<Response, Problem> {
+    match done {
+        Done::Appended { first, last } => reply::json(status, &json!({ "first": first, "last": last })),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(session): Segments<String>,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let session = input::session(&session)?;
+    let after = params.number("after", 0, i64::MAX)?;
+    let limit = params.number("limit", 1, app.limits.page)?;
+    let last = params.number("last", 1, app.limits.page)?;
+    params.done()?;
+    match (last, after.or(limit)) {
+        (Some(_), Some(_)) => Err(Problem::usage("`last` goes without `after` and `limit`")),
+        (Some(last), None) => {
+            // The look at the session is the one that stands on the record.
+            caller.ask(Query::LastMessages { session: session.clone(), limit: 0 }).await?;
+            let messages = last_messages(&app, &caller, &session, last).await?;
+            reply::json(StatusCode::OK, &json!({ "messages": messages, "next": null }))
+        }
+        (None, _) => {
+            let limit = limit.unwrap_or(100.min(app.limits.page));
+            page(&app, &caller, session, after.unwrap_or(0), limit).await
+        }
+    }
+}
+
+async fn page(
+    app: &App,
+    caller: &Caller,
+    session: String,
+    after: i64,
+    limit: i64,
+) -> Result<Response, Problem> {
+    let (mut bytes, mut at, mut left) = (0, after, limit);
+    let mut messages: Vec<Box<RawValue>> = Vec::new();
+    let mut full = false;
+    while left > 0 && !full {
+        let wanted = left.min(AT_ONCE);
+        let query = Query::Messages { session: session.clone(), after: at, limit: wanted };
+        let answer =
+            if messages.is_empty() { caller.ask(query).await? } else { caller.ask_more(query).await? };
+        let Answer::Messages(read) = answer else { return Err(unexpected(&answer)) };
+        let is_end = i64::try_from(read.len()).is_ok_and(|read| read < wanted);
+        for message in read {
+            let raw = to_raw_value(&message).map_err(|error| Problem::internal(error.to_string()))?;
+            bytes += raw.get().len();
+            if bytes > app.limits.page_bytes && !messages.is_empty() {
+                full = true;
+                break;
+            }
+            (at, left) = (message.number, left - 1);
+            messages.push(raw);
+        }
+        if is_end && !full {
+            return reply::json(StatusCode::OK, &json!({ "messages": messages, "next": null }));
+        }
+    }
+    reply::json(StatusCode::OK, &json!({ "messages": messages, "next": at }))
+}
+
+async fn rewind(
+    caller: Caller,
+    Segments(session): Segments<String>,
+    Json(rewind): Json<Rewind>,
+) -> Result<Response, Problem> {
+    let to = input::within("to", rewind.to, 0, i64::MAX)?;
+    match caller.change(Change::Rewind { session: input::session(&session)?, to }).await? {
+        Done::Rewound { removed } => reply::json(StatusCode::OK, &json!({ "removed": removed })),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn fork(
+    caller: Caller,
+    Segments(session): Segments<String>,
+    Json(fork): Json<Fork>,
+) -> Result<Response, Problem> {
+    super::sessions::check_name(fork.name.as_deref())?;
+    let at = fork.at.map(|at| input::within("at", at, 0, i64::MAX)).transpose()?;
+    let session = input::session(&session)?;
+    let change = Change::Fork { session, at, id: input::new_id()?, name: fork.name };
+    let session = super::sessions::session(caller.change(change).await?)?;
+    reply::tagged(StatusCode::CREATED, &session, session.revision)
+}
+
+/// That there are not too many, and none is too large.
+pub(super) fn check_messages(app: &App, messages: &[Value]) -> Result<(), Problem> {
+    if messages.len() > app.limits.messages {
+        return Err(Problem::invalid(format!("at most {} messages are taken at once", app.limits.messages)));
+    }
+    messages.iter().try_for_each(|message| check_size(app, message))
+}
+
+/// That a message or a value is not too large.
+pub(super) fn check_size(app: &App, value: &Value) -> Result<(), Problem> {
+    let most = app.limits.message_bytes;
+    if serde_json::to_string(value).map_or(0, |text| text.len()) > most {
+        return Err(Problem::too_large(format!("a message or a value has at most {most} bytes")));
+    }
+    Ok(())
+}
+
+/// The last messages, oldest first: as many as were asked for, or as fit into a page.
+pub(super) async fn last_messages(
+    app: &App,
+    caller: &Caller,
+    session: &str,
+    count: i64,
+) -> Result<Vec<Box<RawValue>>, Problem> {
+    let mut last = match caller.ask_more(Query::Session { session: session.to_owned() }).await? {
+        Answer::Session(session) => session.messages,
+        other => return Err(unexpected(&other)),
+    };
+    let first = last.saturating_sub(count);
+    let (mut bytes, mut found) = (0, Vec::new());
+    // From the end to the beginning, because what does not fit is the oldest.
+    while last > first {
+        let after = first.max(last - AT_ONCE);
+        for message in read(caller, session, after, last - after).await?.iter().rev() {
+            let raw = to_raw_value(message).map_err(|error| Problem::internal(error.to_string()))?;
+            bytes += raw.get().len();
+            if bytes > app.limits.page_bytes && !found.is_empty() {
+                found.reverse();
+                return Ok(found);
+            }
+            found.push(raw);
+        }
+        last = after;
+    }
+    found.reverse();
+    Ok(found)
+}
+
+async fn read(caller: &Caller, session: &str, after: i64, limit: i64) -> Result<Vec<Message>, Problem> {
+    match caller.ask_more(Query::Messages { session: session.to_owned(), after, limit }).await? {
+        Answer::Messages(messages) => Ok(messages),
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,23 @@
+//! What can be asked, one file for each kind of thing.
+
+mod events;
+mod locks;
+mod messages;
+mod service;
+mod sessions;
+mod state;
+mod turns;
+
+use super::route::Route;
+
+/// Every route there is.
+pub(crate) fn all() -> Vec<Route> {
+    let mut all = sessions::routes();
+    all.extend(messages::routes());
+    all.extend(state::routes());
+    all.extend(turns::routes());
+    all.extend(events::routes());
+    all.extend(locks::routes());
+    all.extend(service::routes());
+    all
+}

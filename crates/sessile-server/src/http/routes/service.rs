@@ -1,0 +1,76 @@
+//! About the service itself.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::json;
+
+use super::super::app::App;
+use super::super::caller::Caller;
+use super::super::problem::Problem;
+use super::super::reply;
+use super::super::route::{ANY, Route};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/me", ANY, me)
+            .about("whoAmI", "The user and the token that a request is made with")
+            .replies(200, "Me"),
+        Route::get("/healthz", ANY, healthy)
+            .open()
+            .about("isHealthy", "Whether the process answers")
+            .replies(200, "Status"),
+        Route::get("/readyz", ANY, ready)
+            .open()
+            .about(
+                "isReady",
+                "Whether requests should be sent here: the store answers, and it is not shutting down",
+            )
+            .replies(200, "Status")
+            .refuses(&[503]),
+        Route::get("/metrics", ANY, metrics)
+            .open()
+            .about("getMetrics", "Counts in the text format of Prometheus; no user and no id is in them")
+            .replies(200, "Metrics"),
+        Route::get("/openapi.json", ANY, openapi)
+            .open()
+            .about("getOpenApi", "This document")
+            .replies(200, "OpenApi"),
+    ]
+}
+
+async fn me(caller: Caller) -> Result<Response, Problem> {
+    let token = caller.token();
+    let body = json!({
+        "user": token.user,
+        "token": token.id,
+        "scopes": token.scopes,
+        "expires_ms": token.expires_ms,
+    });
+    reply::json(StatusCode::OK, &body)
+}
+
+async fn healthy() -> Result<Response, Problem> {
+    reply::json(StatusCode::OK, &json!({ "status": "ok" }))
+}
+
+async fn ready(State(app): State<App>) -> Result<Response, Problem> {
+    if app.is_closing() {
+        return Err(Problem::closing_down());
+    }
+    app.gate.ready().await?;
+    healthy().await
+}
+
+async fn metrics(State(app): State<App>) -> Response {
+    let mut response = Response::new(app.metrics.text().into());
+    let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, media);
+    response
+}
+
+async fn openapi(State(app): State<App>) -> Response {
+    let mut response = Response::new(app.openapi.clone().into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

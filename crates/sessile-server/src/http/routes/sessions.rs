@@ -1,0 +1,215 @@
+//! Sessions.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+use sessile::Code;
+use sessile::session::SessionName;
+
+use super::super::app::App;
+use super::super::caller::Caller;
+use super::super::input::{self, Json, Params, Segments};
+use super::super::problem::Problem;
+use super::super::queue::unexpected;
+use super::super::reply;
+use super::super::route::{READ, Route, WRITE};
+use crate::change::{Change, Done};
+use crate::model::Session;
+use crate::query::{Answer, Query};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Nobody means a longer life.
+const LONGEST_MS: i64 = 10 * 365 * 24 * HOUR_MS;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/sessions", WRITE, create)
+            .about("createSession", "Start a session")
+            .body("NewSession")
+            .replies(201, "Session")
+            .refuses(&[409]),
+        Route::get("/v1/sessions", READ, list)
+            .about("listSessions", "Sessions, the newest first")
+            .params(&["live", "label", "limit", "cursor"])
+            .replies(200, "Sessions"),
+        Route::get("/v1/sessions/{session}", READ, get)
+            .about("getSession", "One session, by its id or by the name of a live one")
+            .replies(200, "Session")
+            .refuses(&[304, 404]),
+        Route::patch("/v1/sessions/{session}", WRITE, edit)
+            .about("editSession", "Change a session's name, labels and settings")
+            .body("SessionEdit")
+            .replies(200, "Session")
+            .refuses(&[404, 409, 410, 412]),
+        Route::delete("/v1/sessions/{session}", WRITE, end)
+            .about("endSession", "End a session; one that has ended stays so")
+            .params(&["reason"])
+            .replies(200, "Session")
+            .refuses(&[404]),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    name: Option<String>,
+    context: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    settings: BTreeMap<String, Value>,
+    idle_ms: Option<i64>,
+    max_ms: Option<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    name: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    #[serde(default)]
+    settings: BTreeMap<String, Value>,
+}
+
+async fn create(State(app): State<App>, caller: Caller, Json(new): Json<New>) -> Result<Response, Problem> {
+    check_name(new.name.as_deref())?;
+    if let Some(context) = &new.context {
+        input::text("context", context, 128)?;
+    }
+    check_labels(&new.labels)?;
+    check_settings(&app, &new.settings)?;
+    let change = Change::StartSession {
+        id: input::new_id()?,
+        name: new.name,
+        context: new.context,
+        labels: new.labels,
+        settings: new.settings.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        idle_ms: input::within("idle_ms", new.idle_ms.unwrap_or(2 * HOUR_MS), 1, LONGEST_MS)?,
+        max_ms: input::within("max_ms", new.max_ms.unwrap_or(8 * HOUR_MS), 1, LONGEST_MS)?,
+    };
+    let session = session(caller.change(change).await?)?;
+    reply::tagged(StatusCode::CREATED, &session, session.revision)
+}
+
+async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
+    let limit = params.limit(&app)?;
+    let label = match params.text("label") {
+        None => None,
+        Some(label) => match label.split_once('=') {
+            Some((key, value)) => Some((key.to_owned(), value.to_owned())),
+            None => return Err(Problem::invalid("label is KEY=VALUE")),
+        },
+    };
+    let live = params.flag("live")?.unwrap_or(true);
+    let query = Query::Sessions { live, label, after: params.cursor()?, limit };
+    params.done()?;
+    match caller.ask(query).await? {
+        Answer::Sessions(sessions) => {
+            let full = i64::try_from(sessions.len()).is_ok_and(|found| found >= limit);
+            let last = sessions.last().filter(|_| full).map(|session| session.id.clone());
+            reply::page("sessions", &sessions, last.as_deref())
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn get(
+    caller: Caller,
+    Segments(which): Segments<String>,
+    params: Params,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    params.done()?;
+    if input::session(&which).is_err() && which.parse::<SessionName>().is_err() {
+        return Err(Problem::no_session());
+    }
+    match caller.ask(Query::Session { session: which }).await? {
+        Answer::Session(session) if input::has(&headers, session.revision)? => {
+            Ok(reply::unchanged(session.revision))
+        }
+        Answer::Session(session) => reply::tagged(StatusCode::OK, &session, session.revision),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn edit(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(which): Segments<String>,
+    headers: HeaderMap,
+    Json(edit): Json<Edit>,
+) -> Result<Response, Problem> {
+    check_name(edit.name.as_deref())?;
+    check_labels(edit.labels.as_ref().unwrap_or(&BTreeMap::new()))?;
+    check_settings(&app, &edit.settings)?;
+    let if_revision = input::expected_revision(&headers)?;
+    let change = Change::EditSession {
+        session: input::session(&which)?,
+        if_revision,
+        name: edit.name,
+        labels: edit.labels,
+        settings: edit.settings,
+    };
+    let done =
+        caller.change(change).await.map_err(|problem| problem.for_precondition(if_revision.is_some()))?;
+    let session = session(done)?;
+    reply::tagged(StatusCode::OK, &session, session.revision)
+}
+
+async fn end(
+    caller: Caller,
+    Segments(which): Segments<String>,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let reason = params.text("reason").unwrap_or_else(|| "ended".to_owned());
+    params.done()?;
+    input::text("reason", &reason, 256)?;
+    let session =
+        session(caller.change(Change::EndSession { session: input::session(&which)?, reason }).await?)?;
+    reply::tagged(StatusCode::OK, &session, session.revision)
+}
+
+/// The session that a change was about.
+pub(super) fn session(done: Done) -> Result<Session, Problem> {
+    match done {
+        Done::Session(session) => Ok(session),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// That a name can be one.
+pub(super) fn check_name(name: Option<&str>) -> Result<(), Problem> {
+    match name.map(str::parse::<SessionName>) {
+        Some(Err(error)) => Err(Problem::new(StatusCode::BAD_REQUEST, Code::InvalidName, error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Problem> {
+    if labels.len() > 64 {
+        return Err(Problem::invalid("a session has at most 64 labels"));
+    }
+    for (key, value) in labels {
+        input::text("a label's key", key, 64)?;
+        if !value.is_empty() {
+            input::text("a label's value", value, 256)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_settings(app: &App, settings: &BTreeMap<String, Value>) -> Result<(), Problem> {
+    if settings.len() > 64 {
+        return Err(Problem::invalid("at most 64 settings can be changed at once"));
+    }
+    for (key, value) in settings {
+        input::text("a setting's key", key, 128)?;
+        super::messages::check_size(app, value)?;
+    }
+    Ok(())
+}

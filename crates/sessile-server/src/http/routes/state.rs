@@ -1,0 +1,136 @@
+//! Values of a session, each with a revision.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::Value;
+
+use super::super::app::App;
+use super::super::caller::Caller;
+use super::super::input::{self, Json, Params, Segments};
+use super::super::problem::Problem;
+use super::super::queue::unexpected;
+use super::super::reply;
+use super::super::route::{READ, Route, WRITE};
+use crate::change::{Change, Done};
+use crate::model::Entry;
+use crate::query::{Answer, Query};
+
+/// How many are read from the store at once.
+const AT_ONCE: i64 = 64;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/sessions/{session}/state", READ, list)
+            .about("listState", "Values, in the order of their keys")
+            .params(&["limit", "cursor"])
+            .replies(200, "Entries")
+            .refuses(&[404]),
+        Route::get("/v1/sessions/{session}/state/{key}", READ, get)
+            .about("getState", "One value; its ETag is its revision")
+            .replies(200, "Entry")
+            .refuses(&[304, 404]),
+        Route::put("/v1/sessions/{session}/state/{key}", WRITE, put)
+            .about("putState", "Set a value; with If-Match or If-None-Match only if nobody else did")
+            .body("Value")
+            .replies(200, "Entry")
+            .refuses(&[404, 410, 412]),
+        Route::delete("/v1/sessions/{session}/state/{key}", WRITE, delete)
+            .about("deleteState", "Remove a value")
+            .replies_empty(204)
+            .refuses(&[404, 410, 412]),
+    ]
+}
+
+fn check_key(key: &str) -> Result<(), Problem> {
+    input::text("a key", key, 256)
+}
+
+async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Segments(session): Segments<String>,
+    mut params: Params,
+) -> Result<Response, Problem> {
+    let session = input::session(&session)?;
+    let (limit, mut after) = (params.limit(&app)?, params.cursor()?);
+    params.done()?;
+    let (mut bytes, mut left) = (0, limit);
+    let mut entries: Vec<Entry> = Vec::new();
+    while left > 0 && bytes <= app.limits.page_bytes {
+        let wanted = left.min(AT_ONCE);
+        let query =
+            Query::Entries { session: session.clone(), key: None, after: after.take(), limit: wanted };
+        let answer =
+            if entries.is_empty() { caller.ask(query).await? } else { caller.ask_more(query).await? };
+        let Answer::Entries(read) = answer else { return Err(unexpected(&answer)) };
+        let is_end = i64::try_from(read.len()).is_ok_and(|read| read < wanted);
+        for entry in read {
+            left -= 1;
+            bytes += serde_json::to_string(&entry.value).map_or(0, |text| text.len());
+            after = Some(entry.key.clone());
+            entries.push(entry);
+            if bytes > app.limits.page_bytes {
+                return reply::page("entries", &entries, after.as_deref());
+            }
+        }
+        if is_end {
+            return reply::page("entries", &entries, None);
+        }
+    }
+    reply::page("entries", &entries, after.as_deref())
+}
+
+async fn get(
+    caller: Caller,
+    Segments((session, key)): Segments<(String, String)>,
+    params: Params,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    params.done()?;
+    let session = input::session(&session)?;
+    check_key(&key)?;
+    match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1 }).await? {
+        Answer::Entries(entries) => match entries.first() {
+            None => Err(Problem::no_entry()),
+            Some(entry) if input::has(&headers, entry.revision)? => Ok(reply::unchanged(entry.revision)),
+            Some(entry) => reply::tagged(StatusCode::OK, entry, entry.revision),
+        },
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn put(
+    State(app): State<App>,
+    caller: Caller,
+    Segments((session, key)): Segments<(String, String)>,
+    headers: HeaderMap,
+    Json(value): Json<Value>,
+) -> Result<Response, Problem> {
+    super::messages::check_size(&app, &value)?;
+    match set(&caller, &session, key, Some(value), &headers).await? {
+        Done::Entry(Some(entry)) => reply::tagged(StatusCode::OK, &entry, entry.revision),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn delete(
+    caller: Caller,
+    Segments((session, key)): Segments<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    set(&caller, &session, key, None, &headers).await.map(|_| reply::empty(StatusCode::NO_CONTENT))
+}
+
+async fn set(
+    caller: &Caller,
+    session: &str,
+    key: String,
+    value: Option<Value>,
+    headers: &HeaderMap,
+) -> Result<Done, Problem> {
+    check_key(&key)?;
+    let if_revision = input::expected_revision(headers)?;
+    let change = Change::SetEntry { session: input::session(session)?, key, value, if_revision };
+    caller.change(change).await.map_err(|problem| problem.for_precondition(if_revision.is_some()))
+}

@@ -1,0 +1,82 @@
+//! How much of the service one user may have.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits::Limits;
+
+/// One user's share.
+#[derive(Debug)]
+pub(crate) struct Share {
+    bucket: Mutex<Bucket>,
+    at_once: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    left: f64,
+    at: Instant,
+    rate: f64,
+    burst: f64,
+}
+
+impl Share {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let bucket =
+            Bucket { left: limits.burst, at: Instant::now(), rate: limits.rate, burst: limits.burst };
+        Share {
+            bucket: Mutex::new(bucket),
+            at_once: Arc::new(Semaphore::new(limits.concurrent)),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+        }
+    }
+
+    /// One request. If it is too many, after how many milliseconds it would not be.
+    pub(crate) fn take(&self) -> Result<(), i64> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
+    }
+
+    pub(crate) fn at_once(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.at_once).try_acquire_owned().ok()
+    }
+
+    pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.streams).try_acquire_owned().ok()
+    }
+}
+
+impl Bucket {
+    fn take(&mut self, now: Instant) -> Result<(), i64> {
+        let since = now.saturating_duration_since(self.at).as_secs_f64();
+        self.at = now;
+        self.left = (self.left + since * self.rate).min(self.burst);
+        if self.left >= 1.0 {
+            self.left -= 1.0;
+            return Ok(());
+        }
+        let seconds = (1.0 - self.left) / self.rate.max(0.001);
+        #[expect(clippy::cast_possible_truncation, reason = "at most a thousand seconds")]
+        Err((seconds * 1000.0).ceil() as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_bucket_fills_with_time_and_no_further_than_its_size() {
+        let start = Instant::now();
+        let mut bucket = Bucket { left: 2.0, at: start, rate: 10.0, burst: 2.0 };
+        assert_eq!((bucket.take(start), bucket.take(start)), (Ok(()), Ok(())));
+        assert_eq!(bucket.take(start), Err(100));
+        assert_eq!(bucket.take(start + Duration::from_millis(150)), Ok(()));
+        let later = start + Duration::from_secs(60);
+        assert_eq!((bucket.take(later), bucket.take(later)), (Ok(()), Ok(())));
+        assert!(bucket.take(later).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! How much anybody may ask for.
+
+use std::time::Duration;
+
+/// What is refused if it is more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Bytes of a message, or of a value, as JSON.
+    pub message_bytes: usize,
+    /// Messages of one request.
+    pub messages: usize,
+    /// How deep JSON may be nested.
+    pub depth: usize,
+    /// Things of one page.
+    pub page: i64,
+    /// Bytes of one page: it ends early, and says how to go on.
+    pub page_bytes: usize,
+    /// Requests of one user at a time; those that wait for a turn are counted.
+    pub concurrent: usize,
+    /// Event streams of one user.
+    pub streams: usize,
+    /// Requests of one user per second, in the long run.
+    pub rate: f64,
+    /// Requests of one user that may come all at once.
+    pub burst: f64,
+    /// How long a client may take to send the head of a request, and to send the next one.
+    pub head: Duration,
+    /// How long a client may take to send a body.
+    pub body: Duration,
+    /// Connections at a time. Who comes then waits to be let in.
+    pub connections: usize,
+    /// How long a turn or a lock can be waited for.
+    pub wait_ms: i64,
+    /// How long a turn or a lock can be held without being renewed.
+    pub ttl_ms: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body_bytes: 1 << 20,
+            message_bytes: 256 << 10,
+            messages: 1000,
+            depth: 64,
+            page: 1000,
+            page_bytes: 4 << 20,
+            concurrent: 256,
+            streams: 2000,
+            rate: 1000.0,
+            burst: 2000.0,
+            head: Duration::from_secs(15),
+            body: Duration::from_secs(30),
+            connections: 16_384,
+            wait_ms: 120_000,
+            ttl_ms: 3_600_000,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! One connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use crate::http::{Gauge, Metrics, Peer};
+
+/// How much of a request's head is taken.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// What every connection is served with.
+#[derive(Clone)]
+pub(super) struct Served {
+    pub(super) router: Router,
+    pub(super) acceptor: Option<TlsAcceptor>,
+    pub(super) head: Duration,
+    pub(super) closing: watch::Receiver<bool>,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+/// The next connection, if there is room for it; nothing if it went wrong.
+pub(super) async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(room).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, peer)) => Some((stream, peer, permit)),
+        Err(_) => {
+            // Most likely there are no descriptors left; some come free.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            None
+        }
+    }
+}
+
+impl Served {
+    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr) {
+        let _counted = self.metrics.up(Gauge::Connections);
+        // Answers are short: waiting to fill a packet would only delay them.
+        let _ = stream.set_nodelay(true);
+        match self.acceptor.clone() {
+            None => self.speak(stream, peer).await,
+            Some(acceptor) => {
+                if let Ok(Ok(stream)) = tokio::time::timeout(self.head, acceptor.accept(stream)).await {
+                    self.speak(stream, peer).await;
+                }
+            }
+        }
+    }
+
+    async fn speak(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr) {
+        let router = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            router.call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.head)
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        // What goes wrong with a connection is its client's to know.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = self.closing.wait_for(|closing| *closing) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+}

@@ -1,0 +1,238 @@
+//! Listening, and ending well.
+
+mod connection;
+mod tls;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use sessile::Code;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::db::{Db, DbError};
+use crate::http::{self, App, Gate, Logger, Metrics, Shared};
+use crate::limits::Limits;
+
+pub use crate::http::{Log, LogTo};
+
+/// How the service is to be run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The certificate and the key, as PEM files.
+    pub tls: Option<Tls>,
+    /// Somebody else sees to TLS, before requests come here.
+    pub behind_proxy: bool,
+    /// How requests are logged.
+    pub log: Log,
+    /// What is refused if it is more.
+    pub limits: Limits,
+    /// How long requests may take to end when the service is told to.
+    pub grace: Duration,
+}
+
+/// The files of a certificate.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The certificate, and those that it rests on.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8737)),
+            tls: None,
+            behind_proxy: false,
+            log: Log::default(),
+            limits: Limits::default(),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Why it does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Tokens would travel in the clear.
+    #[error("{0} is not this machine alone: give a certificate, or say that a proxy sees to TLS")]
+    Insecure(SocketAddr),
+    /// It cannot listen there.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, std::io::Error),
+    /// The certificate or the key is not one.
+    #[error("cannot use {0}: {1}")]
+    Tls(PathBuf, String),
+    /// The system refused something.
+    #[error("{0}")]
+    System(std::io::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Db(#[from] DbError),
+}
+
+impl ServeError {
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            ServeError::Insecure(_) => Code::Usage,
+            ServeError::Listen(..) | ServeError::System(_) => Code::Io,
+            ServeError::Tls(..) => Code::FileValue,
+            ServeError::Db(DbError::Unavailable(_)) => Code::Unreachable,
+            ServeError::Db(DbError::Failed(_)) => Code::Store,
+        }
+    }
+}
+
+/// Runs the service until the process is told to end (SIGTERM, SIGINT), on a runtime of its own. `ready` is told where it
+/// listens.
+pub fn run<O>(open: O, options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError>
+where
+    O: Future<Output = Result<Db, DbError>>,
+{
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ServeError::System)?;
+    runtime.block_on(async {
+        let server = Server::bind(open.await?, options, Box::new(std::io::stderr())).await?;
+        let told = told_to_end()?;
+        ready(server.address());
+        server.serve(told).await;
+        Ok(())
+    })
+}
+
+/// Until the process is told to end.
+fn told_to_end() -> Result<impl Future<Output = ()>, ServeError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::System)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::System)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// A service that listens.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    acceptor: Option<TlsAcceptor>,
+    options: Options,
+    router: Router,
+    metrics: Arc<Metrics>,
+    closing: watch::Sender<bool>,
+    busy: (mpsc::Sender<()>, mpsc::Receiver<()>),
+    recorder: (oneshot::Sender<()>, tokio::task::JoinHandle<()>),
+    log: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens. Log lines go to `log_to`.
+    pub async fn bind(db: Db, options: Options, log_to: LogTo) -> Result<Self, ServeError> {
+        if !options.listen.ip().is_loopback() && options.tls.is_none() && !options.behind_proxy {
+            return Err(ServeError::Insecure(options.listen));
+        }
+        let acceptor = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let failed = |error| ServeError::Listen(options.listen, error);
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let metrics = Arc::new(Metrics::default());
+        let (audit, recorder) = http::audit(db.clone(), Arc::clone(&metrics));
+        let (end_recording, ended) = oneshot::channel::<()>();
+        let recorder = tokio::spawn(recorder.run(async move {
+            // Nobody to say so means the same.
+            let _ = ended.await;
+        }));
+        let (logger, log) = Logger::start(options.log, log_to, Arc::clone(&metrics));
+        let (closing, is_closing) = watch::channel(false);
+        let (busy, idle) = mpsc::channel(1);
+        let app = App::new(Shared {
+            gate: Gate::new(db, audit),
+            limits: options.limits.clone(),
+            metrics: Arc::clone(&metrics),
+            logger,
+            openapi: Bytes::from(http::openapi::document()),
+            closing: is_closing,
+            busy: busy.downgrade(),
+        });
+        Ok(Server {
+            listener,
+            address,
+            acceptor,
+            options,
+            router: http::router(app),
+            metrics,
+            closing,
+            busy: (busy, idle),
+            recorder: (end_recording, recorder),
+            log,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `told`. Then no one is let in any more, who waits is sent away, what is under way may end within the
+    /// time of grace, and what was read is put on the record.
+    pub async fn serve(self, told: impl Future<Output = ()>) {
+        let Server { listener, acceptor, options, router, metrics, closing, busy, recorder, log, .. } = self;
+        let served = connection::Served {
+            router,
+            acceptor,
+            head: options.limits.head,
+            closing: closing.subscribe(),
+            metrics,
+        };
+        let mut connections = JoinSet::new();
+        let room = Arc::new(Semaphore::new(options.limits.connections));
+        let mut told = std::pin::pin!(told);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut told => break,
+                accepted = connection::accept(&listener, &room) => accepted,
+            };
+            // Those that have ended are let go of.
+            while connections.try_join_next().is_some() {}
+            if let Some((stream, peer, permit)) = accepted {
+                let served = served.clone();
+                connections.spawn(async move {
+                    served.serve(stream, peer).await;
+                    drop(permit);
+                });
+            }
+        }
+        drop(listener);
+        closing.send_replace(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(options.grace, all).await;
+        connections.shutdown().await;
+        drop(served);
+        // Those who waited give their places back.
+        let (holder, mut idle) = busy;
+        drop(holder);
+        let _ = tokio::time::timeout(Duration::from_secs(5), idle.recv()).await;
+        let (end_recording, recorded) = recorder;
+        drop(end_recording);
+        let _ = tokio::time::timeout(Duration::from_secs(10), recorded).await;
+        if let Some(log) = log {
+            // Its sender went with the router.
+            let _ = tokio::time::timeout(Duration::from_secs(1), tokio::task::spawn_blocking(|| log.join()))
+                .await;
+        }
+    }
+}
