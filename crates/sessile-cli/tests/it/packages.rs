@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::repository;
 
 /// How many packages `Cargo.lock` may name, those for other systems included. Raise it knowingly.
-const MOST: usize = 204;
+const MOST: usize = 220;
 
 /// Packages that may be there twice, because the second one is not built here.
 const TWICE: &[&str] = &[

@@ -89,7 +89,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         }
         let bytes = tokio::time::timeout(app.limits.body, read(request.into_body(), app.limits.body_bytes))
             .await
-            .map_err(|_| Problem::timed_out("the body did not come in time").closing())??;
+            .map_err(|_| Problem::timed_out("the body did not come in time"))??;
         check_depth(&bytes, app.limits.depth)?;
         serde_json::from_slice(&bytes).map(Json).map_err(|error| {
             let detail = shortened(&error.to_string(), 300);
@@ -99,7 +99,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 }
 
 fn unsupported(detail: &str) -> Problem {
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail).closing()
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail)
 }
 
 /// A body, up to a size. No more of it is ever held.
@@ -110,7 +110,7 @@ async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
     }
     let mut bytes = Vec::new();
     while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| Problem::usage("the body ended early, or is not one").closing())?;
+        let frame = frame.map_err(|_| Problem::usage("the body ended early, or is not one"))?;
         let data: Bytes = frame.into_data().unwrap_or_default();
         if bytes.len() + data.len() > most {
             return Err(too_large());

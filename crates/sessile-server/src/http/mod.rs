@@ -4,6 +4,7 @@
 mod app;
 mod audit;
 mod caller;
+mod drain;
 mod feeds;
 mod input;
 mod log;

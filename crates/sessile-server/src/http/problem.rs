@@ -23,7 +23,6 @@ pub(crate) struct Problem {
     retryable: bool,
     retry_after_ms: Option<i64>,
     authenticate: Option<HeaderValue>,
-    close: bool,
     cause: Option<String>,
 }
 
@@ -44,7 +43,6 @@ impl Problem {
             retryable: code.retryable(),
             retry_after_ms: None,
             authenticate: None,
-            close: false,
             cause: None,
         }
     }
@@ -61,7 +59,7 @@ impl Problem {
 
     /// More than is taken: 413.
     pub(crate) fn too_large(detail: impl Into<String>) -> Self {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidValue, detail).closing()
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidValue, detail)
     }
 
     /// A session that the caller has not. It is the same for one that nobody has.
@@ -110,7 +108,7 @@ impl Problem {
     /// The service is going down: 503.
     pub(crate) fn closing_down() -> Self {
         let detail = "the service is shutting down";
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail).retry_after(1000).closing()
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail).retry_after(1000)
     }
 
     /// Something that does not happen: 500.
@@ -123,12 +121,6 @@ impl Problem {
     pub(crate) fn retry_after(mut self, after_ms: i64) -> Self {
         self.retryable = true;
         self.retry_after_ms = Some(after_ms.max(1));
-        self
-    }
-
-    /// The connection is of no use any more: what is left of the request was not read.
-    pub(crate) fn closing(mut self) -> Self {
-        self.close = true;
         self
     }
 
@@ -214,9 +206,6 @@ impl IntoResponse for Problem {
         }
         if let Some(challenge) = self.authenticate {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
-        }
-        if self.close {
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response.extensions_mut().insert(Coded(self.code));
         if let Some(cause) = self.cause {

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use axum::Router;
+use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -13,6 +14,7 @@ use sessile::Code;
 
 use super::app::App;
 use super::caller::Who;
+use super::drain::Rest;
 use super::input;
 use super::log::Line;
 use super::metrics::Gauge;
@@ -55,7 +57,16 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
     let peer = request.extensions().get().map(|Peer(peer)| peer.to_string());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = input::route(request.extensions()).map(str::to_owned);
-    let mut response = next.run(request).await;
+    let (head, body) = request.into_parts();
+    let (body, rest) = Rest::of(body);
+    let mut response = next.run(Request::from_parts(head, body)).await;
+    // Who is too slow is not waited for again.
+    let is_slow = response.status() == StatusCode::REQUEST_TIMEOUT;
+    if let Some(rest) = rest.filter(|rest| !rest.is_end_stream())
+        && (is_slow || !rest.drain().await)
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {
         headers.insert(REQUEST_ID, id);

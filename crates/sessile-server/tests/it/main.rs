@@ -1,8 +1,15 @@
 //! The service's tests. Everything about stores holds for each of them.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests look at files, the clock and variables as they are, tell numbers, and fail by panicking"
+)]
 
 mod crowd;
+mod http;
 mod linear;
 mod stores;
 mod suite;

@@ -202,7 +202,7 @@ pub(super) async fn last_messages(
         Answer::Session(session) => session.messages,
         other => return Err(unexpected(&other)),
     };
-    let first = last.saturating_sub(count);
+    let first = last.saturating_sub(count).max(0);
     let (mut bytes, mut found) = (0, Vec::new());
     // From the end to the beginning, because what does not fit is the oldest.
     while last > first {

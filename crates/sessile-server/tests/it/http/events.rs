@@ -1,0 +1,142 @@
+//! Following a session.
+
+use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Client, server, with};
+
+/// A stream that is read event by event.
+struct Following(Box<dyn BufRead + Send>);
+
+impl Following {
+    fn open(client: &Client, path: &str, headers: &[(&str, &str)]) -> Self {
+        let response = client.open("GET", path, headers, None);
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Following(Box::new(BufReader::new(response.into_body().into_reader())))
+    }
+
+    /// The next event: its id, its kind, what it says; nothing if the stream has ended.
+    fn next(&mut self) -> Option<(i64, String, Value)> {
+        let (mut id, mut kind, mut data) = (None, String::new(), Value::Null);
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            match line.trim_end().split_once(": ") {
+                Some(("id", number)) => id = number.parse().ok(),
+                Some(("event", name)) => kind = name.to_owned(),
+                Some(("data", text)) => data = serde_json::from_str(text).unwrap(),
+                _ if line == "\n" && id.is_some() => return Some((id?, kind, data)),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn events_are_followed_and_resumed() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let path = format!("{session}/events");
+    let mut first = Following::open(&ann, &path, &[]);
+    assert_eq!(first.next().unwrap().1, "session.started");
+    let began = Instant::now();
+    ann.append(&session, &["a", "b"]);
+    let (id, kind, data) = first.next().unwrap();
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    assert_eq!((id, kind.as_str()), (2, "messages.appended"));
+    assert_eq!((&data["number"], &data["body"]["last"]), (&json!(2), &json!(2)));
+    drop(first);
+    ann.append(&session, &["c"]);
+    let mut second = Following::open(&ann, &path, &[("last-event-id", "2")]);
+    let mut third = Following::open(&ann, &format!("{path}?after=1"), &[]);
+    assert_eq!(third.next().unwrap().0, 2);
+    let token = ann.turn(&session);
+    ann.delete(&format!("{session}/turns/{token}")).ok(204);
+    ann.delete(&session).ok(200);
+    for stream in [&mut second, &mut third] {
+        let seen: Vec<(i64, String)> =
+            std::iter::from_fn(|| stream.next()).map(|(id, kind, _)| (id, kind)).collect();
+        let kinds = [(3, "messages.appended"), (4, "turn.began"), (5, "session.ended")];
+        assert_eq!(seen, kinds.map(|(id, kind)| (id, kind.to_owned())), "and then it ends");
+    }
+    assert_eq!(ann.send("GET", &path, &[("last-event-id", "5")], None).status, 204, "nothing is to come");
+    ann.send("GET", &path, &[("last-event-id", "99")], None).refused(400, "INVALID_VALUE");
+    ann.send("GET", &path, &[("last-event-id", "x")], None).refused(400, "INVALID_VALUE");
+}
+
+#[test]
+fn many_follow_one_session_and_all_see_everything() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let path = format!("{session}/events");
+    let streams: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = Following::open(&ann, &path, &[]);
+            std::thread::spawn(move || {
+                std::iter::from_fn(|| stream.next()).map(|(id, ..)| id).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    for _ in 0..400 {
+        ann.append(&session, &["x"]);
+    }
+    ann.delete(&session).ok(200);
+    for stream in streams {
+        let seen = stream.join().unwrap();
+        assert!(seen.iter().copied().eq(1..=402), "{seen:?}");
+    }
+}
+
+#[test]
+fn streams_are_limited_and_counted() {
+    let server = with(|limits| limits.streams = 2);
+    let ann = server.user("ann");
+    let path = format!("{}/events", ann.session());
+    let (one, _two) = (Following::open(&ann, &path, &[]), Following::open(&ann, &path, &[]));
+    ann.get(&path).refused(429, "RATE_LIMITED");
+    assert!(ann.get("/metrics").text.contains("sessile_event_streams 2\n"));
+    drop(one);
+    let began = Instant::now();
+    while !ann.get("/metrics").text.contains("sessile_event_streams 1\n") {
+        assert!(began.elapsed() < Duration::from_secs(5), "a client that went away is let go");
+    }
+}
+
+#[test]
+fn reads_are_on_the_record() {
+    let mut server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    ann.get(&session).ok(200);
+    ann.get(&format!("{session}/messages?last=3")).ok(200);
+    ann.get("/v1/sessions/nope").refused(404, "SESSION_NOT_FOUND");
+    let (reader, id) = server.token("ann", &[sessile_server::account::Scope::Read], None);
+    reader.delete(&session).refused(403, "CREDENTIAL_REJECTED");
+    server.tell_to_end();
+    server.ended();
+    let connection = rusqlite::Connection::open(server.dir().join("service.db")).unwrap();
+    let mut statement = connection.prepare("SELECT action, outcome, token FROM audit ORDER BY id").unwrap();
+    let rows: Vec<(String, String, String)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let seen: Vec<(&str, &str)> = rows.iter().map(|row| (row.0.as_str(), row.1.as_str())).collect();
+    for wanted in [
+        ("start_session", "done"),
+        ("session", "done"),
+        ("last_messages", "done"),
+        ("session", "no_session"),
+        ("DELETE /v1/sessions/{session}", "out_of_scope"),
+    ] {
+        assert!(seen.contains(&wanted), "{wanted:?} in {seen:?}");
+    }
+    assert!(rows.iter().any(|row| row.2 == id));
+}

@@ -1,0 +1,182 @@
+//! Bad input: a clear refusal, and nothing else.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{server, with};
+
+#[test]
+fn bodies_have_limits() {
+    let server = with(|limits| {
+        limits.body_bytes = 10_000;
+        limits.message_bytes = 1000;
+        limits.messages = 10;
+    });
+    let ann = server.user("ann");
+    let session = ann.session();
+    let path = format!("{session}/messages");
+    let post = |body: &str| ann.send("POST", &path, &[], Some(body));
+    post(&json!({ "messages": ["x".repeat(20_000)] }).to_string()).refused(413, "INVALID_VALUE");
+    post(&json!({ "messages": ["x".repeat(2000)] }).to_string()).refused(413, "INVALID_VALUE");
+    post(&json!({ "messages": vec![1; 11] }).to_string()).refused(400, "INVALID_VALUE");
+    let deep = |depth: usize| format!("{{\"messages\":[{}{}]}}", "[".repeat(depth), "]".repeat(depth));
+    post(&deep(63)).refused(400, "INVALID_VALUE");
+    post(&deep(4000)).refused(400, "INVALID_VALUE");
+    post(&deep(62)).ok(201);
+    for wrong in
+        ["", "{", "[]", "nul", "{\"messages\":[1],\"messages\":[2]}", "{\"messages\":[\"\\ud800\"]}", "1e999"]
+    {
+        post(wrong).refused(400, "INVALID_VALUE");
+    }
+    let secret = ann.secret.as_ref().unwrap();
+    let head = |media: &str, more: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\ncontent-type: {media}\r\n\
+             connection: close\r\n{more}\r\n"
+        )
+    };
+    let mut invalid = head("application/json", "content-length: 18\r\n").into_bytes();
+    invalid.extend_from_slice(b"{\"messages\":[\"\xff\"]}");
+    assert!(server.raw(&invalid).starts_with("HTTP/1.1 400"));
+    for (media, more) in [("text/plain", ""), ("application/json", "content-encoding: gzip\r\n")] {
+        let request = format!("{}{{}}", head(media, &format!("content-length: 2\r\n{more}")));
+        assert!(server.raw(request.as_bytes()).starts_with("HTTP/1.1 415"), "{media}");
+    }
+    let chunked = format!(
+        "{}FFFFFF\r\n{}",
+        head("application/json", "transfer-encoding: chunked\r\n"),
+        " ".repeat(20_000)
+    );
+    assert!(server.raw(chunked.as_bytes()).starts_with("HTTP/1.1 413"), "also if its length is not said");
+    assert_eq!(ann.get(&session).ok(200)["messages"], 1);
+}
+
+#[test]
+fn slow_clients_are_sent_away() {
+    let server = with(|limits| {
+        limits.head = Duration::from_millis(300);
+        limits.body = Duration::from_millis(300);
+    });
+    let ann = server.user("ann");
+    let began = Instant::now();
+    let mut silent = server.connect();
+    silent.write_all(b"GET /healthz HTTP/1.1\r\nhost:").unwrap();
+    let _ = silent.read_to_end(&mut Vec::new());
+    let secret = ann.secret.as_ref().unwrap();
+    let request = format!(
+        "POST /v1/sessions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\ncontent-type: application/json\r\n\
+         content-length: 10\r\n\r\n{{"
+    );
+    let answer = server.raw(request.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("TIMED_OUT"), "{answer}");
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[test]
+fn requests_that_are_none_are_refused() {
+    let server = server();
+    let ann = server.user("ann");
+    let secret = ann.secret.as_ref().unwrap();
+    for (line, status) in [
+        ("GET /v1/sessions/../../etc/passwd HTTP/1.1", 404),
+        ("GET /v1/sessions/..%2f..%2fetc%2fpasswd HTTP/1.1", 404),
+        ("GET /v1/sessions/%00 HTTP/1.1", 404),
+        ("GET /v1/sessions/%ff HTTP/1.1", 400),
+        ("GET /v1/sessions/'%20OR%201=1;-- HTTP/1.1", 404),
+        ("GET //v1//sessions HTTP/1.1", 404),
+        ("GET /v1/sessions/%25%32%66/messages HTTP/1.1", 404),
+        ("BREW /v1/sessions HTTP/1.1", 405),
+        ("GET /v1/sessions?limit=99999999999999999999 HTTP/1.1", 400),
+        ("GET /v1/sessions?cursor=%F0%9F%92%A9 HTTP/1.1", 400),
+        ("GET /v1/sessions?limit=1%20OR%201=1 HTTP/1.1", 400),
+        ("GET /v1/sessions HTTP/9.9", 400),
+        ("GET", 400),
+    ] {
+        let request =
+            format!("{line}\r\nhost: x\r\nauthorization: Bearer {secret}\r\nconnection: close\r\n\r\n");
+        let answer = server.raw(request.as_bytes());
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{line}: {answer}");
+        assert!(!answer.contains("etc/passwd") && !answer.contains("sqlite"), "{answer}");
+    }
+    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(100_000));
+    let answer = server.raw(long.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(500));
+    assert!(server.raw(many.as_bytes()).starts_with("HTTP/1.1 431"));
+}
+
+#[test]
+fn odd_headers_are_refused_and_never_come_back() {
+    let server = server();
+    let ann = server.user("ann");
+    let secret = ann.secret.as_ref().unwrap();
+    let send = |header: &[u8]| {
+        let mut request = format!(
+            "POST /v1/sessions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: 2\r\n"
+        )
+        .into_bytes();
+        request.extend_from_slice(header);
+        request.extend_from_slice(b"\r\n\r\n{}");
+        server.raw(&request)
+    };
+    for (header, status) in [
+        (&b"idempotency-key: \xff\xfe"[..], "400"),
+        (b"idempotency-key: a\r\nidempotency-key: b", "400"),
+        (b"idempotency-key:", "400"),
+        (b"idempotency-key: a\0b", "400"),
+        (b"x-request-id: \xff", "201"),
+        (b"x-request-id: a\"b", "201"),
+        (b"content-length: 5", "400"),
+        (b"bad header: x", "400"),
+    ] {
+        let answer = send(header);
+        let shown = String::from_utf8_lossy(header).into_owned();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{shown}: {answer}");
+        assert!(!answer.contains("a\"b"), "{answer}");
+    }
+    let injected = ann.post("/v1/sessions", &json!({ "labels": { "a\r\nset-cookie: x": "y" } }));
+    injected.refused(400, "INVALID_VALUE");
+    assert!(injected.header("set-cookie").is_none());
+}
+
+#[test]
+fn words_of_other_languages_are_data() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let texts =
+        ["'; DROP TABLE message; --", "\u{0}\u{1b}[31m", "\u{1f980}\u{202e}abc", "<script>alert(1)</script>"];
+    ann.append(&session, &texts);
+    assert_eq!(ann.texts(&session), texts);
+    let key = "%27%3B%20DROP%20TABLE%20entry%3B--";
+    ann.send("PUT", &format!("{session}/state/{key}"), &[], Some("1")).ok(200);
+    assert_eq!(ann.get(&format!("{session}/state/{key}")).ok(200)["key"], "'; DROP TABLE entry;--");
+    assert_eq!(ann.get(&format!("{session}/state")).ok(200)["entries"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn only_so_many_requests_of_one_user_go_on_at_once() {
+    let server = with(|limits| limits.concurrent = 2);
+    let (ann, bob) = (server.user("ann"), server.user("bob"));
+    let session = ann.session();
+    ann.turn(&session);
+    let waiting: Vec<_> = (0..2)
+        .map(|_| {
+            let (ann, session) = (ann.clone(), session.clone());
+            std::thread::spawn(move || ann.post(&format!("{session}/turns"), &json!({ "wait_ms": 1500 })))
+        })
+        .collect();
+    let began = Instant::now();
+    while !bob.get("/metrics").text.contains("sessile_waiting 2\n") {
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+    ann.get("/v1/me").refused(429, "RATE_LIMITED");
+    bob.get("/v1/me").ok(200);
+    for one in waiting {
+        one.join().unwrap().refused(408, "TIMED_OUT");
+    }
+    ann.get("/v1/me").ok(200);
+}

@@ -1,0 +1,72 @@
+//! The OpenAPI document.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::server;
+
+#[test]
+fn the_document_in_the_reference_is_the_one_that_is_served() {
+    let document = sessile_server::openapi::document();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/openapi.json");
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, &document).unwrap();
+    }
+    let how = "write it anew: UPDATE_REFERENCE=1 cargo test -p sessile-server --test it openapi";
+    assert!(std::fs::read_to_string(&path).unwrap() == document, "{} has changed; {how}", path.display());
+    assert_eq!(server().nobody().get("/openapi.json").text, document);
+}
+
+#[test]
+fn every_operation_is_there_and_every_reference_leads_somewhere() {
+    let document: Value = serde_json::from_str(&sessile_server::openapi::document()).unwrap();
+    let mut ids = std::collections::BTreeSet::new();
+    for methods in document["paths"].as_object().unwrap().values() {
+        for operation in methods.as_object().unwrap().values() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(!id.is_empty() && ids.insert(id.to_owned()), "{id}");
+            assert!(!operation["summary"].as_str().unwrap().is_empty(), "{id}");
+        }
+    }
+    fn walk(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => members.iter().for_each(|(key, value)| match value {
+                Value::String(to) if key == "$ref" => found.push(to.clone()),
+                value => walk(value, found),
+            }),
+            Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
+            _ => {}
+        }
+    }
+    let mut references = Vec::new();
+    walk(&document, &mut references);
+    for reference in &references {
+        assert!(document.pointer(reference.strip_prefix('#').unwrap()).is_some(), "{reference}");
+    }
+    for kind in ["schemas", "parameters"] {
+        for name in document["components"][kind].as_object().unwrap().keys() {
+            let used = format!("#/components/{kind}/{name}");
+            assert!(references.contains(&used), "{used} is used nowhere");
+        }
+    }
+}
+
+#[test]
+fn every_operation_is_answered_by_a_route_and_no_other_method_is() {
+    let server = server();
+    let ann = server.user("ann");
+    let document = ann.get("/openapi.json").ok(200);
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let concrete = path.replace("{session}", "0199aaaa-0000-7000-8000-00000000dead");
+        let concrete = concrete.replace("{token}", "1").replace("{key}", "k").replace("{name}", "n");
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            let body = ["POST", "PUT", "PATCH"].contains(&method).then_some("{}");
+            let reply = ann.send(method, &concrete, &[], body);
+            let is_there = methods.get(method.to_lowercase()).is_some();
+            assert_eq!(reply.status != 405, is_there, "{method} {path}: {reply:?}");
+        }
+    }
+    ann.get("/v1/nothing").refused(404, "USAGE");
+    ann.send("PATCH", "/v1/sessions", &[], Some("{}")).refused(405, "USAGE");
+}

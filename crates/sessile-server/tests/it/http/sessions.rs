@@ -1,0 +1,135 @@
+//! Sessions.
+
+use serde_json::json;
+
+use super::{server, with};
+
+#[test]
+fn a_session_is_started_read_edited_and_ended() {
+    let server = server();
+    let ann = server.user("ann");
+    let body = json!({ "name": "work", "context": "staging", "labels": { "team": "web" }, "settings": { "model": "small" } });
+    let started = ann.post("/v1/sessions", &body);
+    assert_eq!(started.header("etag"), Some("\"1\""));
+    let started = started.ok(201);
+    let path = format!("/v1/sessions/{}", started["id"].as_str().unwrap());
+    assert_eq!(ann.get(&path).ok(200), started);
+    assert_eq!(ann.get("/v1/sessions/work").ok(200), started);
+    assert_eq!(ann.send("GET", &path, &[("if-none-match", "\"1\"")], None).status, 304);
+    let edit = json!({ "name": "other", "settings": { "model": null, "top": 1 } }).to_string();
+    let edited = |tag| ann.send("PATCH", &path, &[("if-match", tag)], Some(&edit));
+    edited("\"7\"").refused(412, "REVISION_CONFLICT");
+    edited("what").refused(400, "USAGE");
+    let edited = edited("\"1\"");
+    assert_eq!(edited.header("etag"), Some("\"2\""));
+    let edited = edited.ok(200);
+    assert_eq!((&edited["name"], &edited["settings"]), (&json!("other"), &json!({ "top": 1 })));
+    let ended = ann.delete(&format!("{path}?reason=all%20done")).ok(200);
+    assert_eq!(ended["end_reason"], "all done");
+    assert_eq!(ann.delete(&path).ok(200)["end_reason"], "all done", "once is enough");
+    ann.post(&format!("{path}/messages"), &json!({ "messages": [1] })).refused(410, "SESSION_EXPIRED");
+    ann.get("/v1/sessions/0199aaaa-0000-7000-8000-000000000000").refused(404, "SESSION_NOT_FOUND");
+    ann.get("/v1/sessions/nope").refused(404, "SESSION_NOT_FOUND");
+}
+
+#[test]
+fn a_name_is_taken_and_checked() {
+    let server = server();
+    let ann = server.user("ann");
+    ann.post("/v1/sessions", &json!({ "name": "work" })).ok(201);
+    ann.post("/v1/sessions", &json!({ "name": "work" })).refused(409, "SESSION_EXISTS");
+    ann.post("/v1/sessions", &json!({ "name": "a/b" })).refused(400, "INVALID_NAME");
+    ann.post("/v1/sessions", &json!({ "nam": "x" })).refused(400, "INVALID_VALUE");
+    ann.post("/v1/sessions", &json!({ "idle_ms": 0 })).refused(400, "INVALID_VALUE");
+    ann.post("/v1/sessions", &json!({ "labels": { "": "x" } })).refused(400, "INVALID_VALUE");
+}
+
+#[test]
+fn a_session_expires() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.post("/v1/sessions", &json!({ "idle_ms": 30 })).ok(201);
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    let path = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
+    ann.post(&format!("{path}/turns"), &json!({})).refused(410, "SESSION_EXPIRED");
+    assert_eq!(ann.get("/v1/sessions").ok(200)["sessions"], json!([]));
+    assert_eq!(ann.get("/v1/sessions?live=false").ok(200)["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn sessions_are_listed_in_pages() {
+    let server = server();
+    let ann = server.user("ann");
+    let mut ids: Vec<String> = (0..5)
+        .map(|number| {
+            let labels = json!({ "labels": { "even": (number % 2 == 0).to_string() } });
+            ann.post("/v1/sessions", &labels).ok(201)["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    ids.sort();
+    ids.reverse();
+    let mut found = Vec::new();
+    let mut path = "/v1/sessions?limit=2".to_owned();
+    loop {
+        let page = ann.get(&path).ok(200);
+        found.extend(
+            page["sessions"].as_array().unwrap().iter().map(|s| s["id"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("/v1/sessions?limit=2&cursor={next}");
+    }
+    assert_eq!(found, ids);
+    assert_eq!(ann.get("/v1/sessions?label=even%3Dtrue").ok(200)["sessions"].as_array().unwrap().len(), 3);
+    for wrong in ["limit=0", "limit=1001", "limit=x", "cursor=%00", "cursor=!", "label=x", "live=yes"] {
+        ann.get(&format!("/v1/sessions?{wrong}")).refused(400, "INVALID_VALUE");
+    }
+    for wrong in ["limit=1&limit=2", "page=2", "label=%ff", "label=%2"] {
+        ann.get(&format!("/v1/sessions?{wrong}")).refused(400, "USAGE");
+    }
+}
+
+#[test]
+fn the_same_key_does_it_once() {
+    let server = server();
+    let (ann, bob) = (server.user("ann"), server.user("bob"));
+    let key = [("idempotency-key", "k-1")];
+    let start = |body: &str| ann.send("POST", "/v1/sessions", &key, Some(body));
+    let first = start("{}").ok(201);
+    assert_eq!(start("{}").ok(201), first);
+    start(r#"{"name":"else"}"#).refused(422, "INVALID_VALUE");
+    let other = bob.send("POST", "/v1/sessions", &key, Some("{}")).ok(201);
+    assert_ne!(other["id"], first["id"], "a key is its user's own");
+    assert_eq!(ann.get("/v1/sessions").ok(200)["sessions"].as_array().unwrap().len(), 1);
+    let path = format!("/v1/sessions/{}/messages", first["id"].as_str().unwrap());
+    let append =
+        || ann.send("POST", &path, &[("idempotency-key", "k-2")], Some(r#"{"messages":["a"]}"#)).ok(201);
+    assert_eq!(append(), append());
+    assert_eq!(ann.get(&path).ok(200)["messages"].as_array().unwrap().len(), 1);
+    let long = "x".repeat(256);
+    ann.send("POST", &path, &[("idempotency-key", &long)], Some(r#"{"messages":[1]}"#))
+        .refused(400, "INVALID_VALUE");
+}
+
+#[test]
+fn there_is_a_limit_to_what_one_user_may_ask() {
+    let server = with(|limits| (limits.rate, limits.burst) = (0.5, 3.0));
+    let (ann, bob) = (server.user("ann"), server.user("bob"));
+    for _ in 0..3 {
+        ann.get("/v1/sessions").ok(200);
+    }
+    let refused = ann.get("/v1/sessions");
+    refused.refused(429, "RATE_LIMITED");
+    assert!(matches!(refused.header("retry-after"), Some("1" | "2")), "{refused:?}");
+    assert_eq!(refused.json()["retryable"], true);
+    bob.get("/v1/sessions").ok(200);
+    let metrics = ann.get("/metrics");
+    assert!(metrics.text.contains("sessile_rate_limited_total 1\n"), "{}", metrics.text);
+    assert!(
+        metrics
+            .text
+            .contains("sessile_requests_total{route=\"/v1/sessions\",method=\"GET\",status=\"200\"} 4\n"),
+        "{}",
+        metrics.text
+    );
+    assert!(!metrics.text.contains("ann"));
+}
