@@ -299,7 +299,7 @@ impl FromRequestParts<App> for Caller {
 
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = input::header(headers, "idempotency-key")? else { return Ok(None) };
-    if key.is_empty() || key.len() > 255 {
+    if key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         let detail = "an Idempotency-Key has 1 to 255 visible characters";
         return Err(Problem::new(StatusCode::BAD_REQUEST, sessile::Code::InvalidValue, detail));
     }

@@ -50,6 +50,9 @@ pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), Problem
     Ok(())
 }
 
+/// The largest number that every JSON parser keeps as it is.
+pub(crate) const LARGEST: i64 = (1 << 53) - 1;
+
 /// A number of the caller's.
 pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i64, Problem> {
     if (least..=most).contains(&number) {

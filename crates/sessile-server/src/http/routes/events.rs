@@ -51,7 +51,7 @@ async fn follow(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let session = input::session(&session)?;
-    let after = params.number("after", 0, i64::MAX)?;
+    let after = params.number("after", 0, input::LARGEST)?;
     params.done()?;
     let seen = match input::header(&headers, "last-event-id")? {
         Some(id) => id.parse().ok().filter(|id| *id >= 0),

@@ -123,7 +123,7 @@ async fn release(
     Segments(name): Segments<String>,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    let token = params.number("token", 0, i64::MAX)?;
+    let token = params.number("token", 0, input::LARGEST)?;
     params.done()?;
     let Some(token) = token else { return Err(Problem::usage("a lock is given back with its `token`")) };
     caller.change(Change::Release { resource: resource(&name)?, token }).await?;

@@ -76,8 +76,9 @@ async fn append(
         return Err(Problem::invalid("there is no message to append"));
     }
     check_messages(&app, &new.messages)?;
+    let if_last = new.if_last.map(|last| input::within("if_last", last, 0, input::LARGEST)).transpose()?;
     let session = input::session(&session)?;
-    let change = Change::Append { session, bodies: new.messages, if_last: new.if_last };
+    let change = Change::Append { session, bodies: new.messages, if_last };
     appended(StatusCode::CREATED, caller.change(change).await?)
 }
 
@@ -96,7 +97,7 @@ async fn list(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let session = input::session(&session)?;
-    let after = params.number("after", 0, i64::MAX)?;
+    let after = params.number("after", 0, input::LARGEST)?;
     let limit = params.number("limit", 1, app.limits.page)?;
     let last = params.number("last", 1, app.limits.page)?;
     params.done()?;
@@ -154,7 +155,7 @@ async fn rewind(
     Segments(session): Segments<String>,
     Json(rewind): Json<Rewind>,
 ) -> Result<Response, Problem> {
-    let to = input::within("to", rewind.to, 0, i64::MAX)?;
+    let to = input::within("to", rewind.to, 0, input::LARGEST)?;
     match caller.change(Change::Rewind { session: input::session(&session)?, to }).await? {
         Done::Rewound { removed } => reply::json(StatusCode::OK, &json!({ "removed": removed })),
         other => Err(unexpected(&other)),
@@ -167,7 +168,7 @@ async fn fork(
     Json(fork): Json<Fork>,
 ) -> Result<Response, Problem> {
     super::sessions::check_name(fork.name.as_deref())?;
-    let at = fork.at.map(|at| input::within("at", at, 0, i64::MAX)).transpose()?;
+    let at = fork.at.map(|at| input::within("at", at, 0, input::LARGEST)).transpose()?;
     let session = input::session(&session)?;
     let change = Change::Fork { session, at, id: input::new_id()?, name: fork.name };
     let session = super::sessions::session(caller.change(change).await?)?;

@@ -5,6 +5,7 @@ mod events;
 mod hostile;
 mod messages;
 mod openapi;
+mod schemathesis;
 mod sessions;
 mod shutdown;
 mod state;
