@@ -29,6 +29,8 @@ pub struct Limits {
     pub head: Duration,
     /// How long a client may take to send a body.
     pub body: Duration,
+    /// How long a client may take to read on in an answer.
+    pub answer: Duration,
     /// Connections at a time. Who comes then waits to be let in.
     pub connections: usize,
     /// How long a turn or a lock can be waited for.
@@ -50,8 +52,9 @@ impl Default for Limits {
             streams: 2000,
             rate: 1000.0,
             burst: 2000.0,
-            head: Duration::from_secs(15),
+            head: Duration::from_secs(30),
             body: Duration::from_secs(30),
+            answer: Duration::from_secs(30),
             connections: 16_384,
             wait_ms: 120_000,
             ttl_ms: 3_600_000,

@@ -77,7 +77,7 @@ fn responses(route: &Route) -> Value {
     let done = match schema {
         None => json!({ "description": "Done." }),
         Some("EventStream") => {
-            json!({ "description": "Done.", "content": { "text/event-stream": { "schema": { "type": "string" } } } })
+            json!({ "description": "Done.", "content": content("text/event-stream", "ServerSentEvent") })
         }
         Some("Metrics") => {
             json!({ "description": "Done.", "content": { "text/plain": { "schema": { "type": "string" } } } })

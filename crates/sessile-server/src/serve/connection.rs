@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
+use super::patient::Patient;
 use crate::http::{Gauge, Metrics, Peer};
 
 /// How much of a request's head is taken.
@@ -26,6 +27,7 @@ pub(super) struct Served {
     pub(super) router: Router,
     pub(super) acceptor: Option<TlsAcceptor>,
     pub(super) head: Duration,
+    pub(super) answer: Duration,
     pub(super) closing: watch::Receiver<bool>,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -51,6 +53,7 @@ impl Served {
         let _counted = self.metrics.up(Gauge::Connections);
         // Answers are short: waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
+        let stream = Patient::new(stream, self.answer);
         match self.acceptor.clone() {
             None => self.speak(stream, peer).await,
             Some(acceptor) => {

@@ -1,6 +1,7 @@
 //! Listening, and ending well.
 
 mod connection;
+mod patient;
 mod tls;
 
 use std::net::SocketAddr;
@@ -103,6 +104,7 @@ where
 {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ServeError::System)?;
+    allow_many_descriptors();
     runtime.block_on(async {
         let server = Server::bind(open.await?, options, Box::new(std::io::stderr())).await?;
         let told = told_to_end()?;
@@ -110,6 +112,13 @@ where
         server.serve(told).await;
         Ok(())
     })
+}
+
+/// Every connection is a descriptor, and the usual limit is that of a program which has a few. What cannot be had is left.
+fn allow_many_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// Until the process is told to end.
@@ -195,6 +204,7 @@ impl Server {
             router,
             acceptor,
             head: options.limits.head,
+            answer: options.limits.answer,
             closing: closing.subscribe(),
             metrics,
         };

@@ -75,6 +75,32 @@ fn slow_clients_are_sent_away() {
 }
 
 #[test]
+fn who_does_not_read_is_let_go() {
+    let server = with(|limits| {
+        limits.answer = Duration::from_millis(300);
+        limits.body_bytes = 8 << 20;
+    });
+    let ann = server.user("ann");
+    let session = ann.session();
+    // More than the system keeps for a connection.
+    let text = "x".repeat(200_000);
+    for _ in 0..4 {
+        ann.append(&session, &[text.as_str(); 20]);
+    }
+    let secret = ann.secret.as_ref().unwrap();
+    let mut stream = server.connect();
+    for _ in 0..4 {
+        let request =
+            format!("GET {session}/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.starts_with(b"HTTP/1.1 200") && answer.len() < 4 * 4_000_000, "{} bytes", answer.len());
+}
+
+#[test]
 fn requests_that_are_none_are_refused() {
     let server = server();
     let ann = server.user("ann");
