@@ -88,3 +88,36 @@ impl Recorder {
         self.metrics.unrecorded(batch.len());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Access;
+    use crate::model::UserId;
+
+    #[tokio::test]
+    async fn what_is_left_at_the_end_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("service.db");
+        let db = Db::sqlite(&path).await.unwrap();
+        let (audit, recorder) = audit(db, Arc::default());
+        for number in 0..1500 {
+            let access = Access { id: number.to_string(), token: None };
+            let (action, outcome) = ("session".to_owned(), "done".to_owned());
+            audit
+                .record(Read {
+                    user: UserId("ann".to_owned()),
+                    access,
+                    action,
+                    session: None,
+                    outcome,
+                    at_ms: 0,
+                })
+                .await;
+        }
+        recorder.run(async {}).await;
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let count: i64 = connection.query_row("SELECT count(*) FROM audit", [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 1500);
+    }
+}

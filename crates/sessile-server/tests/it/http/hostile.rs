@@ -75,6 +75,20 @@ fn slow_clients_are_sent_away() {
 }
 
 #[test]
+fn a_refused_body_does_not_break_the_connection() {
+    let server = server();
+    let mut stream = server.connect();
+    stream.write_all(b"POST /v1/sessions HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n").unwrap();
+    // The rest comes when it was long refused.
+    std::thread::sleep(Duration::from_millis(100));
+    stream.write_all(&vec![b' '; 300_000]).unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    assert!(answers.starts_with("HTTP/1.1 401") && answers.contains("HTTP/1.1 200"), "{answers}");
+}
+
+#[test]
 fn who_does_not_read_is_let_go() {
     let server = with(|limits| {
         limits.answer = Duration::from_millis(300);
