@@ -40,9 +40,7 @@ impl TlsServer {
     #[track_caller]
     pub fn start() -> Self {
         let dir = TempDir::new().expect("a directory");
-        for step in CERTIFICATES {
-            openssl(step, dir.path());
-        }
+        certificates(dir.path());
         TlsServer { server: NodeServer::start(SERVER, &[], dir.path()), dir }
     }
 
@@ -54,6 +52,14 @@ impl TlsServer {
     /// The certificate of its authority, in PEM.
     pub fn authority(&self) -> PathBuf {
         self.dir.path().join("ca.pem")
+    }
+}
+
+/// Makes an authority and a certificate for `localhost` in a directory.
+#[track_caller]
+pub(crate) fn certificates(dir: &Path) {
+    for step in CERTIFICATES {
+        openssl(step, dir);
     }
 }
 

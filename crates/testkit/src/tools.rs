@@ -10,9 +10,14 @@ const PACKAGES: &[(&str, &str)] = &[
     ("dbus-send", "dbus"),
     ("docker", "docker-cli, or docker.io"),
     ("gnome-keyring-daemon", "gnome-keyring dbus"),
+    ("initdb", "postgresql"),
     ("kubectl", "kubernetes-client"),
     ("node", "nodejs"),
+    ("pg_ctl", "postgresql"),
     ("pip", "python3-pip"),
+    ("psql", "postgresql"),
+    ("runuser", "util-linux"),
+    ("setsid", "util-linux"),
 ];
 
 /// Where programs are looked for: first those that `scripts/test` fetched, then the system's, then the developer's.

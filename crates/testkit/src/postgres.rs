@@ -1,0 +1,292 @@
+//! PostgreSQL as it is installed, in a directory of its own.
+//!
+//! As root it runs as the user `postgres`, since it refuses to run as root. A server ends when nobody uses it any more: who
+//! does holds a lock on a file, which the kernel takes away from the dead, and a process of its own looks at that.
+
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+use crate::{require_tool, tool_path};
+
+/// The role that databases belong to: neither superuser nor exempt from row security.
+const ROLE: &str = "sessile";
+/// One that row security does not hold for.
+const EXEMPT: &str = "sessile_exempt";
+const PASSWORD: &str = "of-no-worth";
+
+/// Ends the server in a directory as soon as nobody has its lock, twice in a row.
+const KEEPER: &str = r#"
+cd /
+idle=0
+while sleep 1; do
+  if flock --nonblock --exclusive "$1/use.lock" true; then idle=$((idle + 1)); else idle=0; fi
+  [ -d "$1/data" ] || exit 0
+  [ "$idle" -ge "$2" ] || continue
+  flock --exclusive "$1/start.lock" flock --nonblock --exclusive "$1/use.lock" sh -c '
+    d=$1; shift; "$@" stop --silent --mode=immediate --pgdata="$d/data"; rm -rf "$d/data" "$d/port"' sh "$1" $3 && exit 0
+  idle=0
+done
+"#;
+
+/// A PostgreSQL server.
+pub struct Postgres {
+    dir: PathBuf,
+    port: u16,
+    /// Whoever has it open keeps the server running.
+    _use: File,
+    own: Option<TempDir>,
+}
+
+/// A database of a server, which is gone when this is dropped.
+pub struct Database<'a> {
+    server: &'a Postgres,
+    name: String,
+}
+
+impl Postgres {
+    /// The one that all tests of a run share, started by the first of them.
+    #[track_caller]
+    pub fn shared() -> Self {
+        // Where another user can go, which a home may not be: one for each directory of tests.
+        let tested = std::env::current_exe().expect("the test's own path");
+        let tested = tested.parent().expect("a directory").to_string_lossy();
+        let mark = tested.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let dir = std::env::temp_dir().join(format!("sessile-postgres-{mark:016x}"));
+        Self::open(dir, None, false)
+    }
+
+    /// One for a test alone, which may do with it what it likes.
+    #[track_caller]
+    pub fn start() -> Self {
+        let own = TempDir::new().expect("a directory");
+        Self::open(own.path().to_owned(), Some(own), false)
+    }
+
+    /// One for a test alone, which speaks TLS with a certificate for `localhost` by an authority of its own.
+    #[track_caller]
+    pub fn with_tls() -> Self {
+        let own = TempDir::new().expect("a directory");
+        Self::open(own.path().to_owned(), Some(own), true)
+    }
+
+    #[track_caller]
+    fn open(dir: PathBuf, own: Option<TempDir>, tls: bool) -> Self {
+        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a mode");
+        let starting = lockable(&dir.join("start.lock"));
+        starting.lock().expect("a lock");
+        let using = lockable(&dir.join("use.lock"));
+        using.lock_shared().expect("a lock");
+        let mut server = Postgres { dir, port: 0, _use: using, own };
+        match std::fs::read_to_string(server.dir.join("port")).ok().and_then(|port| port.parse().ok()) {
+            Some(port) if server.control("status", &[]) => server.port = port,
+            _ => server.make(tls),
+        }
+        server
+    }
+
+    /// Makes and starts it, where there may be what a machine that went down left.
+    #[track_caller]
+    fn make(&mut self, tls: bool) {
+        let _ = std::fs::remove_dir_all(self.data());
+        std::fs::create_dir(self.data()).expect("a directory");
+        if is_root() {
+            run(Command::new("chown").arg("postgres:").arg(self.data()));
+        }
+        let sql = self.dir.join("password");
+        std::fs::write(&sql, PASSWORD).expect("a file");
+        run(as_postgres("initdb")
+            .args(["--auth-local=trust", "--auth-host=scram-sha-256"])
+            .args(["--no-sync", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
+            .arg("--pwfile")
+            .arg(&sql)
+            .arg("--pgdata")
+            .arg(self.data()));
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        self.port = taken.local_addr().expect("an address").port();
+        drop(taken);
+        let mut settings = format!(
+            "port = {}\nlisten_addresses = 'localhost'\nunix_socket_directories = '{}'\nmax_connections = 300\n",
+            self.port,
+            self.data().display()
+        );
+        if tls {
+            crate::tls::certificates(&self.dir);
+            for file in ["server.pem", "server.key"] {
+                std::fs::copy(self.dir.join(file), self.data().join(file)).expect("a copy");
+                std::fs::set_permissions(self.data().join(file), PermissionsExt::from_mode(0o600))
+                    .expect("a mode");
+                if is_root() {
+                    run(Command::new("chown").arg("postgres:").arg(self.data().join(file)));
+                }
+            }
+            settings += "ssl = on\nssl_cert_file = 'server.pem'\nssl_key_file = 'server.key'\n";
+        }
+        let file = self.data().join("postgresql.auto.conf");
+        std::fs::write(&file, settings).expect("its settings");
+        self.run();
+        for (role, rights) in [(ROLE, "NOBYPASSRLS"), (EXEMPT, "BYPASSRLS")] {
+            self.sql("postgres", &format!("CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}' {rights}"));
+        }
+        self.sql("postgres", &format!("GRANT {ROLE} TO {EXEMPT}"));
+        std::fs::write(self.dir.join("port"), self.port.to_string()).expect("a file");
+        let control = format!(
+            "{}{}",
+            if is_root() {
+                format!("{} -u postgres -- ", require_tool("runuser").display())
+            } else {
+                String::new()
+            },
+            program("pg_ctl").display()
+        );
+        let grace = if self.own.is_some() { "2" } else { "10" };
+        let mut keeper = Command::new(require_tool("setsid"));
+        keeper.args(["--fork", "sh", "-c", KEEPER, "sh"]).arg(&self.dir).args([grace, &control]);
+        keeper.env("PATH", tool_path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Not by `run`, which waits until nobody has its pipes any more.
+        assert!(keeper.status().expect("setsid starts").success(), "the server is looked after");
+    }
+
+    /// Starts it again, as it was.
+    #[track_caller]
+    pub fn run(&self) {
+        let log = self.data().join("log");
+        assert!(
+            self.control("start", &["--wait", "--log", &log.to_string_lossy()]),
+            "{}",
+            std::fs::read_to_string(&log).unwrap_or_default()
+        );
+    }
+
+    /// Ends it: what is being done is broken off.
+    #[track_caller]
+    pub fn stop(&self) {
+        assert!(self.control("stop", &["--wait", "--mode=fast"]), "it is stopped");
+    }
+
+    /// Ends it as a crash would.
+    #[track_caller]
+    pub fn crash(&self) {
+        assert!(self.control("stop", &["--wait", "--mode=immediate"]), "it is stopped");
+    }
+
+    /// A new database on it, of a role that row security holds for.
+    #[track_caller]
+    pub fn database(&self) -> Database<'_> {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let name = format!("t{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("DROP DATABASE IF EXISTS {name}"));
+        self.sql("postgres", &format!("CREATE DATABASE {name} OWNER {ROLE}"));
+        Database { server: self, name }
+    }
+
+    /// The certificate of its authority, in PEM.
+    pub fn authority(&self) -> PathBuf {
+        self.dir.join("ca.pem")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    fn control(&self, what: &str, args: &[&str]) -> bool {
+        let done = as_postgres("pg_ctl").arg(what).arg("--pgdata").arg(self.data()).args(args).status();
+        done.expect("pg_ctl starts").success()
+    }
+
+    /// Runs SQL as the superuser; the lines that it answers with.
+    #[track_caller]
+    fn sql(&self, database: &str, sql: &str) -> String {
+        let mut psql = as_postgres("psql");
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--username=postgres"]);
+        psql.args(["--set=ON_ERROR_STOP=1", "--dbname", database, "--command", sql]);
+        psql.arg("--host").arg(self.data()).args(["--port", &self.port.to_string()]);
+        run(&mut psql)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if self.own.is_some() {
+            self.control("stop", &["--mode=immediate"]);
+        }
+    }
+}
+
+impl Database<'_> {
+    /// Where it is, for its owner.
+    pub fn url(&self) -> String {
+        self.url_of(ROLE)
+    }
+
+    /// Where it is, for a role that row security does not hold for.
+    pub fn exempt_url(&self) -> String {
+        self.url_of(EXEMPT)
+    }
+
+    fn url_of(&self, role: &str) -> String {
+        format!("postgres://{role}:{PASSWORD}@localhost:{}/{}", self.server.port, self.name)
+    }
+
+    /// Runs SQL as the superuser; the lines that it answers with.
+    #[track_caller]
+    pub fn sql(&self, sql: &str) -> String {
+        self.server.sql(&self.name, sql)
+    }
+}
+
+impl Drop for Database<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.server.sql("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        }
+    }
+}
+
+fn lockable(path: &Path) -> File {
+    let file = File::options().create(true).truncate(false).write(true).open(path);
+    file.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    Path::new("/proc/self").metadata().expect("this process").uid() == 0
+}
+
+/// One of its programs. Debian keeps them out of the way, by version.
+#[track_caller]
+fn program(name: &str) -> PathBuf {
+    let mut versions: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .map(|dirs| dirs.flatten().map(|dir| dir.path().join("bin").join(name)).collect())
+        .unwrap_or_default();
+    versions.retain(|path| path.exists());
+    versions.sort();
+    versions.pop().unwrap_or_else(|| require_tool(name))
+}
+
+#[track_caller]
+fn as_postgres(name: &str) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new(require_tool("runuser"));
+        command.args(["-u", "postgres", "--"]).arg(program(name));
+        command
+    } else {
+        Command::new(program(name))
+    };
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it starts");
+    assert!(done.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).trim_end().to_owned()
+}
