@@ -1,6 +1,9 @@
 //! Who carries out changes and answers questions. Both stores do the same, and one suite of tests holds for both.
 
+mod postgres;
+mod record;
 mod sqlite;
+mod wake;
 
 use std::path::Path;
 
@@ -8,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Administer, Token};
 use crate::change::{Change, Done, Refusal};
-use crate::model::UserId;
+use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 
+pub use postgres::{Postgres, PostgresOptions, Walls};
 pub use sqlite::Sqlite;
 
 /// A change, by whom, and how it is told from others.
@@ -68,6 +72,8 @@ pub enum DbError {
 pub enum Db {
     /// A file on this machine.
     Sqlite(Sqlite),
+    /// A PostgreSQL database, which other processes may use too.
+    Postgres(Postgres),
 }
 
 impl Db {
@@ -76,10 +82,16 @@ impl Db {
         Sqlite::open(path).await.map(Db::Sqlite)
     }
 
+    /// Opens a store in a PostgreSQL database, and makes its tables if there are none.
+    pub async fn postgres(url: &str, options: PostgresOptions) -> Result<Self, DbError> {
+        Postgres::open(url, options).await.map(Db::Postgres)
+    }
+
     /// Makes a change, whole or not at all. It is on the disk when this returns.
     pub async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
         match self {
             Db::Sqlite(store) => store.change(request).await,
+            Db::Postgres(store) => store.change(request).await,
         }
     }
 
@@ -87,6 +99,7 @@ impl Db {
     pub async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
         match self {
             Db::Sqlite(store) => store.ask(user, query).await,
+            Db::Postgres(store) => store.ask(user, query).await,
         }
     }
 
@@ -94,6 +107,7 @@ impl Db {
     pub async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
         match self {
             Db::Sqlite(store) => store.administer(change).await,
+            Db::Postgres(store) => store.administer(change).await,
         }
     }
 
@@ -101,6 +115,7 @@ impl Db {
     pub async fn accounts(&self) -> Result<Vec<Account>, DbError> {
         match self {
             Db::Sqlite(store) => store.accounts().await,
+            Db::Postgres(store) => store.accounts().await,
         }
     }
 
@@ -108,6 +123,7 @@ impl Db {
     pub async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
         match self {
             Db::Sqlite(store) => store.tokens(user).await,
+            Db::Postgres(store) => store.tokens(user).await,
         }
     }
 
@@ -115,6 +131,7 @@ impl Db {
     pub async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
         match self {
             Db::Sqlite(store) => store.token(hash).await,
+            Db::Postgres(store) => store.token(hash).await,
         }
     }
 
@@ -122,11 +139,25 @@ impl Db {
     pub async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
         match self {
             Db::Sqlite(store) => store.record(reads).await,
+            Db::Postgres(store) => store.record(reads).await,
         }
     }
 
     /// Whether it can be reached.
     pub async fn ready(&self) -> Result<(), DbError> {
-        self.accounts().await.map(drop)
+        match self {
+            Db::Sqlite(store) => store.accounts().await.map(drop),
+            Db::Postgres(store) => store.ready().await,
+        }
+    }
+
+    /// Returns when somebody may have come up in a queue, or a little later anyway. Counted from the call, so that
+    /// nothing is missed by who calls it, looks, and then awaits it.
+    pub fn woken(&self, user: &UserId, resource: &Resource) -> impl Future<Output = ()> + Send + use<> {
+        let bells = match self {
+            Db::Sqlite(store) => store.bells(),
+            Db::Postgres(store) => store.bells(),
+        };
+        bells.heard(wake::mark(user, &resource.key()))
     }
 }

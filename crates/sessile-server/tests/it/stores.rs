@@ -1,31 +1,71 @@
 //! The stores that everything is tested with.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sessile_server::change::{Busy, Change, Done, Refusal};
-use sessile_server::db::{Access, Db, Request};
+use sessile_server::db::{Access, Db, PostgresOptions, Request, Walls};
 use sessile_server::model::{Resource, Session, Ticket, UserId};
 use sessile_server::query::{Answer, Query};
+use testkit::{Database, Postgres};
 
 /// A store that is thrown away.
 pub(crate) struct Throwaway {
     pub(crate) db: Db,
-    path: PathBuf,
-    _dir: tempfile::TempDir,
+    of: Of,
+}
+
+enum Of {
+    Sqlite { path: PathBuf, _dir: tempfile::TempDir },
+    Postgres { url: String, options: PostgresOptions, database: Database<'static> },
 }
 
 impl Throwaway {
     pub(crate) async fn sqlite() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("service.db");
-        Throwaway { db: Db::sqlite(&path).await.unwrap(), path, _dir: dir }
+        Throwaway { db: Db::sqlite(&path).await.unwrap(), of: Of::Sqlite { path, _dir: dir } }
+    }
+
+    /// In the database of a role that is neither superuser nor exempt from row security.
+    pub(crate) async fn postgres() -> Self {
+        Self::with_walls(Walls::Both, true).await
+    }
+
+    /// The same with some of the walls between users gone.
+    pub(crate) async fn with_walls(walls: Walls, row_security: bool) -> Self {
+        let database = server().database();
+        // The tables belong to their role, whoever uses them.
+        let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
+        let options = PostgresOptions { walls, ..PostgresOptions::default() };
+        let url = if row_security { database.url() } else { database.exempt_url() };
+        drop(db);
+        let db = Db::postgres(&url, options.clone()).await.unwrap();
+        Throwaway { db, of: Of::Postgres { url, options, database } }
     }
 
     /// The same store as another process would see it.
     pub(crate) async fn another(&self) -> Db {
-        Db::sqlite(&self.path).await.unwrap()
+        match &self.of {
+            Of::Sqlite { path, .. } => Db::sqlite(path).await.unwrap(),
+            Of::Postgres { url, options, .. } => Db::postgres(url, options.clone()).await.unwrap(),
+        }
     }
+
+    /// The database behind it.
+    pub(crate) fn database(&self) -> &Database<'static> {
+        match &self.of {
+            Of::Sqlite { .. } => panic!("it is a file"),
+            Of::Postgres { database, .. } => database,
+        }
+    }
+}
+
+/// The server that the tests of a run share.
+fn server() -> &'static Postgres {
+    static SERVER: OnceLock<Postgres> = OnceLock::new();
+    SERVER.get_or_init(Postgres::shared)
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -15,6 +15,12 @@ macro_rules! with_every_store {
                 super::$name(&crate::stores::Throwaway::sqlite().await).await;
             })+
         }
+        mod postgres {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&crate::stores::Throwaway::postgres().await).await;
+            })+
+        }
     };
 }
 

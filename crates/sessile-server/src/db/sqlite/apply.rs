@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::queue::Queue;
 use super::rows::{self, Found};
 use crate::change::{Change, Done, Refusal};
+use crate::db::record::{self, Noted};
 use crate::db::{Read, Request};
 use crate::model::{Entry, Resource, Session, Ticket};
 
@@ -21,11 +22,7 @@ pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Out
         .query_row((user, key), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((before, done)) = answered {
-        let same = comparable(&before) == comparable(&change);
-        return Ok(match serde_json::from_str(&done) {
-            Ok(done) if same => Ok(done),
-            _ => Err(Refusal::KeyReused),
-        });
+        return Ok(record::again(&before, &change, &done));
     }
     let outcome = Make { connection, user, now }.change(&request.change)?;
     if let Ok(done) = &outcome {
@@ -39,15 +36,6 @@ pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Out
     Ok(outcome)
 }
 
-/// A change without the id that is made anew each time it is sent.
-fn comparable(change: &str) -> Value {
-    let mut change = rows::json(change);
-    if let Some(members) = change.as_object_mut() {
-        members.remove("id");
-    }
-    change
-}
-
 /// Puts a change, made or refused, on the record. That somebody still waits is none: it would be said every moment.
 pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outcome, now: i64) -> Result<()> {
     if let (Change::Wait { .. }, Ok(Ok(Done::Ticket { ticket, .. }))) = (&request.change, outcome)
@@ -55,19 +43,8 @@ pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outco
     {
         return Ok(());
     }
-    let change = serde_json::to_value(&request.change).unwrap_or_default();
-    let word = match outcome {
-        Ok(Ok(_)) => "done".to_owned(),
-        Ok(Err(refusal)) => {
-            let refusal = serde_json::to_value(refusal).unwrap_or_default();
-            refusal["refusal"].as_str().unwrap_or("refused").to_owned()
-        }
-        Err(_) => "failed".to_owned(),
-    };
-    let session = change["session"]
-        .as_str()
-        .or_else(|| change["id"].as_str())
-        .or_else(|| change["resource"]["session"].as_str());
+    let word = outcome.as_ref().map_or_else(|_| "failed".to_owned(), record::word);
+    let Noted { action, session } = record::noted(request);
     connection
         .prepare_cached(
             "INSERT INTO audit (user, id, at_ms, token, action, session, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -77,7 +54,7 @@ pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outco
             &request.access.id,
             now,
             &request.access.token,
-            change["change"].as_str().unwrap_or_default(),
+            action,
             session,
             word,
         ))

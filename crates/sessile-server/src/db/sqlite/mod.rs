@@ -18,6 +18,7 @@ use sessile::files::Locker;
 use sessile::store::Store;
 use tokio::sync::Semaphore;
 
+use super::wake::{self, Bells};
 use super::{DbError, Read, Request};
 use crate::account::{Account, Administer, Token};
 use crate::change::{Done, Refusal};
@@ -40,6 +41,7 @@ const ADDED: &[&str] = &[include_str!("schema.sql")];
 pub struct Sqlite {
     writer: Writer,
     readers: Arc<Readers>,
+    bells: Bells,
 }
 
 #[derive(Debug)]
@@ -61,11 +63,21 @@ impl Sqlite {
         Ok(Sqlite {
             writer: Writer::start(writer),
             readers: Arc::new(Readers { idle: Mutex::new(readers), free: Semaphore::new(READERS) }),
+            bells: Bells::new(),
         })
     }
 
     pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
-        self.writer.change(request).await
+        let moves = wake::moves(&request.change).map(|resource| wake::mark(&request.user, &resource));
+        let outcome = self.writer.change(request).await?;
+        if let (Some(mark), Ok(_)) = (moves, &outcome) {
+            self.bells.ring(mark);
+        }
+        Ok(outcome)
+    }
+
+    pub(super) fn bells(&self) -> &Bells {
+        &self.bells
     }
 
     pub(super) async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {

@@ -1,0 +1,121 @@
+//! Users and their tokens: of nobody's tables, and used by nothing but this.
+
+use std::sync::Arc;
+
+use tokio_postgres::{Error, Row};
+
+use super::Inner;
+use super::transaction::{Link, Params, Step, Trouble, params, trouble};
+use crate::account::{Account, Administer, Token};
+use crate::change::Refusal;
+use crate::model::UserId;
+
+macro_rules! now {
+    () => {
+        "floor(extract(epoch FROM now()) * 1000)::bigint"
+    };
+}
+
+macro_rules! columns {
+    () => {
+        "token.id, token.user_id, token.scopes, token.made_ms, token.expires_ms, token.revoked_ms"
+    };
+}
+
+const ADD_USER: &str = concat!(
+    "INSERT INTO account (user_id, made_ms) VALUES ($1, ",
+    now!(),
+    ") ON CONFLICT DO NOTHING RETURNING 1"
+);
+const DISABLE: &str = concat!(
+    "UPDATE account SET disabled_ms = CASE WHEN $2 THEN ",
+    now!(),
+    " END WHERE user_id = $1 RETURNING 1"
+);
+const ADD_TOKEN: &str = concat!(
+    "INSERT INTO token (hash, id, user_id, scopes, made_ms, expires_ms)
+     SELECT $1, $2, user_id, $4, ",
+    now!(),
+    ", $5::bigint FROM account WHERE user_id = $3 RETURNING 1"
+);
+const REVOKE: &str =
+    concat!("UPDATE token SET revoked_ms = coalesce(revoked_ms, ", now!(), ") WHERE id = $1 RETURNING 1");
+const ALL: &str = "SELECT user_id, made_ms, disabled_ms FROM account ORDER BY user_id";
+const TOKENS: &str = concat!("SELECT ", columns!(), " FROM token WHERE user_id = $1 ORDER BY made_ms, id");
+const USABLE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM token JOIN account ON account.user_id = token.user_id
+     WHERE hash = $1 AND revoked_ms IS NULL AND disabled_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ",
+    now!(),
+    ")"
+);
+
+/// Changes who there is. It is not tried again where it may have been done.
+pub(super) async fn administer(
+    inner: &Arc<Inner>,
+    change: &Administer,
+) -> Result<Result<(), Refusal>, Trouble> {
+    let (sql, params) = match change {
+        Administer::AddUser(user) => (ADD_USER, params![user.0.clone()]),
+        Administer::Disable(user, disabled) => (DISABLE, params![user.0.clone(), *disabled]),
+        Administer::AddToken(token, hash) => {
+            let scopes = serde_json::to_string(&token.scopes).unwrap_or_default();
+            let user = token.user.0.clone();
+            (ADD_TOKEN, params![hash.clone(), token.id.clone(), user, scopes, token.expires_ms])
+        }
+        Administer::Revoke(id) => (REVOKE, params![id.clone()]),
+    };
+    let changed = run(inner, sql, params, true).await?;
+    Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
+}
+
+/// Every user.
+pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, Trouble> {
+    let account = |row: &Row| {
+        Ok(Account { user: UserId(row.try_get(0)?), made_ms: row.try_get(1)?, disabled_ms: row.try_get(2)? })
+    };
+    read(&run(inner, ALL, params![], false).await?, account)
+}
+
+/// The tokens of a user.
+pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Token>, Trouble> {
+    read(&run(inner, TOKENS, params![user.0.clone()], false).await?, token)
+}
+
+/// A token that may be used now.
+pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Token>, Trouble> {
+    let found = read(&run(inner, USABLE, params![hash.to_owned()], false).await?, token)?;
+    Ok(found.into_iter().next())
+}
+
+/// Whether the tables are there.
+pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), Trouble> {
+    run(inner, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
+}
+
+async fn run(
+    inner: &Arc<Inner>,
+    sql: &'static str,
+    params: Params,
+    writes: bool,
+) -> Result<Vec<Row>, Trouble> {
+    let mut link = Link::take(inner).await?;
+    let rows = link.send(&[Step::Other(sql, params)]).await.map_err(|error| trouble(&error, writes))?;
+    Ok(rows.into_iter().next().unwrap_or_default())
+}
+
+fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, Trouble> {
+    rows.iter().map(one).collect::<Result<_, _>>().map_err(|error| trouble(&error, false))
+}
+
+fn token(row: &Row) -> Result<Token, Error> {
+    Ok(Token {
+        id: row.try_get(0)?,
+        user: UserId(row.try_get(1)?),
+        scopes: serde_json::from_str(row.try_get(2)?).unwrap_or_default(),
+        made_ms: row.try_get(3)?,
+        expires_ms: row.try_get(4)?,
+        revoked_ms: row.try_get(5)?,
+    })
+}

@@ -1,0 +1,157 @@
+//! Where the database is, and the pool of connections to it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+
+use super::sql::Walls;
+use super::tls::{Tls, Verify};
+use crate::db::DbError;
+
+/// How a store in PostgreSQL is used.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// How many connections there are at most.
+    pub connections: usize,
+    /// How long a connection, or a place in the pool, is waited for.
+    pub connect: Duration,
+    /// How long one statement may take, a lock that it waits for included.
+    pub statement: Duration,
+    /// How long a database that cannot be reached is tried again.
+    pub patience: Duration,
+    /// Not for use: see there.
+    pub walls: Walls,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        PostgresOptions {
+            connections: 16,
+            connect: Duration::from_secs(5),
+            statement: Duration::from_secs(10),
+            patience: Duration::from_secs(10),
+            walls: Walls::Both,
+        }
+    }
+}
+
+/// How connections are made.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) config: Config,
+    pub(super) tls: Tls,
+}
+
+impl Address {
+    /// Understands an address as libpq does, as far as it is about TLS.
+    pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, DbError> {
+        // An address may hold a password: what is wrong with it is said without it.
+        let wrong = |what: String| DbError::Failed(format!("the address of the database: {what}"));
+        let (url, asked) = tls_asked(url);
+        let mut config: Config =
+            url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;
+        let authorities = asked.authorities.map(PathBuf::from);
+        let (mode, verify) = match asked.mode.as_deref().unwrap_or("prefer") {
+            "disable" => (SslMode::Disable, Verify::Nothing),
+            "prefer" => (SslMode::Prefer, Verify::Nothing),
+            // Whoever says where the authorities are wants them asked.
+            "require" if authorities.is_some() => (SslMode::Require, Verify::Authority),
+            "require" => (SslMode::Require, Verify::Nothing),
+            "verify-ca" => (SslMode::Require, Verify::Authority),
+            "verify-full" => (SslMode::Require, Verify::Full),
+            other => return Err(wrong(format!("sslmode cannot be {other:?}"))),
+        };
+        let tls = Tls::new(verify, authorities.as_deref()).map_err(wrong)?;
+        config.ssl_mode(mode).connect_timeout(options.connect).tcp_user_timeout(options.statement * 2);
+        config.keepalives_idle(Duration::from_secs(30));
+        if config.get_application_name().is_none() {
+            config.application_name("sessile");
+        }
+        // Who hangs in the middle of a transaction must not keep others waiting.
+        let millis = options.statement.as_millis();
+        let given = config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
+        config.options(format!(
+            "{given}-c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis}"
+        ));
+        Ok(Address { config, tls })
+    }
+
+    pub(super) fn pool(&self, options: &PostgresOptions) -> Result<Pool, DbError> {
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(self.config.clone(), self.tls.clone(), recycling);
+        Pool::builder(manager)
+            .max_size(options.connections.max(1))
+            .timeouts(Timeouts {
+                wait: Some(options.connect),
+                create: Some(options.connect),
+                recycle: Some(options.connect),
+            })
+            .runtime(Runtime::Tokio1)
+            .build()
+            .map_err(|error| DbError::Failed(error.to_string()))
+    }
+}
+
+#[derive(Default)]
+struct Asked {
+    mode: Option<String>,
+    authorities: Option<String>,
+}
+
+/// Takes what is about TLS out of an address: the driver knows only some of it.
+fn tls_asked(url: &str) -> (String, Asked) {
+    let mut asked = Asked::default();
+    let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), asked) };
+    let mut rest = Vec::new();
+    for pair in query.split('&') {
+        match pair.split_once('=') {
+            Some(("sslmode", mode)) => asked.mode = Some(mode.to_owned()),
+            Some(("sslrootcert", "system")) => asked.mode = Some("verify-full".to_owned()),
+            Some(("sslrootcert", path)) => asked.authorities = Some(unescape(path)),
+            _ => rest.push(pair),
+        }
+    }
+    let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+    (format!("{base}{query}"), asked)
+}
+
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
+        let byte = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, PostgresOptions, tls_asked};
+
+    #[test]
+    fn what_is_about_tls_is_taken_out() {
+        let (url, asked) =
+            tls_asked("postgres://u@h/d?sslmode=verify-ca&application_name=x&sslrootcert=/a%20b.pem");
+        assert_eq!(url, "postgres://u@h/d?application_name=x");
+        assert_eq!(
+            (asked.mode.as_deref(), asked.authorities.as_deref()),
+            (Some("verify-ca"), Some("/a b.pem"))
+        );
+    }
+
+    #[test]
+    fn an_error_does_not_say_the_password() {
+        for url in
+            ["postgres://u:geheim@h/d?sslmode=perhaps", "postgres://u:geheim@h:port/d", "mysql://u:geheim@h"]
+        {
+            let error = Address::parse(url, &PostgresOptions::default()).err().map(|error| error.to_string());
+            assert!(error.is_some_and(|error| !error.contains("geheim")), "{url}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Hears of queues that moved in other processes. Without it everything works, a little later.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::AsyncMessage;
+
+use super::Inner;
+use super::connect::Address;
+use super::transaction::{Link, Step, Trouble, params, trouble};
+use crate::db::wake::Bells;
+
+/// Whether the database knows how to.
+pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, Trouble> {
+    let mut link = Link::take(inner).await?;
+    let known = Step::Other("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify' LIMIT 1", params![]);
+    let found = link.send(&[known]).await.map_err(|error| trouble(&error, false))?;
+    Ok(found.iter().any(|rows| !rows.is_empty()))
+}
+
+/// Listens for as long as it is not aborted; a connection that is lost is made again.
+pub(super) async fn listen(address: Address, bells: Bells) {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        if hear(&address, &bells).await.is_ok() {
+            pause = Duration::from_millis(50);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(10));
+    }
+}
+
+/// Listens until the connection is lost; an error if there never was one.
+async fn hear(address: &Address, bells: &Bells) -> Result<(), tokio_postgres::Error> {
+    let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
+    let hearing = async {
+        while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+            if let AsyncMessage::Notification(heard) = message
+                && let Ok(mark) = heard.payload().parse()
+            {
+                bells.ring(mark);
+            }
+        }
+    };
+    let asking = async {
+        let asked = client.batch_execute("LISTEN sessile").await;
+        // The client must live for as long as is listened.
+        if asked.is_ok() {
+            std::future::pending::<()>().await;
+        }
+        asked
+    };
+    tokio::select! {
+        () = hearing => Ok(()),
+        asked = asking => asked,
+    }
+}

@@ -1,0 +1,165 @@
+//! Every statement on what belongs to users, in one place. `{mine}` is where a statement is bound to its user.
+
+/// Which walls there are between users, beside row security.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Walls {
+    /// Every statement is bound to its user.
+    #[default]
+    Both,
+    /// None is. Only for a test, which shows that row security holds alone.
+    OnlyRowSecurity,
+}
+
+/// The statements, as they are sent.
+#[derive(Debug)]
+pub(super) struct Texts(Vec<String>);
+
+impl Texts {
+    pub(super) fn new(walls: Walls) -> Self {
+        let mine = match walls {
+            Walls::Both => "user_id = $1",
+            Walls::OnlyRowSecurity => "$1::text IS NOT NULL",
+        };
+        Texts(Sql::ALL.iter().map(|text| text.replace("{mine}", mine)).collect())
+    }
+
+    pub(super) fn get(&self, sql: Sql) -> &str {
+        self.0.get(sql as usize).map_or("", String::as_str)
+    }
+}
+
+macro_rules! session_columns {
+    () => {
+        "id, name, context, labels, revision, started_ms, used_ms, idle_ms, max_ms, ended_ms, end_reason, \
+         next_message, next_event"
+    };
+}
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $($text:expr),+;)+) => {
+        /// A statement. The first parameter is the user.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) enum Sql { $($(#[$doc])* $name,)+ }
+        impl Sql {
+            const ALL: &[&str] = &[$(concat!($($text),+),)+];
+        }
+    };
+}
+
+statements! {
+    /// Says whose everything is until the transaction ends, and what time it is.
+    As = "SELECT set_config('sessile.user', $1, true), floor(extract(epoch FROM now()) * 1000)::bigint";
+
+    LockSession = "SELECT ", session_columns!(), " FROM session WHERE {mine} AND id = $2 FOR UPDATE";
+    /// In the order of their ids, so that nobody waits for somebody who waits for them.
+    LockSessions = "SELECT ", session_columns!(), " FROM session
+        WHERE {mine} AND (id = $2 OR (name = $3 AND ended_ms IS NULL)) ORDER BY id FOR UPDATE";
+    Session = "SELECT ", session_columns!(), " FROM session WHERE {mine} AND id = $2";
+    /// By its id, or else by its name.
+    SessionCalled = "SELECT ", session_columns!(), " FROM session
+        WHERE {mine} AND (id = $2 OR (name = $2 AND ended_ms IS NULL)) ORDER BY id = $2 DESC LIMIT 1";
+    Sessions = "SELECT ", session_columns!(), " FROM session
+        WHERE {mine} AND id < $2 ORDER BY id DESC LIMIT $3";
+    InsertSession = "INSERT INTO session (user_id, id, name, context, labels, idle_ms, max_ms, started_ms, used_ms,
+            revision, next_message, next_event)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, 1, $9, $10)";
+    UpdateSession = "UPDATE session SET name = $3, labels = $4, used_ms = $5, ended_ms = $6, end_reason = $7,
+            revision = $8, next_message = $9, next_event = $10
+        WHERE {mine} AND id = $2";
+
+    Settings = "SELECT session, key, value FROM entry
+        WHERE {mine} AND session = ANY($2) AND kind = 'setting' ORDER BY key";
+    PutSetting = "INSERT INTO entry (user_id, session, kind, key, value, revision, changed_ms)
+        VALUES ($1, $2, 'setting', $3, $4, 1, $5)
+        ON CONFLICT (user_id, session, kind, key)
+        DO UPDATE SET value = excluded.value, revision = entry.revision + 1, changed_ms = excluded.changed_ms";
+    DropSetting = "DELETE FROM entry WHERE {mine} AND session = $2 AND kind = 'setting' AND key = $3";
+
+    Entry = "SELECT kind, revision FROM entry
+        WHERE {mine} AND session = $2 AND kind IN ('state', 'state-gone') AND key = $3";
+    Entries = "SELECT key, value, revision FROM entry
+        WHERE {mine} AND session = $2 AND kind = 'state' AND ($3::text IS NULL OR key = $3) AND key > $4
+        ORDER BY key LIMIT $5";
+    DropEntry = "DELETE FROM entry
+        WHERE {mine} AND session = $2 AND kind IN ('state', 'state-gone') AND key = $3";
+    InsertEntry = "INSERT INTO entry (user_id, session, kind, key, value, revision, changed_ms)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+
+    Messages = "SELECT number, token, body, at_ms FROM message
+        WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4";
+    /// Numbers have no gaps, so the last ones are found by the last one.
+    LastMessages = "SELECT number, token, body, at_ms FROM message
+        WHERE {mine} AND session = $2
+            AND number >= (SELECT next_message - $3 FROM session WHERE {mine} AND id = $2)
+        ORDER BY number";
+    InsertMessages = "INSERT INTO message (user_id, session, number, token, body, at_ms)
+        SELECT $1, $2, $3::bigint + n - 1, $4, body, $5 FROM unnest($6::text[]) WITH ORDINALITY AS given (body, n)";
+    CopyMessages = "INSERT INTO message (user_id, session, number, token, body, at_ms)
+        SELECT $1, $3, number, 0, body, at_ms FROM message WHERE {mine} AND session = $2 AND number <= $4";
+    CutMessages = "DELETE FROM message WHERE {mine} AND session = $2 AND number > $3";
+
+    Events = "SELECT number, kind, body, at_ms FROM event
+        WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4";
+    InsertEvent = "INSERT INTO event (user_id, session, number, kind, body, at_ms) VALUES ($1, $2, $3, $4, $5, $6)";
+
+    /// Makes the row if there is none: two who come first at the same time wait for each other by it.
+    LockQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, 1)
+        ON CONFLICT (user_id, resource) DO UPDATE SET next = queue.next RETURNING next";
+    Queue = "SELECT next FROM queue WHERE {mine} AND resource = $2 FOR UPDATE";
+    SetQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, $3)
+        ON CONFLICT (user_id, resource) DO UPDATE SET next = excluded.next";
+    Places = "SELECT place, rank, token, holder, asked_ms, expires_ms FROM place WHERE {mine} AND resource = $2";
+    PutPlace = "INSERT INTO place (user_id, resource, place, rank, token, holder, asked_ms, expires_ms)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        ON CONFLICT (user_id, resource, place)
+        DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms";
+    DropPlaces = "DELETE FROM place WHERE {mine} AND resource = $2 AND place = ANY($3)";
+    DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
+    Locks = "SELECT place, token, holder, asked_ms, expires_ms, resource FROM place
+        WHERE {mine} AND resource > $2 AND resource < 'lock;' AND token IS NOT NULL
+            AND expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint
+        ORDER BY resource LIMIT $3";
+
+    Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";
+    InsertAnswered = "INSERT INTO answered (user_id, key, change, done, at_ms) VALUES ($1, $2, $3, $4, $5)";
+
+    InsertAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    /// For a change that may have been put on the record before, and is kept from being made twice by its key.
+    PutAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        ON CONFLICT (user_id, id) DO UPDATE SET at_ms = excluded.at_ms, outcome = excluded.outcome";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sql, Texts, Walls};
+
+    #[test]
+    fn every_statement_is_bound_to_a_user() {
+        for text in Sql::ALL {
+            let tables = ["FROM ", "UPDATE ", "INTO "].iter().flat_map(|word| text.match_indices(word));
+            let touched = tables
+                .filter(|(at, _)| {
+                    !text[*at..].starts_with("FROM now")
+                        && !text[*at..].starts_with("UPDATE SET")
+                        && !text[*at..].starts_with("FROM unnest")
+                })
+                .count();
+            let bound = text.matches("{mine}").count()
+                + text.matches("(user_id, ").count().min(1) * text.matches("INSERT").count();
+            let locks = text.matches("FOR UPDATE").count();
+            assert!(bound + locks >= touched, "{text}");
+            assert!(bound > 0 || text.contains("set_config"), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_to_be_filled_in() {
+        for walls in [Walls::Both, Walls::OnlyRowSecurity] {
+            let texts = Texts::new(walls);
+            assert!(texts.0.iter().all(|text| !text.contains('{')), "{texts:?}");
+            assert_eq!(texts.0.iter().any(|text| text.contains("user_id = $1")), walls == Walls::Both);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Transactions, sent with as few waits as possible: what does not depend on an answer goes out together.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use deadpool_postgres::{Object, PoolError};
+use tokio::time::Instant;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+
+use super::Inner;
+use super::sql::Sql;
+use crate::db::DbError;
+
+/// What a statement is given.
+pub(super) type Params = Vec<Box<dyn ToSql + Sync + Send>>;
+
+/// Gathers parameters of different types.
+macro_rules! params {
+    ($($value:expr),* $(,)?) => {
+        vec![$(Box::new($value) as Box<dyn tokio_postgres::types::ToSql + Sync + Send>),*]
+    };
+}
+pub(super) use params;
+
+/// One thing to send.
+pub(super) enum Step {
+    /// Without parameters and answer: `BEGIN`, `COMMIT`.
+    Plain(&'static str),
+    Run(Sql, Params),
+    /// A statement that is not about a user's things.
+    Other(&'static str, Params),
+}
+
+/// Why something could not be done.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Nothing of it was made: it can be tried again.
+    Again(String),
+    /// It may have been made.
+    Unknown(String),
+    /// A unique key was there before; the name of the constraint. Nothing was made.
+    Twice(String),
+    /// It is given up.
+    Over(DbError),
+}
+
+impl From<PoolError> for Trouble {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => trouble(&error, false),
+            error => Trouble::Over(DbError::Unavailable(error.to_string())),
+        }
+    }
+}
+
+/// What is to be thought of an error, before or after the end of the transaction was sent.
+pub(super) fn trouble(error: &Error, ending: bool) -> Trouble {
+    let text = describe(error);
+    let lost = |text| if ending { Trouble::Unknown(text) } else { Trouble::Again(text) };
+    let Some(db) = error.as_db_error() else {
+        let io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
+        return if io || error.is_closed() || text.contains("timeout") || text.contains("connecting") {
+            lost(text)
+        } else {
+            Trouble::Over(DbError::Failed(text))
+        };
+    };
+    match db.code().code() {
+        "40001" | "40P01" | "25006" | "53300" | "57P03" => Trouble::Again(text),
+        "23505" => Trouble::Twice(db.constraint().unwrap_or_default().to_owned()),
+        "57014" | "55P03" | "53100" | "53200" => Trouble::Over(DbError::Unavailable(text)),
+        code if code.starts_with("08") || code.starts_with("57P") || code == "25P03" => lost(text),
+        _ => Trouble::Over(DbError::Failed(text)),
+    }
+}
+
+fn describe(error: &Error) -> String {
+    match (error.as_db_error(), std::error::Error::source(error)) {
+        (Some(db), _) => format!("{} ({})", db.message(), db.code().code()),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// A connection of the pool. One that is dropped in the middle of a transaction is closed, and not used again.
+pub(super) struct Link {
+    connection: Option<Object>,
+    inner: Arc<Inner>,
+    idle: bool,
+}
+
+impl Link {
+    pub(super) async fn take(inner: &Arc<Inner>) -> Result<Self, Trouble> {
+        let connection = inner.pool.get().await?;
+        Ok(Link { connection: Some(connection), inner: Arc::clone(inner), idle: true })
+    }
+
+    /// The connection itself.
+    pub(super) fn raw(&self) -> Result<&tokio_postgres::Client, Trouble> {
+        let lost = || Trouble::Again("the connection was given away".to_owned());
+        self.connection.as_ref().map(|connection| &***connection).ok_or_else(lost)
+    }
+
+    /// That a transaction is open which this does not see the end of.
+    pub(super) fn busy(&mut self) {
+        self.idle = false;
+    }
+
+    /// Sends everything at once and waits for all of it; the rows of each.
+    pub(super) async fn send(&mut self, steps: &[Step]) -> Result<Vec<Vec<Row>>, Error> {
+        let Some(connection) = &self.connection else { return Ok(Vec::new()) };
+        let mut statements = Vec::with_capacity(steps.len());
+        for step in steps {
+            statements.push(match step {
+                Step::Plain(_) => None,
+                Step::Run(sql, _) => Some(connection.prepare_cached(self.inner.texts.get(*sql)).await?),
+                Step::Other(sql, _) => Some(connection.prepare_cached(sql).await?),
+            });
+        }
+        self.idle = false;
+        let mut sent = Vec::with_capacity(steps.len());
+        for (step, statement) in steps.iter().zip(&statements) {
+            sent.push(Box::pin(async move {
+                match (step, statement) {
+                    (Step::Run(_, params) | Step::Other(_, params), Some(statement)) => {
+                        let params: Vec<&(dyn ToSql + Sync)> =
+                            params.iter().map(|param| &**param as &(dyn ToSql + Sync)).collect();
+                        connection.query(statement, &params).await
+                    }
+                    (Step::Plain(sql), _) => connection.batch_execute(sql).await.map(|()| Vec::new()),
+                    _ => Ok(Vec::new()),
+                }
+            }));
+        }
+        // The first error is the cause of those after it.
+        let rows = in_order(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        self.idle = steps.iter().all(|step| !matches!(step, Step::Plain(_)))
+            || matches!(steps.last(), Some(Step::Plain("COMMIT")));
+        Ok(rows)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && !self.idle
+        {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+/// Waits for all, and begins them in the order given: what is sent first is done first.
+async fn in_order<F: Future>(futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
+    let mut waiting: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
+    poll_fn(|cx| {
+        let mut all = true;
+        for (future, output) in waiting.iter_mut().filter(|(_, output)| output.is_none()) {
+            match future.as_mut().poll(cx) {
+                Poll::Ready(ready) => *output = Some(ready),
+                Poll::Pending => all = false,
+            }
+        }
+        if all { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, output)| output).collect()
+}
+
+/// Waits between attempts, longer each time, until the patience is at its end.
+pub(super) struct Attempts {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Attempts {
+    pub(super) fn new(patience: Duration) -> Self {
+        Attempts { until: Instant::now() + patience, pause: Duration::from_millis(2) }
+    }
+
+    /// Waits; or says that it has been enough.
+    pub(super) async fn again(&mut self, why: String) -> Result<(), DbError> {
+        if Instant::now() + self.pause >= self.until {
+            return Err(DbError::Unavailable(why));
+        }
+        // Those who got in each other's way must not come back at the same time.
+        let spread = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) % 1000;
+        let spread = u32::try_from(spread).unwrap_or(0);
+        tokio::time::sleep(self.pause / 2 + self.pause * spread / 2000).await;
+        self.pause = (self.pause * 2).min(Duration::from_millis(500));
+        Ok(())
+    }
+}

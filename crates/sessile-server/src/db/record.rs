@@ -1,0 +1,49 @@
+//! What stores write down about a change: for the record, and to know it again.
+
+use serde_json::Value;
+
+use super::Request;
+use crate::change::{Done, Refusal};
+
+/// What the record says of a change.
+pub(super) struct Noted {
+    pub(super) action: String,
+    pub(super) session: Option<String>,
+}
+
+/// What a change is, and which session it is about.
+pub(super) fn noted(request: &Request) -> Noted {
+    let change = serde_json::to_value(&request.change).unwrap_or_default();
+    let session = change["session"]
+        .as_str()
+        .or_else(|| change["id"].as_str())
+        .or_else(|| change["resource"]["session"].as_str());
+    Noted {
+        action: change["change"].as_str().unwrap_or_default().to_owned(),
+        session: session.map(str::to_owned),
+    }
+}
+
+/// What came of it, in a word.
+pub(super) fn word(outcome: &Result<Done, Refusal>) -> String {
+    let Err(refusal) = outcome else { return "done".to_owned() };
+    let refusal = serde_json::to_value(refusal).unwrap_or_default();
+    refusal["refusal"].as_str().unwrap_or("refused").to_owned()
+}
+
+/// What was answered before, if it was to the same change.
+pub(super) fn again(before: &str, change: &str, done: &str) -> Result<Done, Refusal> {
+    match serde_json::from_str(done) {
+        Ok(done) if comparable(before) == comparable(change) => Ok(done),
+        _ => Err(Refusal::KeyReused),
+    }
+}
+
+/// A change without the id that is made anew each time it is sent.
+fn comparable(change: &str) -> Value {
+    let mut change: Value = serde_json::from_str(change).unwrap_or_default();
+    if let Some(members) = change.as_object_mut() {
+        members.remove("id");
+    }
+    change
+}

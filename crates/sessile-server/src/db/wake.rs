@@ -1,0 +1,66 @@
+//! Waking those who wait in a queue. Only a hint: who is not woken looks by himself a little later.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::change::{Busy, Change};
+use crate::model::{Resource, UserId};
+
+/// Who is not woken looks after this long.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// So many bells; a queue has one of them, and may share it.
+const BELLS: u64 = 1024;
+
+/// Bells that those who wait listen to.
+#[derive(Clone, Debug)]
+pub(super) struct Bells(Arc<Vec<Arc<Notify>>>);
+
+impl Bells {
+    pub(super) fn new() -> Self {
+        Bells(Arc::new((0..BELLS).map(|_| Arc::default()).collect()))
+    }
+
+    fn bell(&self, mark: u64) -> Option<Arc<Notify>> {
+        self.0.get(usize::try_from(mark % BELLS).unwrap_or(0)).cloned()
+    }
+
+    /// Wakes who waits in the queue with a mark, and whoever shares its bell.
+    pub(super) fn ring(&self, mark: u64) {
+        if let Some(bell) = self.bell(mark) {
+            bell.notify_waiters();
+        }
+    }
+
+    /// Returns when it rings, counted from this call and not from when it is awaited, or a little later anyway.
+    pub(super) fn heard(&self, mark: u64) -> impl Future<Output = ()> + Send + use<> {
+        let rings = self.bell(mark).map(Notify::notified_owned);
+        async move {
+            match rings {
+                Some(rings) => drop(tokio::time::timeout(LOOK_AGAIN, rings).await),
+                None => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
+    }
+}
+
+/// What stands for a queue of a user in every process.
+pub(super) fn mark(user: &UserId, resource: &str) -> u64 {
+    let bytes = user.0.bytes().chain([0]).chain(resource.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The queue in which a change lets somebody come up, if it is made.
+pub(super) fn moves(change: &Change) -> Option<String> {
+    match change {
+        Change::Leave { resource, .. }
+        | Change::Release { resource, .. }
+        | Change::Ask { resource, busy: Busy::Interrupt, .. } => Some(resource.key()),
+        Change::CommitTurn { session, .. } | Change::EndSession { session, .. } => {
+            Some(Resource::Turn { session: session.clone() }.key())
+        }
+        _ => None,
+    }
+}
