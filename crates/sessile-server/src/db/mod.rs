@@ -151,13 +151,18 @@ impl Db {
         }
     }
 
-    /// Returns when somebody may have come up in a queue, or a little later anyway. Counted from the call, so that
-    /// nothing is missed by who calls it, looks, and then awaits it.
-    pub fn woken(&self, user: &UserId, resource: &Resource) -> impl Future<Output = ()> + Send + use<> {
+    /// Returns when a place that waits may have come to be the first, or a little later anyway. Counted from the call, so
+    /// that nothing is missed by who calls it, looks, and then awaits it.
+    pub fn woken(
+        &self,
+        user: &UserId,
+        resource: &Resource,
+        place: i64,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let bells = match self {
             Db::Sqlite(store) => store.bells(),
             Db::Postgres(store) => store.bells(),
         };
-        bells.heard(wake::mark(user, &resource.key()))
+        bells.heard(wake::mark(user, &resource.key(), place))
     }
 }

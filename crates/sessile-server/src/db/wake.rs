@@ -1,17 +1,18 @@
-//! Waking those who wait in a queue. Only a hint: who is not woken looks by himself a little later.
+//! Waking who is next in a queue, and nobody else: if all looked each time, all would wait for each other. Only a hint:
+//! who is not woken looks by himself a little later.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::change::{Busy, Change};
+use crate::change::Change;
 use crate::model::{Resource, UserId};
 
 /// Who is not woken looks after this long.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// So many bells; a queue has one of them, and may share it.
+/// So many bells; a place has one of them, and may share it.
 const BELLS: u64 = 1024;
 
 /// Bells that those who wait listen to.
@@ -27,7 +28,7 @@ impl Bells {
         self.0.get(usize::try_from(mark % BELLS).unwrap_or(0)).cloned()
     }
 
-    /// Wakes who waits in the queue with a mark, and whoever shares its bell.
+    /// Wakes who waits at the place with a mark, and whoever shares its bell.
     pub(super) fn ring(&self, mark: u64) {
         if let Some(bell) = self.bell(mark) {
             bell.notify_waiters();
@@ -46,21 +47,22 @@ impl Bells {
     }
 }
 
-/// What stands for a queue of a user in every process.
-pub(super) fn mark(user: &UserId, resource: &str) -> u64 {
-    let bytes = user.0.bytes().chain([0]).chain(resource.bytes());
+/// What stands for a place in every process.
+pub(super) fn mark(user: &UserId, resource: &str, place: i64) -> u64 {
+    hash(user, resource).wrapping_add(place.unsigned_abs())
+}
+
+/// What stands for a queue, or another thing of a user.
+pub(super) fn hash(user: &UserId, what: &str) -> u64 {
+    let bytes = user.0.bytes().chain([0]).chain(what.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The queue in which a change lets somebody come up, if it is made.
 pub(super) fn moves(change: &Change) -> Option<String> {
     match change {
-        Change::Leave { resource, .. }
-        | Change::Release { resource, .. }
-        | Change::Ask { resource, busy: Busy::Interrupt, .. } => Some(resource.key()),
-        Change::CommitTurn { session, .. } | Change::EndSession { session, .. } => {
-            Some(Resource::Turn { session: session.clone() }.key())
-        }
+        Change::Leave { resource, .. } | Change::Release { resource, .. } => Some(resource.key()),
+        Change::CommitTurn { session, .. } => Some(Resource::Turn { session: session.clone() }.key()),
         _ => None,
     }
 }

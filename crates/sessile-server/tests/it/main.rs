@@ -11,5 +11,6 @@
 mod crowd;
 mod http;
 mod linear;
+mod postgres;
 mod stores;
 mod suite;

@@ -40,6 +40,43 @@ with_every_store! {
     events_can_be_followed_from_any_number
 }
 
+/// What must hold with one wall between users, whichever it is.
+pub(crate) async fn keeps_users_apart(store: &Throwaway) {
+    another_user_sees_nothing_of_it(store).await;
+    a_lock_excludes_within_a_user_and_not_between_users(store).await;
+    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    // Two users may have the same ids, names, keys and queues.
+    let same = starting(Some("same"), 60_000);
+    let hers = session(ann.keyed(Some("key"), same.clone()).await).id;
+    assert_eq!(session(bob.keyed(Some("key"), same).await).id, hers);
+    let set = |value: i64| Change::SetEntry {
+        session: hers.clone(),
+        key: "k".to_owned(),
+        value: Some(json!(value)),
+        if_revision: Some(0),
+    };
+    for (user, text, value) in [(&ann, "hers", 1), (&bob, "his", 2)] {
+        user.append(&hers, &[text, text, text]).await.unwrap();
+        user.change(set(value)).await.unwrap();
+        let resource = lock("same");
+        assert!(ticket(user.ask_for(&resource, Busy::Reject, 60_000).await).token.is_some());
+    }
+    ann.change(Change::Rewind { session: hers.clone(), to: 1 }).await.unwrap();
+    let fork = Change::Fork { session: hers.clone(), at: None, id: id(), name: None };
+    let forked = session(ann.change(fork).await).id;
+    assert_eq!(ann.texts(&forked).await, ["hers"]);
+    ann.change(Change::EndSession { session: hers.clone(), reason: String::new() }).await.unwrap();
+    assert_eq!(ann.texts(&hers).await, ["hers"]);
+    assert_eq!(bob.texts(&hers).await, ["his", "his", "his"]);
+    bob.append(&hers, &["his is not over"]).await.unwrap();
+    let all = Query::Entries { session: hers.clone(), key: None, after: None, limit: 10 };
+    assert!(matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.len() == 1 && all[0].value == 2));
+    let live = Query::Sessions { live: true, label: None, after: None, limit: 10 };
+    assert!(matches!(bob.ask(live).await, Ok(Answer::Sessions(all)) if all.iter().any(|one| one.id == hers)));
+    let Ok(Answer::Locks(locks)) = bob.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    assert_eq!(locks.len(), 2, "{locks:?}");
+}
+
 async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let mut change = starting(Some("work"), 60_000);

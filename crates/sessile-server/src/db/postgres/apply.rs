@@ -26,12 +26,12 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// Who listens hears of it when the transaction is committed.
 const NOTIFY: &str = "SELECT pg_notify('sessile', $1)";
 
-/// Tries to make a change once. `again` if an earlier attempt may have made it.
+/// Tries to make a change once. `again` if an earlier attempt may have made it. With the mark of who is next by it.
 pub(super) async fn attempt(
     inner: &Arc<Inner>,
     request: &Request,
     again: bool,
-) -> Result<Result<Done, Refusal>, Trouble> {
+) -> Result<(Result<Done, Refusal>, Option<u64>), Trouble> {
     let user = request.user.0.as_str();
     let text = request.key.as_ref().map(|_| serde_json::to_string(&request.change).unwrap_or_default());
     let needs = Needs::of(&request.change);
@@ -42,7 +42,7 @@ pub(super) async fn attempt(
     let Read { now, mut make, answered } =
         order.read(&found, user, &needs).map_err(|error| trouble(&error, false))?;
 
-    let mut writes = Vec::new();
+    let (mut writes, mut next) = (Vec::new(), None);
     let outcome = match (answered, &text) {
         (Some((before, done)), Some(text)) => record::again(&before, text, &done),
         _ => {
@@ -59,18 +59,19 @@ pub(super) async fn attempt(
                 *history = messages.map_err(|error| trouble(&error, false))?;
             }
             if let Ok(done) = &outcome {
-                let waited_for = make.write(&mut writes);
+                next = wake::moves(&request.change)
+                    .zip(make.next_to_hold())
+                    .map(|(resource, place)| wake::mark(&request.user, &resource, place));
+                make.write(&mut writes);
                 if let (Some(key), Some(text)) = (&request.key, text) {
                     let done = serde_json::to_string(done).unwrap_or_default();
                     let params = params![user.to_owned(), key.clone(), text, done, now];
                     writes.push(Step::Run(Sql::InsertAnswered, params));
                 }
-                if waited_for
+                if let Some(next) = next
                     && inner.notifies.get().is_some_and(|notifies| *notifies)
-                    && let Some(resource) = wake::moves(&request.change)
                 {
-                    let mark = wake::mark(&request.user, &resource).to_string();
-                    writes.push(Step::Other(NOTIFY, params![mark]));
+                    writes.push(Step::Other(NOTIFY, params![next.to_string()]));
                 }
             }
             outcome
@@ -81,7 +82,7 @@ pub(super) async fn attempt(
     writes.push(on_record(put, request, &record::word(&outcome), now));
     writes.push(Step::Plain("COMMIT"));
     link.send(&writes).await.map_err(|error| trouble(&error, true))?;
-    Ok(outcome)
+    Ok((outcome, next))
 }
 
 fn on_record(sql: Sql, request: &Request, word: &str, now: i64) -> Step {
@@ -174,7 +175,7 @@ impl<'a> Needs<'a> {
         };
         match (self.session, self.name) {
             (Some(id), None) => {
-                order.sessions = push(Step::Run(Sql::LockSession, params![user(), id.to_owned()]))
+                order.sessions = push(Step::Run(Sql::LockSession, params![user(), id.to_owned()]));
             }
             (None, None) => {}
             (id, name) => {

@@ -25,7 +25,6 @@ pub(super) struct Make {
     /// The kind and revision of the value that it is about.
     entry: Option<(String, i64)>,
     writes: Vec<Step>,
-    everybody_goes: bool,
 }
 
 impl Make {
@@ -38,12 +37,17 @@ impl Make {
         entry: Option<(String, i64)>,
     ) -> Self {
         let (user, writes) = (user.to_owned(), Vec::new());
-        Make { user, now, session, named, new: None, queue, entry, writes, everybody_goes: false }
+        Make { user, now, session, named, new: None, queue, entry, writes }
     }
 
     /// The id of the session that it is about.
     pub(super) fn session_id(&self) -> Option<String> {
         self.session.as_ref().map(|found| found.session.id.clone())
+    }
+
+    /// The place that can be held when this is done, if somebody waits at it.
+    pub(super) fn next_to_hold(&self) -> Option<i64> {
+        self.queue.next_to_hold()
     }
 
     /// Decides. The history of a turn that is held is empty, and to be filled in.
@@ -85,7 +89,6 @@ impl Make {
                 let mut found = self.session.take().ok_or(Refusal::NoSession)?;
                 if found.session.ended_ms.is_none() {
                     self.end(&mut found, reason);
-                    self.everybody_goes = true;
                 }
                 Ok(Done::Session(self.session.insert(found).session.clone()))
             }
@@ -142,9 +145,9 @@ impl Make {
         }
     }
 
-    /// What is to be written; whether somebody waits to hear of it.
-    pub(super) fn write(self, steps: &mut Vec<Step>) -> bool {
-        let Make { user, session, named, new, queue, writes, everybody_goes, .. } = self;
+    /// What is to be written.
+    pub(super) fn write(self, steps: &mut Vec<Step>) {
+        let Make { user, session, named, new, queue, writes, .. } = self;
         // Who gives a name back does it before who takes it.
         for found in [named, session].into_iter().flatten().filter(|found| found.changed) {
             steps.push(update(&user, found));
@@ -153,9 +156,7 @@ impl Make {
             steps.push(insert(&user, new));
         }
         steps.extend(writes);
-        let waited_for = everybody_goes || !queue.is_empty();
         queue.write(&user, steps);
-        waited_for
     }
 
     /// The session, if changes can be made in it; its being used is one.

@@ -106,18 +106,18 @@ impl Postgres {
         loop {
             let tried = {
                 let needs = Needs::of(&request.change);
-                let lane = needs.lane().map(|lane| wake::mark(&request.user, lane) % LANES);
+                let lane = needs.lane().map(|lane| wake::hash(&request.user, lane) % LANES);
                 let lane = lane.and_then(|lane| inner.lanes.get(usize::try_from(lane).unwrap_or(0)));
                 let _alone = match lane {
-                    Some(lane) => Some(lane.lock().await),
+                    Some(lane) => Some(attempts.wait_for(lane.lock()).await?),
                     None => None,
                 };
                 apply::attempt(inner, request, unknown).await
             };
             match tried {
-                Ok(outcome) => {
-                    if let (Some(resource), Ok(_)) = (wake::moves(&request.change), &outcome) {
-                        self.bells.ring(wake::mark(&request.user, &resource));
+                Ok((outcome, next)) => {
+                    if let Some(next) = next {
+                        self.bells.ring(next);
                     }
                     return Ok(outcome);
                 }
@@ -130,8 +130,10 @@ impl Postgres {
                 Err(Trouble::Twice(what)) if what == "answered_pkey" || what == "session_live_name" => {
                     attempts.again(what).await?;
                 }
-                Err(Trouble::Twice(what)) if unknown && what == "audit_pkey" => {
-                    let made = "the connection was lost, and the change is on the record: what came of it is not known";
+                // An earlier attempt was made after all: under its key it is found.
+                Err(Trouble::Twice(what)) if unknown && request.key.is_some() => attempts.again(what).await?,
+                Err(Trouble::Twice(_)) if unknown => {
+                    let made = "the connection was lost, and the change was made or refused: what came of it is not known";
                     return Err(DbError::Unavailable(made.to_owned()));
                 }
                 Err(Trouble::Twice(what)) => {

@@ -110,9 +110,9 @@ impl Queue {
         self.places.iter().find(holds).map(|place| place.ticket.clone())
     }
 
-    /// Whether anybody is in it.
-    pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+    /// The place that can be held now, if somebody waits at it.
+    pub(super) fn next_to_hold(&self) -> Option<i64> {
+        self.first().filter(|first| first.ticket.token.is_none()).map(|first| first.ticket.place)
     }
 
     /// What is to be written.

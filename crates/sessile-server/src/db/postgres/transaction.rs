@@ -182,6 +182,12 @@ impl Attempts {
         Attempts { until: Instant::now() + patience, pause: Duration::from_millis(2) }
     }
 
+    /// Waits for something for as long as there is patience.
+    pub(super) async fn wait_for<T>(&self, what: impl Future<Output = T>) -> Result<T, DbError> {
+        let busy = |_| DbError::Unavailable("too many changes of the same session wait".to_owned());
+        tokio::time::timeout_at(self.until, what).await.map_err(busy)
+    }
+
     /// Waits; or says that it has been enough.
     pub(super) async fn again(&mut self, why: String) -> Result<(), DbError> {
         if Instant::now() + self.pause >= self.until {

@@ -68,12 +68,24 @@ impl Sqlite {
     }
 
     pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
-        let moves = wake::moves(&request.change).map(|resource| wake::mark(&request.user, &resource));
+        let moves = wake::moves(&request.change).map(|resource| (request.user.clone(), resource));
         let outcome = self.writer.change(request).await?;
-        if let (Some(mark), Ok(_)) = (moves, &outcome) {
-            self.bells.ring(mark);
+        if let (Some((user, resource)), Ok(_)) = (moves, &outcome) {
+            self.wake_next(user, resource).await;
         }
         Ok(outcome)
+    }
+
+    /// Wakes who is next, if that is to be found out.
+    async fn wake_next(&self, user: UserId, resource: String) {
+        let bells = self.bells.clone();
+        let woken = self.read(move |connection| {
+            if let Some(place) = queue::next_to_hold(connection, &user.0, &resource)? {
+                bells.ring(wake::mark(&user, &resource, place));
+            }
+            Ok(())
+        });
+        drop(woken.await);
     }
 
     pub(super) fn bells(&self) -> &Bells {

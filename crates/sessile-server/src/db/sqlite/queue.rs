@@ -25,6 +25,17 @@ fn ticket(row: &Row<'_>) -> Result<Ticket> {
     })
 }
 
+/// The place that can be held now, if somebody waits at it.
+pub(super) fn next_to_hold(connection: &Connection, user: &str, resource: &str) -> Result<Option<i64>> {
+    let first: Option<(i64, Option<i64>)> = connection
+        .prepare_cached(
+            "SELECT place, token FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, rank, place LIMIT 1",
+        )?
+        .query_row((user, resource), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(first.filter(|(_, token)| token.is_none()).map(|(place, _)| place))
+}
+
 impl Queue<'_> {
     /// Asks for a place.
     pub(super) fn ask(
