@@ -38,7 +38,8 @@ pub struct Postgres {
     dir: PathBuf,
     port: u16,
     /// Whoever has it open keeps the server running.
-    _use: File,
+    #[cfg_attr(not(test), expect(dead_code, reason = "it is there to be held"))]
+    in_use: File,
     own: Option<TempDir>,
 }
 
@@ -82,9 +83,9 @@ impl Postgres {
         std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a mode");
         let starting = lockable(&dir.join("start.lock"));
         starting.lock().expect("a lock");
-        let using = lockable(&dir.join("use.lock"));
-        using.lock_shared().expect("a lock");
-        let mut server = Postgres { dir, port: 0, _use: using, own };
+        let in_use = lockable(&dir.join("use.lock"));
+        in_use.lock_shared().expect("a lock");
+        let mut server = Postgres { dir, port: 0, in_use, own };
         match std::fs::read_to_string(server.dir.join("port")).ok().and_then(|port| port.parse().ok()) {
             Some(port) if server.control("status", &[]) => server.port = port,
             _ => server.make(tls),
@@ -289,4 +290,36 @@ fn run(command: &mut Command) -> String {
     let done = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it starts");
     assert!(done.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8_lossy(&done.stdout).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Postgres, ROLE};
+
+    #[test]
+    fn what_was_committed_is_there_after_a_crash() {
+        let server = Postgres::start();
+        let database = server.database();
+        database.sql("CREATE TABLE t (n int); INSERT INTO t VALUES (7)");
+        server.crash();
+        server.run();
+        assert_eq!(database.sql("SELECT n FROM t"), "7");
+        let role = format!("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = '{ROLE}'");
+        assert_eq!(database.sql(&role), "f", "row security holds for whom the databases belong to");
+    }
+
+    #[test]
+    fn a_server_that_nobody_uses_any_more_ends() {
+        let server = Postgres::start();
+        assert!(server.control("status", &[]));
+        // As the kernel does when a test is killed.
+        server.in_use.unlock().expect("it was locked");
+        let since = Instant::now();
+        while server.control("status", &[]) {
+            assert!(since.elapsed() < Duration::from_secs(30), "it still runs");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
 }
