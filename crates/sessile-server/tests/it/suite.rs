@@ -1,7 +1,10 @@
 //! What a store does, change by change.
 
 use serde_json::json;
+use sessile_server::account::{Administer, Scope, Token};
 use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::db::{Access, Read};
+use sessile_server::model::UserId;
 use sessile_server::query::{Answer, Query};
 
 use crate::stores::{Throwaway, User, id, lock, session, starting, ticket, turn};
@@ -38,6 +41,9 @@ with_every_store! {
     a_lock_excludes_within_a_user_and_not_between_users
     the_same_key_does_it_once
     events_can_be_followed_from_any_number
+    users_and_tokens_come_and_go
+    reads_of_several_users_are_recorded
+    texts_come_back_as_they_were
 }
 
 /// What must hold with one wall between users, whichever it is.
@@ -342,4 +348,79 @@ async fn events_can_be_followed_from_any_number(store: &Throwaway) {
     assert_eq!(kinds, ["session.started", "messages.appended", "messages.appended"]);
     let Ok(Answer::Events(rest)) = user.ask(events(2)).await else { panic!() };
     assert_eq!(rest, all[2..]);
+}
+
+async fn users_and_tokens_come_and_go(store: &Throwaway) {
+    let db = &store.db;
+    let user = |name: &str| UserId(name.to_owned());
+    let administer = async |change| db.administer(change).await.unwrap();
+    assert_eq!(administer(Administer::AddUser(user("bob"))).await, Ok(()));
+    assert_eq!(administer(Administer::AddUser(user("ann"))).await, Ok(()));
+    assert_eq!(administer(Administer::AddUser(user("ann"))).await, Err(Refusal::NoAccount), "there is one");
+    let names: Vec<String> = db.accounts().await.unwrap().into_iter().map(|account| account.user.0).collect();
+    assert_eq!(names, ["ann", "bob"]);
+    let token = |id: &str, of: &str, expires_ms| Token {
+        id: id.to_owned(),
+        user: user(of),
+        scopes: vec![Scope::Read, Scope::Write],
+        made_ms: 0,
+        expires_ms,
+        revoked_ms: None,
+    };
+    let add = |id: &str, of: &str, expires_ms| {
+        Administer::AddToken(token(id, of, expires_ms), format!("hash of {id}"))
+    };
+    assert_eq!(administer(add("t1", "ann", None)).await, Ok(()));
+    assert_eq!(administer(add("t2", "ann", Some(1))).await, Ok(()), "its time is over");
+    assert_eq!(administer(add("t3", "bob", Some(i64::MAX))).await, Ok(()));
+    assert_eq!(administer(add("t4", "nobody", None)).await, Err(Refusal::NoAccount));
+    let of = async |hash: &str| db.token(hash).await.unwrap().map(|token| token.user.0);
+    assert_eq!(of("hash of t1").await.as_deref(), Some("ann"));
+    assert_eq!(of("hash of t2").await, None);
+    assert_eq!(of("hash of t3").await.as_deref(), Some("bob"));
+    assert_eq!(of("hash of t4").await, None);
+    let tokens = db.tokens(&user("ann")).await.unwrap();
+    assert_eq!(tokens.iter().map(|token| token.id.as_str()).collect::<Vec<_>>(), ["t1", "t2"]);
+    assert!(tokens[0].made_ms > 0 && tokens[0].scopes == [Scope::Read, Scope::Write]);
+    assert_eq!(administer(Administer::Disable(user("bob"), true)).await, Ok(()));
+    assert_eq!(of("hash of t3").await, None);
+    assert_eq!(administer(Administer::Disable(user("bob"), false)).await, Ok(()));
+    assert_eq!(of("hash of t3").await.as_deref(), Some("bob"));
+    assert_eq!(administer(Administer::Revoke("t1".to_owned())).await, Ok(()));
+    assert_eq!(of("hash of t1").await, None);
+    assert_eq!(administer(Administer::Revoke("t9".to_owned())).await, Err(Refusal::NoAccount));
+    db.ready().await.unwrap();
+}
+
+async fn reads_of_several_users_are_recorded(store: &Throwaway) {
+    let read = |user: &str| Read {
+        user: UserId(user.to_owned()),
+        access: Access { id: id(), token: Some("t".to_owned()) },
+        action: "messages".to_owned(),
+        session: None,
+        outcome: "done".to_owned(),
+        at_ms: 1,
+    };
+    store.db.record(vec![read("ann"), read("bob"), read("ann")]).await.unwrap();
+    store.db.record(Vec::new()).await.unwrap();
+}
+
+async fn texts_come_back_as_they_were(store: &Throwaway) {
+    let user = User::new(&store.db, "o'ann \"; DROP TABLE session; --");
+    let strange = json!({ "nul": "a\u{0}b", "big": 12_345_678_901_234_567_890_u64, "b": 1, "a": 1.5, "text": "🦪 ' \\ %s $1" });
+    let of = user.start(Some("it's; {mine} $1")).await.id;
+    let append =
+        Change::Append { session: of.clone(), bodies: vec![strange.clone(), json!(null)], if_last: None };
+    user.change(append).await.unwrap();
+    let Ok(Answer::Messages(all)) = user.ask(Query::LastMessages { session: of.clone(), limit: 9 }).await
+    else {
+        panic!()
+    };
+    assert_eq!(all[0].body.to_string(), strange.to_string());
+    assert_eq!(all[1].body, json!(null));
+    let Ok(Answer::Session(found)) = user.ask(Query::Session { session: "it's; {mine} $1".to_owned() }).await
+    else {
+        panic!()
+    };
+    assert_eq!(found.id, of);
 }
