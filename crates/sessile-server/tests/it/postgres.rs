@@ -14,20 +14,20 @@ use crate::stores::{Outcome, Throwaway, User, id, lock, session, starting, ticke
 
 #[tokio::test]
 async fn row_security_alone_keeps_users_apart() {
-    let store = Throwaway::with_walls(Walls::OnlyRowSecurity, true).await;
+    let store = Throwaway::with_walls(Walls::OnlyRowSecurity).await;
     crate::suite::keeps_users_apart(&store).await;
 }
 
 #[tokio::test]
 async fn statements_alone_keep_users_apart() {
-    let store = Throwaway::with_walls(Walls::Both, false).await;
+    let store = Throwaway::with_walls(Walls::OnlyStatements).await;
     crate::suite::keeps_users_apart(&store).await;
 }
 
 /// Without both, the tests above would have to fail.
 #[tokio::test]
 async fn without_either_users_are_not_apart() {
-    let store = Throwaway::with_walls(Walls::OnlyRowSecurity, false).await;
+    let store = Throwaway::with_walls(Walls::Neither).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let hers = ann.start(Some("hers")).await;
     ann.append(&hers.id, &["secret"]).await.unwrap();
@@ -54,6 +54,18 @@ async fn row_security_is_forced_on_every_table_of_users() {
              RAISE 'it was let in';
          END $$",
     );
+}
+
+#[tokio::test]
+async fn a_role_that_row_security_does_not_hold_for_is_refused() {
+    let store = Throwaway::postgres().await;
+    let open = async |url: &str| Db::postgres(url, PostgresOptions::default()).await.map(drop);
+    let error = open(&store.database().exempt_url()).await.unwrap_err().to_string();
+    assert!(error.contains("BYPASSRLS"), "{error}");
+    open(&store.database().url()).await.unwrap();
+    store.database().sql("ALTER TABLE message NO FORCE ROW LEVEL SECURITY");
+    let error = open(&store.database().url()).await.unwrap_err().to_string();
+    assert!(error.contains("(message)"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

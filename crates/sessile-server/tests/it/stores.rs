@@ -30,16 +30,19 @@ impl Throwaway {
 
     /// In the database of a role that is neither superuser nor exempt from row security.
     pub(crate) async fn postgres() -> Self {
-        Self::with_walls(Walls::Both, true).await
+        Self::with_walls(Walls::Both).await
     }
 
     /// The same with some of the walls between users gone.
-    pub(crate) async fn with_walls(walls: Walls, row_security: bool) -> Self {
+    pub(crate) async fn with_walls(walls: Walls) -> Self {
         let database = server().database();
         // The tables belong to their role, whoever uses them.
         let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
         let options = PostgresOptions { walls, ..PostgresOptions::default() };
-        let url = if row_security { database.url() } else { database.exempt_url() };
+        let url = match walls {
+            Walls::Both | Walls::OnlyRowSecurity => database.url(),
+            Walls::OnlyStatements | Walls::Neither => database.exempt_url(),
+        };
         drop(db);
         let db = Db::postgres(&url, options.clone()).await.unwrap();
         Throwaway { db, of: Of::Postgres { url, options, database } }

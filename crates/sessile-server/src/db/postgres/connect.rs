@@ -22,7 +22,7 @@ pub struct PostgresOptions {
     pub statement: Duration,
     /// How long a database that cannot be reached is tried again.
     pub patience: Duration,
-    /// Not for use: see there.
+    /// For tests.
     pub walls: Walls,
 }
 

@@ -56,3 +56,27 @@ pub(super) async fn migrate(inner: &Arc<Inner>) -> Result<(), Trouble> {
     }
     client.batch_execute("COMMIT").await.map_err(|error| failed(&error))
 }
+
+/// The tables that belong to users, for which row security does not hold as we are connected.
+const OPEN: &str = "SELECT string_agg(name, ', ') FROM
+    unnest(ARRAY['session', 'entry', 'message', 'event', 'queue', 'place', 'answered', 'audit']) AS name
+    WHERE NOT row_security_active(name)";
+
+/// Refuses to go on where the database would not keep users apart: it would be noticed only when it is needed.
+pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Trouble> {
+    if !inner.options.walls.in_rows() {
+        return Ok(());
+    }
+    let link = Link::take(inner).await?;
+    let open: Option<String> = match link.raw()?.query_one(OPEN, &[]).await {
+        Ok(row) => row.try_get(0).map_err(|error| trouble(&error, false))?,
+        // A database that has row security and not this function cannot be asked.
+        Err(error) if error.code().is_some_and(|code| code.code() == "42883") => None,
+        Err(error) => return Err(trouble(&error, false)),
+    };
+    let Some(open) = open else { return Ok(()) };
+    let why = format!(
+        "row security does not hold for the role of the address ({open}): use one that is neither SUPERUSER nor BYPASSRLS"
+    );
+    Err(Trouble::Over(DbError::Failed(why)))
+}

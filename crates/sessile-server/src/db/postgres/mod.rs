@@ -85,6 +85,7 @@ impl Postgres {
         };
         let inner = Arc::new(inner);
         tried(&inner, || migrate::migrate(&inner)).await?;
+        tried(&inner, || migrate::see_to_row_security(&inner)).await?;
         let notifies = tried(&inner, || listen::notifies(&inner)).await?;
         inner.notifies.get_or_init(|| notifies);
         let bells = Bells::new();

@@ -1,13 +1,27 @@
 //! Every statement on what belongs to users, in one place. `{mine}` is where a statement is bound to its user.
 
-/// Which walls there are between users, beside row security.
+/// Which walls there are between users. All but the first are only for tests, which show that each holds alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Walls {
-    /// Every statement is bound to its user.
+    /// Every statement is bound to its user, and the database sees to it as well.
     #[default]
     Both,
-    /// None is. Only for a test, which shows that row security holds alone.
+    /// No statement is.
     OnlyRowSecurity,
+    /// The database need not see to it.
+    OnlyStatements,
+    /// Nothing keeps them apart.
+    Neither,
+}
+
+impl Walls {
+    fn in_statements(self) -> bool {
+        matches!(self, Walls::Both | Walls::OnlyStatements)
+    }
+
+    pub(super) fn in_rows(self) -> bool {
+        matches!(self, Walls::Both | Walls::OnlyRowSecurity)
+    }
 }
 
 /// The statements, as they are sent.
@@ -16,10 +30,7 @@ pub(super) struct Texts(Vec<String>);
 
 impl Texts {
     pub(super) fn new(walls: Walls) -> Self {
-        let mine = match walls {
-            Walls::Both => "user_id = $1",
-            Walls::OnlyRowSecurity => "$1::text IS NOT NULL",
-        };
+        let mine = if walls.in_statements() { "user_id = $1" } else { "$1::text IS NOT NULL" };
         Texts(Sql::ALL.iter().map(|text| text.replace("{mine}", mine)).collect())
     }
 
