@@ -15,3 +15,8 @@ pub mod serve;
 pub mod users;
 
 pub use http::openapi;
+
+/// Runs something of this crate to its end, for a caller that has no runtime.
+pub fn block_on<F: Future>(what: F) -> std::io::Result<F::Output> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what))
+}

@@ -1,6 +1,6 @@
 //! Following a session.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -107,6 +107,59 @@ fn streams_are_limited_and_counted() {
     while !ann.get("/metrics").text.contains("sessile_event_streams 1\n") {
         assert!(began.elapsed() < Duration::from_secs(5), "a client that went away is let go");
     }
+}
+
+/// Bytes of memory that this process has: the server, and here its clients too.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+fn many_streams_take_little_memory() {
+    let count: usize = std::env::var("SESSILE_TEST_STREAMS").map_or(300, |count| count.parse().unwrap());
+    let server = with(|limits| {
+        (limits.rate, limits.burst) = (1e9, 1e9);
+        (limits.streams, limits.connections, limits.concurrent) = (count, count + 100, count);
+    });
+    let ann = server.user("ann");
+    let secret = ann.secret.clone().unwrap();
+    let sessions: Vec<String> = (0..count.div_ceil(10)).map(|_| ann.session()).collect();
+    let before = resident();
+    let mut streams: Vec<_> = (0..count)
+        .map(|number| {
+            let session = &sessions[number % sessions.len()];
+            let mut stream = server.connect();
+            let head = "host: x\r\nlast-event-id: 1";
+            write!(
+                stream,
+                "GET {session}/events HTTP/1.1\r\n{head}\r\nauthorization: Bearer {secret}\r\n\r\n"
+            )
+            .unwrap();
+            stream
+        })
+        .collect();
+    let mut buffer = [0; 4096];
+    for stream in &mut streams {
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(buffer[..read].starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&buffer[..read]));
+    }
+    let each = resident().saturating_sub(before) / count;
+    let began = Instant::now();
+    for session in &sessions {
+        ann.append(session, &["x"]);
+    }
+    for stream in &mut streams {
+        let mut seen = Vec::new();
+        while !String::from_utf8_lossy(&seen).contains("event: messages.appended") {
+            let read = stream.read(&mut buffer).unwrap();
+            assert_ne!(read, 0);
+            seen.extend_from_slice(&buffer[..read]);
+        }
+    }
+    println!("{count} streams: {each} bytes each; all heard within {:?}", began.elapsed());
+    assert!(each < 64 << 10, "{each}");
 }
 
 #[test]
