@@ -16,7 +16,8 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::commands::{
     agent, auth, backup, completions, config, context, conversation, demo, doctor, env, history, hook, lock,
-    man, manifest, mcp, message, probe, prompt, run, serve, session, shell, skill, status, task, tool, trust, undo, user,
+    man, manifest, mcp, message, probe, prompt, run, serve, session, shell, skill, status, task, tool, trust,
+    undo, user,
 };
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;

@@ -110,6 +110,11 @@ impl Bound {
         &self.wake
     }
 
+    /// Until what another process did may have let a place come up.
+    pub(crate) fn woken(&self, resource: &Resource, place: i64) -> impl Future<Output = ()> + Send + use<> {
+        self.db.woken(&self.user, resource, place)
+    }
+
     pub(crate) fn feeds(&self) -> &Arc<Feeds> {
         &self.feeds
     }

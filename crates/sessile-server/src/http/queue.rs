@@ -80,7 +80,7 @@ impl Waiting {
                 () = reply.closed() => Some(Problem::closing_down()),
                 () = self.app.closed() => Some(Problem::closing_down()),
                 () = tokio::time::sleep_until(until) => Some(Problem::timed_out("somebody else still holds it")),
-                () = seat.due() => None,
+                () = seat.due(|| self.bound.woken(resource, asked.place)) => None,
             };
             if let Some(problem) = over {
                 self.leave(asked.place).await;

@@ -1,7 +1,7 @@
 //! Who waits is woken here, instead of asking the store again and again.
 //!
-//! Changes of this process wake at once. What another process does is seen by looking: by the first of those who wait
-//! here, for they are in the order of the store's queue, and nobody behind the first can be next.
+//! Changes of this process wake at once. What another process does is told by the store, or seen by looking: by the first
+//! of those who wait here, for they are in the order of the store's queue, and nobody behind the first can be next.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -126,16 +126,18 @@ impl Line {
 }
 
 impl Waiter {
-    /// Until the store should be asked.
-    pub(crate) async fn due(&self) {
+    /// Until the store should be asked. Whoever is the first here also listens to what the store tells.
+    pub(crate) async fn due<F: Future<Output = ()>>(&self, told: impl Fn() -> F) {
         loop {
             if self.seat.due.swap(false, Ordering::AcqRel) {
                 return;
             }
             let first = lock(&self.line.seats).taken.keys().next() == Some(&self.key);
             let called = self.seat.called.notified();
-            if tokio::time::timeout(if first { LOOK } else { KEEP }, called).await.is_err() {
-                return;
+            let is_time = async { if first { told().await } else { tokio::time::sleep(KEEP).await } };
+            tokio::select! {
+                () = called => {}
+                () = is_time => return,
             }
         }
     }

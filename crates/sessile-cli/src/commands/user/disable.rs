@@ -30,9 +30,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let user = UserId(args.user.clone());
-    with_store(cx, &args.store, async |db| {
-        sessile_server::users::disable(db, &user, !args.undo).await
-    })?;
+    with_store(cx, &args.store, async |db| sessile_server::users::disable(db, &user, !args.undo).await)?;
     cx.changed(json!({ "user": args.user, "disabled": !args.undo }), || {
         let what = if args.undo { "is let in again" } else { "is shut out" };
         format!("user {} {what}\n", shown(&args.user))

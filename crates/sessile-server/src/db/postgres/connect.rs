@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use sessile::vault::Secret;
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
@@ -22,6 +23,8 @@ pub struct PostgresOptions {
     pub statement: Duration,
     /// How long a database that cannot be reached is tried again.
     pub patience: Duration,
+    /// The password, which has no place in an address that others see.
+    pub password: Option<Secret>,
     /// For tests.
     pub walls: Walls,
 }
@@ -33,6 +36,7 @@ impl Default for PostgresOptions {
             connect: Duration::from_secs(5),
             statement: Duration::from_secs(10),
             patience: Duration::from_secs(10),
+            password: None,
             walls: Walls::Both,
         }
     }
@@ -53,6 +57,9 @@ impl Address {
         let (url, asked) = tls_asked(url);
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;
+        if let Some(password) = &options.password {
+            config.password(password.expose());
+        }
         let authorities = asked.authorities.map(PathBuf::from);
         let (mode, verify) = match asked.mode.as_deref().unwrap_or("prefer") {
             "disable" => (SslMode::Disable, Verify::Nothing),

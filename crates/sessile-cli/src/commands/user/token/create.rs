@@ -52,12 +52,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         scopes = vec![Scope::Read, Scope::Write];
     }
     let now = cx.state.world().now().as_millisecond();
-    let expires = args.expires.map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+    let expires =
+        args.expires.map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
     let user = UserId(args.user.clone());
     let made = with_store(cx, &args.store, async |db| {
         sessile_server::users::create_token(db, &user, &scopes, expires).await
     })?;
-    let secret = made.secret.exposed().to_owned();
+    let secret = made.secret.expose().to_owned();
     let json = json!({
         "user": made.token.user,
         "id": made.token.id,
