@@ -71,6 +71,20 @@ fn events_are_followed_and_resumed() {
 }
 
 #[test]
+fn what_happens_at_another_server_is_seen() {
+    let server = server();
+    let here = server.user("ann");
+    let there = server.twin(&here);
+    let session = here.session();
+    let mut stream = Following::open(&there, &format!("{session}/events"), &[("last-event-id", "1")]);
+    std::thread::sleep(Duration::from_millis(150));
+    let began = Instant::now();
+    here.append(&session, &["a"]);
+    assert_eq!(stream.next().unwrap().1, "messages.appended");
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[test]
 fn many_follow_one_session_and_all_see_everything() {
     let server = server();
     let ann = server.user("ann");

@@ -131,6 +131,20 @@ impl Running {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Another server on the same store, as in another process; and the client, as it asks there.
+    pub(crate) fn twin(&self, client: &Client) -> Client {
+        let path = self.dir.path().join("service.db");
+        let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Off, ..Options::default() };
+        let address = self.runtime.block_on(async {
+            let db = Db::sqlite(&path).await.unwrap();
+            let server = Server::bind(db, options, Box::new(std::io::sink())).await.unwrap();
+            let address = server.address();
+            tokio::spawn(server.serve(std::future::pending()));
+            address
+        });
+        Client { base: format!("http://{address}"), ..client.clone() }
+    }
+
     pub(crate) fn dir(&self) -> &std::path::Path {
         self.dir.path()
     }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{server, started};
-use sessile_server::serve::{Log, Options, ServeError, Server};
+use sessile_server::db::Db;
+use sessile_server::serve::{Log, Options, ServeError, Server, run};
 
 #[test]
 fn what_is_under_way_ends_and_who_waits_is_sent_away() {
@@ -52,6 +53,23 @@ fn what_is_under_way_ends_and_who_waits_is_sent_away() {
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(count("SELECT count(*) FROM message"), 1);
     assert_eq!(count("SELECT count(*) FROM place"), 0, "no place is left behind");
+}
+
+#[test]
+fn a_signal_ends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("service.db");
+    let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Off, ..Options::default() };
+    let (tell, told) = std::sync::mpsc::channel();
+    let running =
+        std::thread::spawn(move || run(Db::sqlite(&path), options, |address| tell.send(address).unwrap()));
+    let address = told.recv().unwrap();
+    assert!(std::net::TcpStream::connect(address).is_ok());
+    // Also to this very process, which has a handler for it by now.
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+    running.join().unwrap().unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err());
 }
 
 #[test]

@@ -93,6 +93,29 @@ fn who_waits_is_served_in_order() {
 }
 
 #[test]
+fn who_waits_at_another_server_is_served_too() {
+    let server = server();
+    let here = server.user("ann");
+    let there = server.twin(&here);
+    let session = here.session();
+    let token = here.turn(&session);
+    let waits = {
+        let (there, session) = (there.clone(), session.clone());
+        std::thread::spawn(move || there.turn(&session))
+    };
+    std::thread::sleep(Duration::from_millis(200));
+    let began = Instant::now();
+    here.post(&format!("{session}/turns/{token}/commit"), &json!({ "messages": ["here"] })).ok(200);
+    let next = waits.join().unwrap();
+    assert!(next > token && began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    there
+        .post(&format!("{session}/turns/{token}/commit"), &json!({ "messages": ["late"] }))
+        .refused(409, "LOCK_LOST");
+    here.post(&format!("{session}/turns/{next}/commit"), &json!({ "messages": ["there"] })).ok(200);
+    assert_eq!(there.texts(&session), ["here", "there"]);
+}
+
+#[test]
 fn waiting_ends_and_leaves_nobody_behind() {
     let server = server();
     let ann = server.user("ann");
