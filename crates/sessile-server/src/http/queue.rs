@@ -32,10 +32,11 @@ struct Waiting {
     _counted: Counted,
 }
 
-type Reply = oneshot::Sender<Result<Ticket, Problem>>;
+/// What was asked for. If nobody takes it from the channel, it is given back with the channel.
+type Reply = oneshot::Sender<Result<(Ticket, Given), Problem>>;
 
 /// Takes a turn or a lock, as soon as it comes free.
-pub(crate) async fn take(app: &App, caller: &Caller, wanted: Wanted) -> Result<Ticket, Problem> {
+pub(crate) async fn take(app: &App, caller: &Caller, wanted: Wanted) -> Result<(Ticket, Given), Problem> {
     let (reply, answer) = oneshot::channel();
     let waiting = Waiting {
         app: app.clone(),
@@ -51,10 +52,13 @@ pub(crate) async fn take(app: &App, caller: &Caller, wanted: Wanted) -> Result<T
 
 impl Waiting {
     async fn run(self, mut reply: Reply) {
-        let outcome = self.held(&mut reply).await;
-        if let Err(Ok(ticket)) = reply.send(outcome) {
-            self.leave(ticket.place).await;
-        }
+        let outcome = self.held(&mut reply).await.map(|ticket| {
+            let (bound, resource, place) = (self.bound.clone(), self.wanted.resource.clone(), ticket.place);
+            let given = Given(Some(Back { bound, resource, place, busy: self.app.busy.upgrade() }));
+            (ticket, given)
+        });
+        // Whoever asked may be gone by now.
+        drop(reply.send(outcome));
     }
 
     async fn held(&self, reply: &mut Reply) -> Result<Ticket, Problem> {
@@ -125,13 +129,17 @@ pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> Problem {
 }
 
 /// What was taken, and is given back unless it is kept: for what is still to be done before whoever asked knows of it.
-pub(crate) struct Given(Option<(Bound, Resource, i64)>);
+#[must_use]
+pub(crate) struct Given(Option<Back>);
+
+struct Back {
+    bound: Bound,
+    resource: Resource,
+    place: i64,
+    busy: Option<mpsc::Sender<()>>,
+}
 
 impl Given {
-    pub(crate) fn new(bound: Bound, resource: Resource, place: i64) -> Self {
-        Given(Some((bound, resource, place)))
-    }
-
     pub(crate) fn keep(mut self) {
         self.0 = None;
     }
@@ -139,9 +147,12 @@ impl Given {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        if let Some((bound, resource, place)) = self.0.take() {
-            tokio::spawn(async move {
+        // Without a runtime everything has ended, and the place ends with its time.
+        if let (Some(back), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move {
+                let Back { bound, resource, place, busy } = back;
                 let _ = bound.change(Change::Leave { resource, place }, None).await;
+                drop(busy);
             });
         }
     }

@@ -102,8 +102,10 @@ async fn take(
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
     };
-    let ticket = queue::take(&app, &caller, wanted).await?;
-    reply::json(StatusCode::CREATED, &shown(&name, &ticket))
+    let (ticket, given) = queue::take(&app, &caller, wanted).await?;
+    let response = reply::json(StatusCode::CREATED, &shown(&name, &ticket))?;
+    given.keep();
+    Ok(response)
 }
 
 async fn renew(

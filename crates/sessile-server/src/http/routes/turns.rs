@@ -10,7 +10,7 @@ use super::super::app::App;
 use super::super::caller::Caller;
 use super::super::input::{self, Json, Segments};
 use super::super::problem::Problem;
-use super::super::queue::{self, Given, Wanted};
+use super::super::queue::{self, Wanted};
 use super::super::reply;
 use super::super::route::{BOTH, Route, WRITE};
 use super::messages::{appended, check_messages, last_messages};
@@ -85,9 +85,8 @@ async fn begin(
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
     };
-    let ticket = queue::take(&app, &caller, wanted).await?;
     // Until it is known what to answer, it can still be given back.
-    let given = Given::new(caller.bound(), Resource::Turn { session: session.clone() }, ticket.place);
+    let (ticket, given) = queue::take(&app, &caller, wanted).await?;
     let history = last_messages(&app, &caller, &session, history).await?;
     let response = reply::json(
         StatusCode::CREATED,
