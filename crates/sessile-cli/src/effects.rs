@@ -321,7 +321,7 @@ pub const TABLE: &[Entry] = &[
         preparing![SessionExists, LockLost, StopFailed, TimedOut],
     )
     .outside(),
-    write("serve", SERVICE, serving![]),
+    write("serve", SERVICE, serving![]).outside(),
     destructive(
         "session clear",
         "the store and the sessions' rooms",
@@ -373,12 +373,12 @@ pub const TABLE: &[Entry] = &[
     read("tool show", &[Code::ToolNotFound]),
     write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession])
         .idempotent(),
-    write("user add", SERVICE, serving![UserExists]),
-    write("user disable", SERVICE, serving![UserNotFound]).idempotent(),
-    read("user list", serving![]),
-    write("user token create", SERVICE, serving![UserNotFound]),
-    read("user token list", serving![]),
-    destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent(),
+    write("user add", SERVICE, serving![UserExists]).outside(),
+    write("user disable", SERVICE, serving![UserNotFound]).idempotent().outside(),
+    read("user list", serving![]).outside(),
+    write("user token create", SERVICE, serving![UserNotFound]).outside(),
+    read("user token list", serving![]).outside(),
+    destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent().outside(),
     write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession]),
 ];
 

@@ -21,7 +21,6 @@ use crate::help::examples;
 /// is told that a proxy sees to that. SIGTERM lets requests end first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
-    "sessile user add ann && sessile user token create ann"
     "sessile serve"
     "sessile serve --store postgres://sessile@db/sessile --store-password-file /run/secrets/db --behind-proxy --listen 0.0.0.0:8737"
     "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --log json"

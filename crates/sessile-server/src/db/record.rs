@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Request;
-use crate::change::{Done, Refusal};
+use crate::change::{Change, Done, Refusal};
 
 /// What the record says of a change.
 pub(super) struct Noted {
@@ -22,6 +22,12 @@ pub(super) fn noted(request: &Request) -> Noted {
         action: change["change"].as_str().unwrap_or_default().to_owned(),
         session: session.map(str::to_owned),
     }
+}
+
+/// Whether it is for the record at all. That somebody still waits is not: it would be said every moment.
+pub(super) fn is_noted(request: &Request, outcome: &Result<Done, Refusal>) -> bool {
+    let waits = matches!(outcome, Ok(Done::Ticket { ticket, .. }) if ticket.token.is_none());
+    !(waits && matches!(request.change, Change::Wait { .. }))
 }
 
 /// What came of it, in a word.

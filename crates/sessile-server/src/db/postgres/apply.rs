@@ -77,9 +77,11 @@ pub(super) async fn attempt(
             outcome
         }
     };
-    // Without a key it is the record that keeps a change from being made twice.
-    let put = if again && request.key.is_some() { Sql::PutAudit } else { Sql::InsertAudit };
-    writes.push(on_record(put, request, &record::word(&outcome), now));
+    if record::is_noted(request, &outcome) {
+        // Without a key it is the record that keeps a change from being made twice.
+        let put = if again && request.key.is_some() { Sql::PutAudit } else { Sql::InsertAudit };
+        writes.push(on_record(put, request, &record::word(&outcome), now));
+    }
     writes.push(Step::Plain("COMMIT"));
     link.send(&writes).await.map_err(|error| trouble(&error, true))?;
     Ok((outcome, next))

@@ -36,11 +36,9 @@ pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Out
     Ok(outcome)
 }
 
-/// Puts a change, made or refused, on the record. That somebody still waits is none: it would be said every moment.
+/// Puts a change, made or refused, on the record.
 pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outcome, now: i64) -> Result<()> {
-    if let (Change::Wait { .. }, Ok(Ok(Done::Ticket { ticket, .. }))) = (&request.change, outcome)
-        && ticket.token.is_none()
-    {
+    if outcome.as_ref().is_ok_and(|outcome| !record::is_noted(request, outcome)) {
         return Ok(());
     }
     let word = outcome.as_ref().map_or_else(|_| "failed".to_owned(), record::word);
