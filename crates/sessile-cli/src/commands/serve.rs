@@ -22,7 +22,8 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile serve"
-    "sessile serve --store postgres://sessile@db/sessile --store-password-file /run/secrets/db --behind-proxy --listen 0.0.0.0:8737"
+    "sessile serve --store postgres://sessile@db/sessile --store-password-file db.password"
+    "sessile serve --listen 0.0.0.0:8737 --behind-proxy"
     "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --log json"
 ))]
 pub struct Args {
