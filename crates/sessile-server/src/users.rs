@@ -112,7 +112,11 @@ pub async fn create_token(
 
 /// The tokens of a user, the oldest first.
 pub async fn tokens(db: &Db, user: &UserId) -> Result<Vec<Token>, UserError> {
-    Ok(db.tokens(user).await?)
+    let tokens = db.tokens(user).await?;
+    if tokens.is_empty() && !db.accounts().await?.iter().any(|account| account.user == *user) {
+        return Err(UserError::NoUser(user.0.clone()));
+    }
+    Ok(tokens)
 }
 
 /// Takes a token back, by its id.
