@@ -74,8 +74,14 @@ impl Waiting {
             history: 0,
         };
         let asked = ticket(self.bound.change(ask, self.key.clone()).await?)?;
-        if asked.token.is_some() {
+        if asked.token.is_some() && self.key.is_none() {
             return Ok(asked);
+        }
+        if asked.token.is_some() {
+            // What is answered to a key again may be about a place that was given back since, or whose time was over.
+            let still =
+                Change::Wait { resource: resource.clone(), place: asked.place, ttl_ms: *ttl_ms, history: 0 };
+            return ticket(self.bound.change(still, None).await?);
         }
         let seat = line.join(asked.place);
         loop {

@@ -183,6 +183,22 @@ fn a_turn_that_is_asked_for_again_is_the_same() {
     assert_eq!(ask("b").ok(201)["token"], second["token"]);
 }
 
+#[test]
+fn what_was_given_back_is_not_had_again_by_its_key() {
+    let server = server();
+    let ann = server.user("ann");
+    let take = |key| ann.send("POST", "/v1/locks/deploy", &[("idempotency-key", key)], Some("{}"));
+    let first = take("a").ok(201);
+    ann.delete(&format!("/v1/locks/deploy?token={}", first["token"])).ok(204);
+    take("b").ok(201);
+    take("a").refused(409, "LOCK_LOST");
+    let path = format!("{}/turns", ann.session());
+    let begin = |key| ann.send("POST", &path, &[("idempotency-key", key)], Some(r#"{"ttl_ms":300}"#));
+    begin("c").ok(201);
+    std::thread::sleep(Duration::from_millis(350));
+    begin("c").refused(409, "LOCK_LOST");
+}
+
 /// A turn that says what it saw.
 fn one_turn(user: &Client, session: &str, mark: &str) {
     let turn = user.post(&format!("{session}/turns"), &json!({ "history": 1000 })).ok(201);
