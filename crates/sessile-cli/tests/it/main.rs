@@ -64,6 +64,7 @@ mod run_context;
 mod run_crash;
 mod run_terminal;
 mod schema;
+mod service;
 mod session_life;
 mod session_start;
 mod session_state;

@@ -1,0 +1,96 @@
+//! `sessile serve` as a process of its own.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Service, Store, a_moment};
+use crate::home;
+
+#[test]
+fn users_have_their_sessions_apart() {
+    let home = home();
+    let store = Store::file(&home);
+    let (ann, bob) = (store.user("ann"), store.user("bob"));
+    let service = Service::start(&store);
+    let (ann, bob, nobody) = (service.client(&ann), service.client(&bob), service.client("sst_nobody"));
+    let session = ann.session();
+    ann.ok("POST", &format!("{session}/messages"), &json!({ "messages": ["for ann only"] }));
+    assert_eq!(ann.texts(&session), ["for ann only"]);
+    assert_eq!(ann.get("/v1/me")["user"], "ann");
+    let absent = "/v1/sessions/0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10";
+    for path in ["", "/messages", "/state", "/state/k"] {
+        let (theirs, none) = (format!("{session}{path}"), format!("{absent}{path}"));
+        let seen = bob.send("GET", &theirs, None);
+        assert_eq!(seen.0, 404, "{theirs}: {}", seen.1);
+        assert_eq!(seen, bob.send("GET", &none, None), "as one that nobody has");
+        assert_eq!(nobody.send("GET", &theirs, None).0, 401);
+    }
+    for (path, body) in
+        [("/messages", json!({ "messages": ["x"] })), ("/turns", json!({})), ("/fork", json!({}))]
+    {
+        assert_eq!(bob.send("POST", &format!("{session}{path}"), Some(&body)).0, 404);
+    }
+    assert_eq!(bob.send("DELETE", &session, None).0, 404);
+    assert_eq!(bob.get("/v1/sessions")["sessions"], json!([]));
+    assert_eq!(ann.texts(&session), ["for ann only"]);
+}
+
+#[test]
+fn it_ends_well_when_it_is_told_to_and_everything_is_there_again() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let ann = service.client(&token);
+    let session = ann.session();
+    let messages = format!("{session}/messages");
+    ann.ok("POST", &messages, &json!({ "messages": ["before"] }));
+    // One who waits for a turn that somebody has must not hold it up, nor be left without an answer.
+    ann.ok("POST", &format!("{session}/turns"), &json!({ "holder": "first" }));
+    let (waiting, turns) = (ann.clone(), format!("{session}/turns"));
+    let waiting =
+        std::thread::spawn(move || waiting.send("POST", &turns, Some(&json!({ "wait_ms": 60_000 }))));
+    a_moment();
+    service.tell(Signal::TERM);
+    assert_eq!(waiting.join().unwrap().0, 503);
+    assert_eq!(service.ended().code(), Some(0));
+
+    let service = Service::start(&store);
+    assert_eq!(service.client(&token).texts(&session), ["before"]);
+    service.tell(Signal::INT);
+    assert_eq!(service.ended().code(), Some(0));
+}
+
+#[test]
+fn an_address_that_others_reach_needs_tls_or_a_proxy() {
+    let home = home();
+    let store = Store::file(&home);
+    let done = store.call(&["serve", "--listen", "0.0.0.0:0", "--output", "json"]).run().exit(2);
+    assert_eq!(done.code(), "USAGE", "{}", done.told());
+    let done = store.call(&["serve", "--listen", "0.0.0.0:0"]).run().exit(2);
+    for way in ["--tls-cert", "--behind-proxy"] {
+        assert!(done.stderr().contains(way), "{}", done.told());
+    }
+    store.call(&["serve", "--tls-cert", "cert.pem"]).run().exit(2);
+}
+
+#[test]
+fn an_address_that_is_taken_is_said_to_be() {
+    let home = home();
+    let store = Store::file(&home);
+    let service = Service::start(&store);
+    let address = service.address.to_string();
+    let done = store.call(&["serve", "--listen", &address, "--output", "json"]).run();
+    assert_ne!(done.status(), Some(0));
+    assert!(done.json_error()["message"].as_str().unwrap().contains("listen on"), "{}", done.told());
+}
+
+#[test]
+fn a_database_that_is_not_there_is_unreachable() {
+    let home = home();
+    // A port on which nobody listens, which is what a closed one is.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("postgres://sessile@127.0.0.1:{port}/none");
+    let done = home.call(&["user", "list", "--output", "json", "--store", &url]).run();
+    assert_eq!(done.code(), "UNREACHABLE", "{}", done.told());
+}

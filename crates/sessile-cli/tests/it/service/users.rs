@@ -1,0 +1,124 @@
+//! `sessile user`: who may use the service.
+
+use serde_json::Value;
+
+use super::{Service, Store};
+use crate::home;
+
+#[test]
+fn users_are_added_listed_and_shut_out() {
+    let home = home();
+    let store = Store::file(&home);
+    let none = store.call(&["user", "list"]).ok().stdout();
+    assert!(none.contains("there are no users"), "{none}");
+    let added = store.call(&["user", "add", "ann"]).ok().stdout();
+    assert!(added.contains("added user ann"), "{added}");
+    let added = store.call(&["user", "add", "bob", "--output", "json"]).ok().json();
+    assert_eq!(added["user"], "bob");
+    store.call(&["user", "disable", "bob"]).ok();
+    let listed = store.call(&["user", "list", "--output", "json"]).ok().json();
+    let users: Vec<(&str, bool)> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|user| (user["user"].as_str().unwrap(), user["disabled_at"].is_string()))
+        .collect();
+    assert_eq!(users, [("ann", false), ("bob", true)]);
+    let text = store.call(&["user", "list"]).ok().stdout();
+    assert!(text.starts_with("USER") && text.contains("ann") && text.contains("bob"), "{text}");
+    let undone = store.call(&["user", "disable", "bob", "--undo", "--output", "json"]).ok().json();
+    assert_eq!((undone["user"].as_str(), undone["disabled"].as_bool()), (Some("bob"), Some(false)));
+}
+
+#[test]
+fn a_user_or_token_that_is_not_there_or_already_is_an_error_with_a_code() {
+    let home = home();
+    let store = Store::file(&home);
+    store.call(&["user", "add", "ann"]).ok();
+    for (words, code) in [
+        (&["user", "add", "ann"][..], "USER_EXISTS"),
+        (&["user", "disable", "eve"], "USER_NOT_FOUND"),
+        (&["user", "token", "create", "eve"], "USER_NOT_FOUND"),
+        (&["user", "token", "list", "eve"], "USER_NOT_FOUND"),
+        (&["user", "token", "revoke", "0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10"], "TOKEN_NOT_FOUND"),
+        (&["user", "add", "no such/name"], "USAGE"),
+    ] {
+        let done = store.call(words).args(&["--output", "json"]).run();
+        assert_ne!(done.status(), Some(0), "{words:?}");
+        assert_eq!(done.code(), code, "{words:?}: {}", done.told());
+        let text = store.call(words).run();
+        assert!(text.stderr().starts_with("error: ") && text.stdout().is_empty(), "{}", text.told());
+    }
+}
+
+#[test]
+fn a_token_is_shown_once_listed_without_its_secret_and_taken_back() {
+    let home = home();
+    let store = Store::file(&home);
+    store.call(&["user", "add", "ann"]).ok();
+    let made = store.call(&["user", "token", "create", "ann"]).ok();
+    let first = made.stdout().trim().to_owned();
+    assert!(first.starts_with("sst_") && first.len() > 40, "{first}");
+    assert!(made.stderr().contains("shown this once"), "{}", made.told());
+    let words = ["user", "token", "create", "ann", "--scope", "read", "--expires", "90d", "--output", "json"];
+    let second = store.call(&words).ok().json();
+    assert_eq!(second["scopes"], serde_json::json!(["read"]));
+    assert!(second["expires_at"].is_string(), "{second}");
+    let secret = second["token"].as_str().unwrap();
+    let (listed, text) = (
+        store.call(&["user", "token", "list", "ann", "-ojson"]),
+        store.call(&["user", "token", "list", "ann"]),
+    );
+    let (listed, text) = (listed.ok(), text.ok().stdout());
+    for told in [listed.stdout(), text.clone()] {
+        assert!(!told.contains("sst_") && !told.contains(secret), "{told}");
+    }
+    let ids: Vec<Value> = listed.json().as_array().unwrap().iter().map(|token| token["id"].clone()).collect();
+    assert_eq!(ids.len(), 2, "{text}");
+    assert!(ids.contains(&second["id"]), "{text}");
+
+    let service = Service::start(&store);
+    let (whole, reader) = (service.client(&first), service.client(secret));
+    let session = whole.session();
+    assert_eq!(reader.send("GET", &session, None).0, 200);
+    let said = serde_json::json!({ "messages": ["hi"] });
+    assert_eq!(reader.send("POST", &format!("{session}/messages"), Some(&said)).0, 403, "it may only read");
+    store.call(&["user", "token", "revoke", second["id"].as_str().unwrap()]).ok();
+    assert_eq!(reader.send("GET", &session, None).0, 401, "it was taken back");
+    assert_eq!(whole.send("GET", &session, None).0, 200, "and the other was not");
+    store.call(&["user", "disable", "ann"]).ok();
+    assert_eq!(whole.send("GET", &session, None).0, 401, "she is shut out");
+    store.call(&["user", "disable", "ann", "--undo"]).ok();
+    assert_eq!(whole.send("GET", &session, None).0, 200, "what she has stays");
+}
+
+#[test]
+fn no_file_of_a_store_holds_a_token() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let ann = service.client(&token);
+    ann.ok("POST", &format!("{}/messages", ann.session()), &serde_json::json!({ "messages": ["a canary"] }));
+    let secret = token.strip_prefix("sst_").unwrap();
+    let mut said = false;
+    for (path, content) in home.tree() {
+        let has = |text: &str| content.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(!has(secret), "{}", path.display());
+        said |= has("a canary");
+    }
+    assert!(said, "it was looked where things are kept");
+}
+
+#[test]
+fn a_password_among_the_arguments_is_refused() {
+    let home = home();
+    for store in ["postgres://ann:hunter2@localhost/db", "postgres://localhost/db?user=ann&password=hunter2"]
+    {
+        for words in [&["user", "list"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+            let done = home.call(words).args(&["--store", store, "--output", "json"]).run();
+            assert_eq!(done.code(), "SECRET_REFUSED", "{}", done.told());
+            assert!(!done.told().contains("hunter2"), "{}", done.told());
+        }
+    }
+}
