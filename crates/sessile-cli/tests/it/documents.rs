@@ -183,18 +183,11 @@ fn without_chance(text: &str) -> String {
     text.lines().map(words).collect::<Vec<_>>().join("\n")
 }
 
-#[test]
-fn the_tour_in_the_readme_is_what_happens() {
-    let home = crate::home();
-    home.write("shop/README", "");
+/// Types all that into one shell, with no terminal, and gives back what each printed.
+fn play(home: &testkit::Home, commands: &[String]) -> Vec<String> {
     let programs = home.program().parent().unwrap().display().to_string();
-    let typed: Vec<_> = consoles(&repository::read("README.md"))
-        .into_iter()
-        // What is not ours may be missing.
-        .filter(|(command, _)| !command.contains("| jq"))
-        .collect();
     let mut script = String::new();
-    for (number, (command, _)) in typed.iter().enumerate() {
+    for (number, command) in commands.iter().enumerate() {
         script.push_str(&format!("{{ {command}\n}} >{}/{number} 2>&1\n", home.dir().display()));
     }
     script.push_str("true\n");
@@ -210,24 +203,83 @@ fn the_tour_in_the_readme_is_what_happens() {
         .status()
         .unwrap();
     assert!(status.success(), "{script}");
+    let printed = (0..commands.len()).map(|number| home.read(number.to_string()));
+    // Where a change was made is told too, and left out of the tours.
+    printed
+        .map(|text| text.lines().filter(|line| !line.starts_with("in ")).collect::<Vec<_>>().join("\n"))
+        .collect()
+}
+
+#[test]
+fn the_tour_in_the_readme_is_what_happens() {
+    let home = crate::home();
+    home.write("shop/README", "");
+    let typed: Vec<_> = consoles(&repository::read("README.md"))
+        .into_iter()
+        // What is not ours may be missing.
+        .filter(|(command, _)| !command.contains("| jq"))
+        .collect();
+    let commands: Vec<String> = typed.iter().map(|(command, _)| command.clone()).collect();
     let world = sessile::World::from_process();
     let (user, host) = (world.user_name(), world.host_name());
     let mut wrong = String::new();
-    for (number, (command, expected)) in typed.iter().enumerate() {
-        let printed = home
-            .read(number.to_string())
+    for ((command, expected), printed) in typed.iter().zip(play(&home, &commands)) {
+        let printed = printed
             .replace(&*home.dir().to_string_lossy(), "/home/ann")
             .replace(&format!("{user}@{host}"), "ann@box")
             .replace(&format!("{user} (no credential"), "ann (no credential");
-        // Where a change was made is told too, and left out of the tour.
-        let printed: Vec<&str> = printed.lines().filter(|line| !line.starts_with("in ")).collect();
-        let printed = printed.join("\n");
         if without_chance(&printed) != without_chance(expected) {
             wrong.push_str(&format!("$ {command}\n{printed}\n"));
         }
     }
     assert!(wrong.is_empty(), "README.md says otherwise:\n{wrong}");
     assert!(typed.len() > 15, "the search has gone blind: {} commands", typed.len());
+}
+
+/// An answer of the service without the id of the session, and without times.
+fn without_ids_and_times(text: &str) -> String {
+    let mut parts = text.split("_ms\":");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept.push_str("_ms\":");
+        kept.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    // Ids of one day begin alike: what is as long as an id, between quotes, is one.
+    kept.split('"')
+        .map(|piece| if piece.len() == 36 && piece.matches('-').count() == 4 { "ID" } else { piece })
+        .collect::<Vec<_>>()
+        .join("\"")
+}
+
+#[test]
+fn the_five_minutes_of_the_service_are_what_happens() {
+    testkit::require_tool("curl");
+    let home = crate::home();
+    home.write("shop/README", "");
+    let typed = consoles(&repository::read("docs/guide/service.md"));
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let ready = format!(
+        "until curl -s -o {}/ready http://127.0.0.1:{port}/healthz; do sleep 0.05; done",
+        home.dir().display()
+    );
+    let commands: Vec<String> = typed
+        .iter()
+        .map(|(command, _)| {
+            command
+                .replace("sessile serve", &format!("sessile serve --listen 127.0.0.1:{port}"))
+                .replace("8737", &port)
+                .replace("sleep 1", &ready)
+        })
+        .collect();
+    let mut wrong = String::new();
+    for ((command, expected), printed) in typed.iter().zip(play(&home, &commands)) {
+        let printed = printed.replace(&port, "8737");
+        if without_ids_and_times(printed.trim_end()) != without_ids_and_times(expected.trim_end()) {
+            wrong.push_str(&format!("$ {command}\n{printed}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "docs/guide/service.md says otherwise:\n{wrong}");
+    assert!(typed.len() > 12, "the search has gone blind: {} commands", typed.len());
 }
 
 /// The runtime and the protocol's library are the server's alone: no other command may come to depend on them.

@@ -32,6 +32,7 @@ mod conversation_credentials;
 mod crash;
 mod crash_sessions;
 mod demo;
+mod deploy;
 mod doctor;
 mod documents;
 mod editor;
