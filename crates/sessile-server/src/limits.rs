@@ -17,8 +17,11 @@ pub struct Limits {
     pub page: i64,
     /// Bytes of one page: it ends early, and says how to go on.
     pub page_bytes: usize,
-    /// Requests of one user at a time; those that wait for a turn are counted.
+    /// Requests of one user at a time.
     pub concurrent: usize,
+    /// Requests of one user that wait for a turn or a lock. They are counted apart: else those who wait could keep out the one
+    /// who would let them go on.
+    pub waiting: usize,
     /// Event streams of one user.
     pub streams: usize,
     /// Requests of one user per second, in the long run.
@@ -49,6 +52,7 @@ impl Default for Limits {
             page: 1000,
             page_bytes: 4 << 20,
             concurrent: 256,
+            waiting: 256,
             streams: 2000,
             rate: 1000.0,
             burst: 2000.0,

@@ -61,6 +61,15 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let place = args.store.place(cx)?;
+    for file in args.tls_cert.iter().chain(&args.tls_key) {
+        let path = cx.state.absolute(file);
+        if !path.exists() {
+            return Err(sessile::Error::FileNotFound(path).into());
+        }
+    }
+    if args.rate == 0 {
+        return Err(sessile::Error::Usage("--rate 0 would let nobody in".into()).into());
+    }
     let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| Tls { cert, key });
     let rate = f64::from(args.rate);
     let options = Options {
@@ -91,8 +100,8 @@ fn refused(error: ServeError) -> Failure {
         ServeError::Insecure(_) => {
             sessile::Error::Usage(format!("{error}: --tls-cert and --tls-key, or --behind-proxy")).into()
         }
-        ServeError::Listen(_, source) => {
-            sessile::Error::Io { action: "listen on", path: "the address".into(), source }.into()
+        ServeError::Listen(address, source) => {
+            sessile::Error::Io { action: "listen on", path: address.to_string().into(), source }.into()
         }
         ServeError::Tls(path, detail) => sessile::Error::InvalidValue {
             place: path.display().to_string(),

@@ -43,7 +43,16 @@ impl StoreArgs {
                 }
                 .into());
             }
-            return Ok(Place::File(cx.state.absolute(Path::new(store))));
+            let path = cx.state.absolute(Path::new(store));
+            if store.is_empty() || path.is_dir() || path == cx.state.dirs().store()? {
+                return Err(Error::InvalidValue {
+                    place: "--store".into(),
+                    value: store.clone(),
+                    expected: "a file that is the service's own".into(),
+                }
+                .into());
+            }
+            return Ok(Place::File(path));
         }
         let authority = store.split_once("://").map_or("", |(_, rest)| rest);
         let authority = authority.split('/').next().unwrap_or_default();

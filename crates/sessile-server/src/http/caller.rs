@@ -234,7 +234,7 @@ pub(crate) struct Caller {
     token: Token,
     key: Option<String>,
     share: Arc<Share>,
-    _at_once: OwnedSemaphorePermit,
+    at_once: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl Caller {
@@ -264,6 +264,15 @@ impl Caller {
 
     pub(crate) fn token(&self) -> &Token {
         &self.token
+    }
+
+    /// Leave to wait, instead of being among those who are served at once.
+    pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let waiting = self.share.waiting();
+        let waiting = waiting
+            .ok_or_else(|| Problem::rate_limited("too many of one user wait for turns and locks", 1000))?;
+        *self.at_once.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(waiting)
     }
 
     /// Leave to follow one more session.
@@ -298,7 +307,7 @@ impl FromRequestParts<App> for Caller {
             return Err(Problem::out_of_scope(*missing));
         }
         let key = key(&parts.headers)?;
-        Ok(Caller { bound, token, key, share, _at_once: at_once })
+        Ok(Caller { bound, token, key, share, at_once: Mutex::new(Some(at_once)) })
     }
 }
 

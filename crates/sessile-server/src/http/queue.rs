@@ -37,6 +37,7 @@ type Reply = oneshot::Sender<Result<(Ticket, Given), Problem>>;
 
 /// Takes a turn or a lock, as soon as it comes free.
 pub(crate) async fn take(app: &App, caller: &Caller, wanted: Wanted) -> Result<(Ticket, Given), Problem> {
+    let _waits = caller.wait()?;
     let (reply, answer) = oneshot::channel();
     let waiting = Waiting {
         app: app.clone(),

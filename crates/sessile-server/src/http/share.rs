@@ -12,6 +12,7 @@ use crate::limits::Limits;
 pub(crate) struct Share {
     bucket: Mutex<Bucket>,
     at_once: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
@@ -30,6 +31,7 @@ impl Share {
         Share {
             bucket: Mutex::new(bucket),
             at_once: Arc::new(Semaphore::new(limits.concurrent)),
+            waiting: Arc::new(Semaphore::new(limits.waiting)),
             streams: Arc::new(Semaphore::new(limits.streams)),
         }
     }
@@ -41,6 +43,10 @@ impl Share {
 
     pub(crate) fn at_once(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.at_once).try_acquire_owned().ok()
+    }
+
+    pub(crate) fn waiting(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.waiting).try_acquire_owned().ok()
     }
 
     pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {

@@ -198,8 +198,8 @@ fn words_of_other_languages_are_data() {
 }
 
 #[test]
-fn only_so_many_requests_of_one_user_go_on_at_once() {
-    let server = with(|limits| limits.concurrent = 2);
+fn only_so_many_of_one_user_wait_at_once_and_they_keep_out_nobody() {
+    let server = with(|limits| limits.waiting = 2);
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = ann.session();
     ann.turn(&session);
@@ -213,8 +213,10 @@ fn only_so_many_requests_of_one_user_go_on_at_once() {
     while !bob.get("/metrics").text.contains("sessile_waiting 2\n") {
         assert!(began.elapsed() < Duration::from_secs(5));
     }
-    ann.get("/v1/me").refused(429, "RATE_LIMITED");
-    bob.get("/v1/me").ok(200);
+    ann.post(&format!("{session}/turns"), &json!({ "wait_ms": 1500 })).refused(429, "RATE_LIMITED");
+    // Whoever holds what they wait for gets through.
+    ann.get("/v1/me").ok(200);
+    bob.turn(&bob.session());
     for one in waiting {
         one.join().unwrap().refused(408, "TIMED_OUT");
     }
