@@ -12,6 +12,7 @@ pub mod limits;
 pub mod model;
 pub mod query;
 pub mod serve;
+pub mod upstream;
 pub mod users;
 
 pub use http::openapi;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::change::{Change, Done};
 use crate::model::{Entry, Event, Message, Session, Ticket};
 
 /// A question.
@@ -58,6 +59,13 @@ pub enum Query {
         /// So many at most.
         limit: i64,
     },
+    /// What a change came to that was made under an idempotency key.
+    Answered {
+        /// About which session the caller asks.
+        session: String,
+        /// The key.
+        key: String,
+    },
     /// Events after a number, in order.
     Events {
         /// Of which session.
@@ -85,4 +93,6 @@ pub enum Answer {
     Locks(Vec<(String, Ticket)>),
     /// Events.
     Events(Vec<Event>),
+    /// The change that was made under a key, and what it came to.
+    Answered(Option<Box<(Change, Done)>>),
 }

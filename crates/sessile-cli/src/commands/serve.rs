@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
+use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::vault::Secret;
 use sessile_server::limits::Limits;
 use sessile_server::serve::{self, Log, Options, ServeError, Tls};
+use sessile_server::upstream::Upstream;
 
 use super::service_store::{StoreArgs, failed};
 use crate::cli::Cx;
@@ -24,6 +27,7 @@ use crate::help::examples;
     "sessile serve"
     "sessile serve --store postgres://sessile@db/sessile --store-password-file db.password"
     "sessile serve --listen 0.0.0.0:8737 --behind-proxy"
+    "sessile serve --upstream https://ai.example/v1 --upstream-model small --upstream-key-file ai.key"
     "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --log json"
 ))]
 pub struct Args {
@@ -46,6 +50,9 @@ pub struct Args {
     #[arg(long, conflicts_with = "tls_cert")]
     behind_proxy: bool,
 
+    #[command(flatten)]
+    upstream: UpstreamArgs,
+
     /// How requests are logged on standard error: text, json or off
     #[arg(long, value_name = "HOW", default_value = "text", value_parser = ["text", "json", "off"])]
     log: String,
@@ -59,16 +66,51 @@ pub struct Args {
     grace: Duration,
 }
 
+/// Who writes the replies that users ask for.
+#[derive(Clone, Debug, clap::Args)]
+struct UpstreamArgs {
+    /// An OpenAI-compatible endpoint that replies for messages?reply=true, at URL/chat/completions
+    #[arg(long, value_name = "URL", requires = "upstream_model")]
+    upstream: Option<String>,
+
+    /// Its model
+    #[arg(long, value_name = "NAME", requires = "upstream")]
+    upstream_model: Option<String>,
+
+    /// The file with the key for it
+    #[arg(long, value_name = "FILE", requires = "upstream")]
+    upstream_key_file: Option<PathBuf>,
+
+    /// How long a reply may take; then the turn is abandoned
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = parse_duration)]
+    upstream_timeout: Duration,
+}
+
+impl UpstreamArgs {
+    fn open(&self, cx: &Cx) -> Result<Option<Upstream>, Error> {
+        let (Some(url), Some(model)) = (&self.upstream, &self.upstream_model) else { return Ok(None) };
+        let key = self.upstream_key_file.as_deref().map(|file| {
+            let path = cx.state.absolute(file);
+            let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
+            Ok::<_, Error>(Secret::new(text.trim()))
+        });
+        // The URL is not repeated: it may hold a password.
+        Upstream::new(url, model, key.transpose()?, self.upstream_timeout)
+            .map(Some)
+            .map_err(|why| Error::Usage(format!("--upstream: {why}")))
+    }
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let place = args.store.place(cx)?;
     for file in args.tls_cert.iter().chain(&args.tls_key) {
         let path = cx.state.absolute(file);
         if !path.exists() {
-            return Err(sessile::Error::FileNotFound(path).into());
+            return Err(Error::FileNotFound(path).into());
         }
     }
     if args.rate == 0 {
-        return Err(sessile::Error::Usage("--rate 0 would let nobody in".into()).into());
+        return Err(Error::Usage("--rate 0 would let nobody in".into()).into());
     }
     let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| Tls { cert, key });
     let rate = f64::from(args.rate);
@@ -81,6 +123,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             "off" => Log::Off,
             _ => Log::Text,
         },
+        upstream: args.upstream.open(cx)?,
         limits: Limits { rate, burst: rate * 2.0, ..Limits::default() },
         grace: args.grace,
     };
@@ -98,19 +141,19 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn refused(error: ServeError) -> Failure {
     match error {
         ServeError::Insecure(_) => {
-            sessile::Error::Usage(format!("{error}: --tls-cert and --tls-key, or --behind-proxy")).into()
+            Error::Usage(format!("{error}: --tls-cert and --tls-key, or --behind-proxy")).into()
         }
         ServeError::Listen(address, source) => {
-            sessile::Error::Io { action: "listen on", path: address.to_string().into(), source }.into()
+            Error::Io { action: "listen on", path: address.to_string().into(), source }.into()
         }
-        ServeError::Tls(path, detail) => sessile::Error::InvalidValue {
+        ServeError::Tls(path, detail) => Error::InvalidValue {
             place: path.display().to_string(),
             value: detail,
             expected: "a certificate and its key, as PEM".into(),
         }
         .into(),
         ServeError::System(source) => {
-            sessile::Error::Io { action: "start", path: "the service".into(), source }.into()
+            Error::Io { action: "start", path: "the service".into(), source }.into()
         }
         ServeError::Db(error) => failed(&error),
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Request;
 use crate::change::{Change, Done, Refusal};
+use crate::query::Answer;
 
 /// What the record says of a change.
 pub(super) struct Noted {
@@ -41,6 +42,14 @@ pub(super) fn word(outcome: &Result<Done, Refusal>) -> String {
 pub(super) fn again(before: &str, change: &str, done: &str) -> Result<Done, Refusal> {
     match serde_json::from_str(done) {
         Ok(done) if comparable(before) == comparable(change) => Ok(done),
+        _ => Err(Refusal::KeyReused),
+    }
+}
+
+/// What was made under a key, whatever it was.
+pub(super) fn before(change: &str, done: &str) -> Result<Answer, Refusal> {
+    match (serde_json::from_str(change), serde_json::from_str(done)) {
+        (Ok(change), Ok(done)) => Ok(Answer::Answered(Some(Box::new((change, done))))),
         _ => Err(Refusal::KeyReused),
     }
 }

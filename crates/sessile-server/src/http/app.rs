@@ -9,6 +9,7 @@ use super::caller::Gate;
 use super::log::Logger;
 use super::metrics::Metrics;
 use crate::limits::Limits;
+use crate::upstream::Upstream;
 
 /// What all requests share.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) logger: Logger,
+    pub(crate) upstream: Option<Upstream>,
     pub(crate) openapi: Bytes,
     /// Whether the service is going down.
     pub(crate) closing: watch::Receiver<bool>,

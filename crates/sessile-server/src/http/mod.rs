@@ -4,6 +4,7 @@
 mod app;
 mod audit;
 mod caller;
+mod completing;
 mod drain;
 mod feeds;
 mod input;

@@ -85,6 +85,11 @@ fn responses(route: &Route) -> Value {
         Some(schema) => json!({ "description": "Done.", "content": content("application/json", schema) }),
     };
     responses.insert(status.to_string(), done);
+    if route.may_stream {
+        let content = content("text/event-stream", "ServerSentEvent");
+        let description = "With `Accept: text/event-stream`: the reply as it comes, then all of it.";
+        responses.insert("200".to_owned(), json!({ "description": description, "content": content }));
+    }
     let mut refusals = route.refusals.to_vec();
     if !route.is_open {
         refusals.extend([400, 401, 403, 429, 503]);
@@ -127,6 +132,8 @@ fn described(status: u16) -> &'static str {
         415 => "A body is JSON.",
         422 => "The idempotency key was used for something else.",
         429 => "Too many requests.",
+        502 => "The upstream cannot be reached, or gave no reply.",
+        504 => "The upstream did not answer in time.",
         _ => "The service or its store cannot do it now.",
     }
 }

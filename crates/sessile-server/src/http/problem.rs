@@ -3,13 +3,14 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 use sessile::Code;
 
 use crate::account::Scope;
 use crate::change::Refusal;
 use crate::clock::now_ms;
 use crate::db::DbError;
+use crate::upstream::Fault;
 
 /// The media type of an error.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
@@ -118,6 +119,14 @@ impl Problem {
         problem
     }
 
+    /// What came from upstream is no reply: 502.
+    pub(crate) fn unusable(cause: impl Into<String>) -> Self {
+        let detail = "what the upstream answered is no reply; nothing was appended";
+        let mut problem = Problem::new(StatusCode::BAD_GATEWAY, Code::AgentRefused, detail);
+        problem.cause = Some(cause.into());
+        problem
+    }
+
     pub(crate) fn retry_after(mut self, after_ms: i64) -> Self {
         self.retryable = true;
         self.retry_after_ms = Some(after_ms.max(1));
@@ -149,6 +158,31 @@ impl From<DbError> for Problem {
             }
             DbError::Failed(cause) => Problem::internal(cause),
         }
+    }
+}
+
+/// Nothing of what the upstream said goes on to a user: it may repeat the key.
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        let (status, code, detail, is_passing, cause) = match fault {
+            Fault::Unusable(cause) => return Problem::unusable(cause),
+            Fault::Unreachable(cause) => {
+                let detail = "the upstream cannot be reached, or broke off; nothing was appended".to_owned();
+                (StatusCode::BAD_GATEWAY, Code::Unreachable, detail, true, cause)
+            }
+            Fault::TimedOut => {
+                let detail = "the upstream did not answer in time; nothing was appended".to_owned();
+                (StatusCode::GATEWAY_TIMEOUT, Code::TimedOut, detail, true, "it took too long".to_owned())
+            }
+            Fault::Refused { status, told } => {
+                let detail = format!("the upstream answered with the status {status}; nothing was appended");
+                let is_passing = status == 429 || status >= 500;
+                (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_passing, told)
+            }
+        };
+        let mut problem = Problem::new(status, code, detail);
+        (problem.retryable, problem.cause) = (is_passing, Some(cause));
+        problem
     }
 }
 
@@ -184,9 +218,10 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let body = json!({
+impl Problem {
+    /// What is told of it.
+    pub(crate) fn told(&self) -> Value {
+        json!({
             "type": format!("urn:sessile:error:{}", self.code.as_str()),
             "title": self.code.about(),
             "status": self.status.as_u16(),
@@ -194,8 +229,13 @@ impl IntoResponse for Problem {
             "code": self.code.as_str(),
             "retryable": self.retryable,
             "retry_after_ms": self.retry_after_ms,
-        });
-        let mut response = Response::new(Body::from(body.to_string()));
+        })
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.told().to_string()));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));

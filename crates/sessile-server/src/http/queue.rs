@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::app::App;
-use super::caller::{Bound, Caller};
+use super::caller::Bound;
 use super::metrics::{Counted, Gauge};
 use super::problem::Problem;
 use crate::change::{Busy, Change, Done};
@@ -36,13 +36,17 @@ struct Waiting {
 type Reply = oneshot::Sender<Result<(Ticket, Given), Problem>>;
 
 /// Takes a turn or a lock, as soon as it comes free.
-pub(crate) async fn take(app: &App, caller: &Caller, wanted: Wanted) -> Result<(Ticket, Given), Problem> {
-    let _waits = caller.wait()?;
+pub(crate) async fn take(
+    app: &App,
+    bound: Bound,
+    key: Option<String>,
+    wanted: Wanted,
+) -> Result<(Ticket, Given), Problem> {
     let (reply, answer) = oneshot::channel();
     let waiting = Waiting {
         app: app.clone(),
-        bound: caller.bound(),
-        key: caller.key(),
+        bound,
+        key,
         wanted,
         _busy: app.busy.upgrade(),
         _counted: app.metrics.up(Gauge::Waiting),
@@ -146,9 +150,25 @@ struct Back {
     busy: Option<mpsc::Sender<()>>,
 }
 
+impl Back {
+    async fn leave(self) {
+        let Back { bound, resource, place, busy } = self;
+        // If it fails, the place is gone when its time is over.
+        let _ = bound.change(Change::Leave { resource, place }, None).await;
+        drop(busy);
+    }
+}
+
 impl Given {
     pub(crate) fn keep(mut self) {
         self.0 = None;
+    }
+
+    /// Gives it back, and waits until it is.
+    pub(crate) async fn give_back(mut self) {
+        if let Some(back) = self.0.take() {
+            back.leave().await;
+        }
     }
 }
 
@@ -156,11 +176,7 @@ impl Drop for Given {
     fn drop(&mut self) {
         // Without a runtime everything has ended, and the place ends with its time.
         if let (Some(back), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move {
-                let Back { bound, resource, place, busy } = back;
-                let _ = bound.change(Change::Leave { resource, place }, None).await;
-                drop(busy);
-            });
+            runtime.spawn(back.leave());
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Route {
     pub(crate) body: Option<&'static str>,
     /// The status, and the schema of what is answered.
     pub(crate) reply: (u16, Option<&'static str>),
+    /// Whether it may be answered as a stream of events instead.
+    pub(crate) may_stream: bool,
     /// The statuses of what can go wrong, besides what can always.
     pub(crate) refusals: &'static [u16],
 }
@@ -56,6 +58,7 @@ impl Route {
             params: &[],
             body: None,
             reply: (200, None),
+            may_stream: false,
             refusals: &[],
         }
     }
@@ -129,6 +132,11 @@ impl Route {
 
     pub(crate) fn replies_empty(mut self, status: u16) -> Self {
         self.reply = (status, None);
+        self
+    }
+
+    pub(crate) fn may_stream(mut self) -> Self {
+        self.may_stream = true;
         self
     }
 

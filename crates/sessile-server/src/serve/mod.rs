@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::db::{Db, DbError};
 use crate::http::{self, App, Gate, Logger, Metrics, Shared};
 use crate::limits::Limits;
+use crate::upstream::Upstream;
 
 pub use crate::http::{Log, LogTo};
 
@@ -35,6 +36,8 @@ pub struct Options {
     pub behind_proxy: bool,
     /// How requests are logged.
     pub log: Log,
+    /// Who writes the replies that users ask for.
+    pub upstream: Option<Upstream>,
     /// What is refused if it is more.
     pub limits: Limits,
     /// How long requests may take to end when the service is told to.
@@ -57,6 +60,7 @@ impl Default for Options {
             tls: None,
             behind_proxy: false,
             log: Log::default(),
+            upstream: None,
             limits: Limits::default(),
             grace: Duration::from_secs(30),
         }
@@ -171,6 +175,7 @@ impl Server {
         let app = App::new(Shared {
             gate: Gate::new(db, audit),
             limits: options.limits.clone(),
+            upstream: options.upstream.clone(),
             metrics: Arc::clone(&metrics),
             logger,
             openapi: Bytes::from(http::openapi::document()),

@@ -323,6 +323,15 @@ async fn the_same_key_does_it_once(store: &Throwaway) {
     assert_eq!(user.keyed(Some("k1"), say("hello")).await, first);
     assert_eq!(user.keyed(Some("k1"), say("other")).await, Err(Refusal::KeyReused));
     assert_eq!(user.keyed(Some("k2"), say("hello")).await, Ok(Done::Appended { first: 2, last: 2 }));
+    let made =
+        |session: &str, key: &str| Query::Answered { session: session.to_owned(), key: key.to_owned() };
+    let before = Box::new((say("hello"), Done::Appended { first: 2, last: 2 }));
+    assert_eq!(user.ask(made(&of, "k2")).await, Ok(Answer::Answered(Some(before))));
+    assert_eq!(user.ask(made(&of, "k9")).await, Ok(Answer::Answered(None)));
+    let other = User::new(&store.db, "carl");
+    assert_eq!(other.ask(made(&of, "k2")).await, Err(Refusal::NoSession));
+    let own = other.start(None).await.id;
+    assert_eq!(other.ask(made(&own, "k2")).await, Ok(Answer::Answered(None)));
     let start = || starting(Some("named"), 60_000);
     let started = user.keyed(Some("k3"), start()).await;
     assert_eq!(

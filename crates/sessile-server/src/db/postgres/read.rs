@@ -9,6 +9,7 @@ use super::rows::{self, Found, json};
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
+use crate::db::record;
 use crate::model::{Entry, Event, Session, UserId};
 use crate::query::{Answer, Query};
 
@@ -74,6 +75,16 @@ impl Asking<'_> {
                     rows.iter().map(entry).collect::<Result<_, _>>().map(Answer::Entries)
                 })
                 .await
+            }
+            Query::Answered { session, key } => {
+                let known = Step::Run(Sql::Session, params![user(), session.clone()]);
+                let made = Step::Run(Sql::Answered, params![user(), key.clone()]);
+                let (_, rows) = self.read(vec![known, made]).await?;
+                if at(&rows, 0).is_empty() {
+                    return Ok(Err(Refusal::NoSession));
+                }
+                let Some(row) = at(&rows, 1).first() else { return Ok(Ok(Answer::Answered(None))) };
+                Ok(record::before(row.try_get(0)?, row.try_get(1)?))
             }
             Query::Locks { after, limit } => {
                 let from = format!("lock:{}", after.as_deref().unwrap_or(""));

@@ -1,9 +1,10 @@
 //! Questions, answered.
 
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::rows::{self, json};
 use crate::change::Refusal;
+use crate::db::record;
 use crate::model::{Entry, Event, Session, Ticket, UserId};
 use crate::query::{Answer, Query};
 
@@ -69,6 +70,16 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                     })?
                     .collect::<Result<Vec<_>>>()?;
                 Ok(Ok(Answer::Entries(entries)))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        },
+        Query::Answered { session, key } => match known(session)? {
+            Ok(_) => {
+                let pair: Option<(String, String)> = connection
+                    .prepare_cached("SELECT change, done FROM answered WHERE user = ?1 AND key = ?2")?
+                    .query_row((user, key), |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()?;
+                Ok(pair.map_or(Ok(Answer::Answered(None)), |(change, done)| record::before(&change, &done)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },

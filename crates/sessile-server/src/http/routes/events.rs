@@ -25,7 +25,7 @@ use crate::model::Event;
 use crate::query::{Answer, Query};
 
 /// How often a silent stream says that it is alive, and it is looked whether its token still counts.
-const ALIVE: Duration = Duration::from_secs(15);
+pub(super) const ALIVE: Duration = Duration::from_secs(15);
 
 /// How many pieces may wait for a slow client. The stream stands still until one is taken.
 const WAITING: usize = 2;
@@ -178,7 +178,7 @@ impl Stream {
 }
 
 /// What a stream has sent, as a body.
-struct Pieces(mpsc::Receiver<Bytes>);
+pub(super) struct Pieces(pub(super) mpsc::Receiver<Bytes>);
 
 impl axum::body::HttpBody for Pieces {
     type Data = Bytes;

@@ -1,19 +1,20 @@
 //! Messages of a session.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::super::app::App;
-use super::super::caller::Caller;
+use super::super::caller::{Bound, Caller};
 use super::super::input::{self, Json, Params, Segments};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{BOTH, READ, Route, WRITE};
+use super::replies;
 use crate::change::{Change, Done};
 use crate::model::Message;
 use crate::query::{Answer, Query};
@@ -24,10 +25,12 @@ const AT_ONCE: i64 = 64;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/sessions/{session}/messages", WRITE, append)
-            .about("appendMessages", "Append messages, all or none; not while somebody has the turn")
+            .about("appendMessages", "Append messages, all or none; not while somebody has the turn. With `reply`, in a turn and with the upstream's reply")
+            .params(&["reply", "busy", "wait_ms", "history"])
             .body("NewMessages")
-            .replies(201, "Appended")
-            .refuses(&[404, 409, 410]),
+            .replies(201, "Replied")
+            .may_stream()
+            .refuses(&[404, 409, 410, 502, 504]),
         Route::get("/v1/sessions/{session}/messages", READ, list)
             .about("listMessages", "Messages after a number, or the last ones, oldest first")
             .params(&["after", "last", "limit"])
@@ -70,14 +73,21 @@ async fn append(
     State(app): State<App>,
     caller: Caller,
     Segments(session): Segments<String>,
+    mut params: Params,
+    headers: HeaderMap,
     Json(new): Json<New>,
 ) -> Result<Response, Problem> {
+    let wanted = replies::wanted(&app, &mut params)?;
+    params.done()?;
     if new.messages.is_empty() {
         return Err(Problem::invalid("there is no message to append"));
     }
     check_messages(&app, &new.messages)?;
     let if_last = new.if_last.map(|last| input::within("if_last", last, 0, input::LARGEST)).transpose()?;
     let session = input::session(&session)?;
+    if let Some(wanted) = wanted {
+        return replies::complete(app, caller, session, (new.messages, if_last), wanted, &headers).await;
+    }
     let change = Change::Append { session, bodies: new.messages, if_last };
     appended(StatusCode::CREATED, caller.change(change).await?)
 }
@@ -106,7 +116,7 @@ async fn list(
         (Some(last), None) => {
             // The look at the session is the one that stands on the record.
             caller.ask(Query::LastMessages { session: session.clone(), limit: 0 }).await?;
-            let messages = last_messages(&app, &caller, &session, last).await?;
+            let messages = last_messages(&app, &caller.bound(), &session, last).await?;
             reply::json(StatusCode::OK, &json!({ "messages": messages, "next": null }))
         }
         (None, _) => {
@@ -193,13 +203,13 @@ pub(super) fn check_size(app: &App, value: &Value) -> Result<(), Problem> {
 }
 
 /// The last messages, oldest first: as many as were asked for, or as fit into a page.
-pub(super) async fn last_messages(
+pub(crate) async fn last_messages(
     app: &App,
-    caller: &Caller,
+    bound: &Bound,
     session: &str,
     count: i64,
 ) -> Result<Vec<Box<RawValue>>, Problem> {
-    let mut last = match caller.ask_more(Query::Session { session: session.to_owned() }).await? {
+    let mut last = match bound.peek(Query::Session { session: session.to_owned() }).await? {
         Answer::Session(session) => session.messages,
         other => return Err(unexpected(&other)),
     };
@@ -208,7 +218,7 @@ pub(super) async fn last_messages(
     // From the end to the beginning, because what does not fit is the oldest.
     while last > first {
         let after = first.max(last - AT_ONCE);
-        for message in read(caller, session, after, last - after).await?.iter().rev() {
+        for message in read(bound, session, after, last - after).await?.iter().rev() {
             let raw = to_raw_value(message).map_err(|error| Problem::internal(error.to_string()))?;
             bytes += raw.get().len();
             if bytes > app.limits.page_bytes && !found.is_empty() {
@@ -223,8 +233,8 @@ pub(super) async fn last_messages(
     Ok(found)
 }
 
-async fn read(caller: &Caller, session: &str, after: i64, limit: i64) -> Result<Vec<Message>, Problem> {
-    match caller.ask_more(Query::Messages { session: session.to_owned(), after, limit }).await? {
+async fn read(bound: &Bound, session: &str, after: i64, limit: i64) -> Result<Vec<Message>, Problem> {
+    match bound.peek(Query::Messages { session: session.to_owned(), after, limit }).await? {
         Answer::Messages(messages) => Ok(messages),
         other => Err(unexpected(&other)),
     }

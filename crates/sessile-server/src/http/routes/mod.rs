@@ -3,12 +3,15 @@
 mod events;
 mod locks;
 mod messages;
+mod replies;
 mod service;
 mod sessions;
 mod state;
 mod turns;
 
 use super::route::Route;
+
+pub(crate) use messages::last_messages;
 
 /// Every route there is.
 pub(crate) fn all() -> Vec<Route> {

@@ -5,6 +5,7 @@ mod events;
 mod hostile;
 mod messages;
 mod openapi;
+mod replies;
 mod schemathesis;
 mod sessions;
 mod shutdown;
@@ -12,6 +13,7 @@ mod state;
 mod throughput;
 mod tls;
 mod turns;
+mod upstream;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

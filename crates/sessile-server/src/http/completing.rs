@@ -1,0 +1,211 @@
+//! Completing a turn: the session's messages go upstream, and what comes back is committed with what was asked. It goes on
+//! in a task of its own. Who leaves before the turn begins gives its place back; after that it is brought to its end, so
+//! that the same idempotency key finds the reply and nobody pays for it twice.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::app::App;
+use super::caller::Caller;
+use super::problem::Problem;
+use super::queue::{self, Wanted, unexpected};
+use super::routes::last_messages;
+use crate::change::{Busy, Change, Done, Refusal};
+use crate::model::Resource;
+use crate::query::{Answer, Query};
+use crate::upstream::Upstream;
+
+/// How long the turn is held without being renewed: for others, how long it is not free after a crash.
+const TTL_MS: i64 = 30_000;
+
+/// How often the store is asked again to take a reply, if it was away and the key tells whether it had it.
+const TRIES: u32 = 5;
+
+/// What is wanted.
+#[derive(Debug)]
+pub(crate) struct Completing {
+    pub(crate) app: App,
+    pub(crate) caller: Caller,
+    pub(crate) upstream: Upstream,
+    pub(crate) session: String,
+    pub(crate) messages: Vec<Value>,
+    pub(crate) if_last: Option<i64>,
+    pub(crate) busy: Busy,
+    pub(crate) wait_ms: i64,
+    /// How many of the last messages go upstream.
+    pub(crate) history: i64,
+    pub(crate) streams: bool,
+}
+
+/// Where it is told what came of it.
+type Outcome = oneshot::Sender<Result<Value, Problem>>;
+
+impl Completing {
+    /// Begins. What has come of the reply, and in the end the answer.
+    pub(crate) fn start(self) -> (watch::Receiver<String>, oneshot::Receiver<Result<Value, Problem>>) {
+        let (text, coming) = watch::channel(String::new());
+        let (mut outcome, told) = oneshot::channel();
+        let busy: Option<mpsc::Sender<()>> = self.app.busy.upgrade();
+        tokio::spawn(async move {
+            let completed = self.completed(&text, &mut outcome).await;
+            // Who asked may be gone.
+            let _ = outcome.send(completed);
+            drop(busy);
+        });
+        (coming, told)
+    }
+
+    async fn completed(&self, text: &watch::Sender<String>, outcome: &mut Outcome) -> Result<Value, Problem> {
+        if let Some(before) = self.answered().await? {
+            return Ok(before);
+        }
+        let wanted = Wanted {
+            resource: self.turn(),
+            holder: self.caller.token().user.0.clone(),
+            busy: self.busy,
+            ttl_ms: self.ttl_ms(),
+            wait_ms: self.wait_ms,
+        };
+        // The key is the commit's: one that waits twice under it finds below what the first has done.
+        let (ticket, given) = tokio::select! {
+            biased;
+            taken = queue::take(&self.app, self.caller.bound(), None, wanted) => taken?,
+            () = outcome.closed() => return Err(Problem::closing_down()),
+        };
+        let completed = match ticket.token {
+            Some(token) => self.in_turn(token, text, outcome).await,
+            None => Err(unexpected(&ticket)),
+        };
+        match &completed {
+            Ok((_, true)) => given.keep(),
+            // Before it is told, so that who tries again finds nobody there.
+            _ => given.give_back().await,
+        }
+        completed.map(|(answer, _)| answer)
+    }
+
+    /// The answer, and whether the turn ended with it.
+    async fn in_turn(
+        &self,
+        token: i64,
+        text: &watch::Sender<String>,
+        outcome: &mut Outcome,
+    ) -> Result<(Value, bool), Problem> {
+        if let Some(before) = self.answered().await? {
+            return Ok((before, false));
+        }
+        let nobody_left = async {
+            self.app.closed().await;
+            outcome.closed().await;
+        };
+        let reply = tokio::select! {
+            reply = self.reply(text) => reply?,
+            lost = self.lost(token) => return Err(lost),
+            () = nobody_left => return Err(Problem::closing_down()),
+        };
+        let mut bodies = self.messages.clone();
+        bodies.push(reply);
+        self.commit(token, bodies).await.map(|answer| (answer, true))
+    }
+
+    async fn reply(&self, text: &watch::Sender<String>) -> Result<Value, Problem> {
+        let (bound, session) = (self.caller.bound(), self.session.as_str());
+        // The look at the session is the one that stands on the record.
+        let query = Query::Session { session: session.to_owned() };
+        let last = match self.caller.ask(query).await? {
+            Answer::Session(session) => session.messages,
+            other => return Err(unexpected(&other)),
+        };
+        if self.if_last.is_some_and(|expected| expected != last) {
+            return Err(Refusal::Changed { revision: last }.into());
+        }
+        let history = last_messages(&self.app, &bound, session, self.history).await?;
+        let body = |message: &Value| message["body"].clone();
+        let history = history.iter().map(|raw| serde_json::from_str(raw.get()).map(|message| body(&message)));
+        let mut messages = history
+            .collect::<Result<Vec<Value>, _>>()
+            .map_err(|error| Problem::internal(error.to_string()))?;
+        messages.extend_from_slice(&self.messages);
+        let most = self.app.limits.message_bytes;
+        let text = self.streams.then_some(text);
+        let content = self.upstream.reply(&messages, most, text).await?;
+        let reply = json!({ "role": "assistant", "content": content });
+        if reply.to_string().len() > most {
+            return Err(Problem::unusable("the reply is too long"));
+        }
+        Ok(reply)
+    }
+
+    /// Until the turn is somebody else's. It is renewed as long as it is not.
+    async fn lost(&self, token: i64) -> Problem {
+        let ttl_ms = self.ttl_ms();
+        loop {
+            tokio::time::sleep(Duration::from_millis(ttl_ms.unsigned_abs() / 3)).await;
+            let renew = Change::Renew { resource: self.turn(), token, ttl_ms };
+            match self.caller.bound().change(renew, None).await {
+                Err(problem) if !problem.is_unreachable() => return problem,
+                _ => {}
+            }
+        }
+    }
+
+    async fn commit(&self, token: i64, bodies: Vec<Value>) -> Result<Value, Problem> {
+        let mut tries = 0;
+        loop {
+            let change = Change::CommitTurn { session: self.session.clone(), token, bodies: bodies.clone() };
+            let problem = match self.caller.change(change).await {
+                Ok(Done::Appended { first, .. }) => return Ok(shown(first, &bodies)),
+                Ok(other) => return Err(unexpected(&other)),
+                Err(problem) => problem,
+            };
+            tries += 1;
+            if problem.is_unreachable() && self.caller.key().is_some() && tries < TRIES {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                continue;
+            }
+            // Another with the same key may have been faster.
+            return match self.answered().await {
+                Ok(Some(before)) => Ok(before),
+                _ => Err(problem),
+            };
+        }
+    }
+
+    /// What was answered under the key before.
+    async fn answered(&self) -> Result<Option<Value>, Problem> {
+        let Some(key) = self.caller.key() else { return Ok(None) };
+        let query = Query::Answered { session: self.session.clone(), key };
+        match self.caller.ask_more(query).await? {
+            Answer::Answered(None) => Ok(None),
+            Answer::Answered(Some(before)) => match *before {
+                (Change::CommitTurn { session, bodies, .. }, Done::Appended { first, .. })
+                    if session == self.session
+                        && bodies.len() == self.messages.len() + 1
+                        && bodies.starts_with(&self.messages) =>
+                {
+                    Ok(Some(shown(first, &bodies)))
+                }
+                _ => Err(Refusal::KeyReused.into()),
+            },
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn turn(&self) -> Resource {
+        Resource::Turn { session: self.session.clone() }
+    }
+
+    fn ttl_ms(&self) -> i64 {
+        TTL_MS.min(self.app.limits.ttl_ms)
+    }
+}
+
+/// The messages with their numbers; the last is the reply.
+fn shown(first: i64, bodies: &[Value]) -> Value {
+    let mut messages: Vec<Value> =
+        (first..).zip(bodies).map(|(number, body)| json!({ "number": number, "body": body })).collect();
+    let reply = messages.pop().unwrap_or_default();
+    json!({ "first": first, "last": reply["number"], "messages": messages, "reply": reply })
+}

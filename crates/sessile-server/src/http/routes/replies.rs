@@ -1,0 +1,159 @@
+//! Messages that are to be replied to.
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+
+use super::super::app::App;
+use super::super::caller::Caller;
+use super::super::completing::Completing;
+use super::super::input::{self, Params};
+use super::super::metrics::{Counted, Gauge};
+use super::super::problem::Problem;
+use super::super::reply;
+use super::events::{ALIVE, Pieces};
+use super::turns;
+use crate::account::Scope;
+use crate::change::Busy;
+
+/// How a reply is wanted.
+pub(super) struct Wanted {
+    busy: Busy,
+    wait_ms: i64,
+    history: i64,
+}
+
+/// Whether a reply is wanted, and how.
+pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<Wanted>, Problem> {
+    let is_wanted = params.flag("reply")?.unwrap_or(false);
+    let busy = params.text("busy");
+    let wait_ms = params.number("wait_ms", 0, app.limits.wait_ms)?;
+    let history = params.number("history", 0, app.limits.page)?;
+    if !is_wanted {
+        if busy.is_some() || wait_ms.is_some() || history.is_some() {
+            return Err(Problem::usage("`busy`, `wait_ms` and `history` go with `reply=true`"));
+        }
+        return Ok(None);
+    }
+    let busy = match busy.as_deref() {
+        None | Some("enqueue") => Busy::Enqueue,
+        Some("reject") => Busy::Reject,
+        Some("interrupt") => Busy::Interrupt,
+        Some(_) => return Err(Problem::invalid("busy is enqueue, reject or interrupt")),
+    };
+    let wait_ms = turns::wait(app, wait_ms)?;
+    Ok(Some(Wanted { busy, wait_ms, history: history.unwrap_or(app.limits.page) }))
+}
+
+/// Appends messages and the upstream's reply to them.
+pub(super) async fn complete(
+    app: App,
+    caller: Caller,
+    session: String,
+    (messages, if_last): (Vec<Value>, Option<i64>),
+    wanted: Wanted,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    // A reply says what the history says.
+    if !caller.token().scopes.contains(&Scope::Read) {
+        return Err(Problem::out_of_scope(Scope::Read));
+    }
+    let Some(upstream) = app.upstream.clone() else {
+        return Err(Problem::usage("this service has no upstream: it keeps messages, and writes none"));
+    };
+    let accept = input::header(headers, header::ACCEPT.as_str())?.unwrap_or_default();
+    let streams = accept.to_ascii_lowercase().contains("text/event-stream");
+    let permit = streams.then(|| caller.stream()).transpose()?;
+    let Wanted { busy, wait_ms, history } = wanted;
+    let (app, counted) = (app.clone(), streams.then(|| app.metrics.up(Gauge::Streams)));
+    let completing =
+        Completing { app, caller, upstream, session, messages, if_last, busy, wait_ms, history, streams };
+    let (mut coming, mut told) = completing.start();
+    let answer = if streams {
+        // The head waits for the first token, so that what fails before it has a status of its own.
+        tokio::select! {
+            biased;
+            answer = &mut told => Some(answer),
+            Ok(()) = coming.changed() => None,
+            else => None,
+        }
+    } else {
+        Some((&mut told).await)
+    };
+    let answer = answer.map(|answer| answer.unwrap_or_else(|_| Err(Problem::closing_down()))).transpose()?;
+    if !streams {
+        return reply::json(StatusCode::CREATED, &answer);
+    }
+    let (pieces, body) = mpsc::channel(1);
+    coming.mark_changed();
+    let stream = Stream { coming, told, pieces, sent: 0, _permit: permit, _counted: counted };
+    tokio::spawn(stream.run(answer));
+    let mut response = Response::new(Body::new(Pieces(body)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Proxies would gather them.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// A reply on its way to who asked. A slow one gets larger pieces; nothing is kept but the reply.
+struct Stream {
+    coming: watch::Receiver<String>,
+    told: oneshot::Receiver<Result<Value, Problem>>,
+    pieces: mpsc::Sender<Bytes>,
+    sent: usize,
+    _permit: Option<OwnedSemaphorePermit>,
+    _counted: Option<Counted>,
+}
+
+impl Stream {
+    async fn run(mut self, answer: Option<Value>) -> Option<()> {
+        let answer = match answer {
+            Some(answer) => Ok(answer),
+            None => self.follow().await?,
+        };
+        match answer {
+            Ok(answer) => {
+                // Also for who gets it a second time, when no token came.
+                let whole = answer["reply"]["body"]["content"].as_str().unwrap_or_default();
+                self.delta(whole.get(self.sent..).unwrap_or_default()).await?;
+                self.event("done", &answer).await
+            }
+            Err(problem) => self.event("error", &problem.told()).await,
+        }
+    }
+
+    /// Hands on what comes, until it is known what became of it.
+    async fn follow(&mut self) -> Option<Result<Value, Problem>> {
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut self.told => {
+                    return Some(answer.unwrap_or_else(|_| Err(Problem::closing_down())));
+                }
+                Ok(()) = self.coming.changed() => {
+                    let piece = self.coming.borrow_and_update().get(self.sent..).unwrap_or_default().to_owned();
+                    self.delta(&piece).await?;
+                    self.sent += piece.len();
+                }
+                () = tokio::time::sleep(ALIVE) => self.send(":\n\n".to_owned()).await?,
+            }
+        }
+    }
+
+    async fn delta(&self, text: &str) -> Option<()> {
+        if text.is_empty() {
+            return Some(());
+        }
+        self.event("delta", &json!({ "content": text })).await
+    }
+
+    async fn event(&self, kind: &str, data: &Value) -> Option<()> {
+        self.send(format!("event: {kind}\ndata: {data}\n\n")).await
+    }
+
+    async fn send(&self, text: String) -> Option<()> {
+        self.pieces.send(Bytes::from(text)).await.ok()
+    }
+}

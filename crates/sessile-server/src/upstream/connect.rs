@@ -1,0 +1,212 @@
+//! A request to the endpoint: one connection each, of TLS unless it stays on this machine. Redirects are not followed.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::http::{HeaderValue, Method, Request, Uri, header};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsConnector;
+
+use super::{Fault, Upstream};
+
+/// How long a connection may take, TLS included.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The endpoint below a URL, if a key may be sent to it.
+pub(super) fn endpoint(url: &str) -> Result<Uri, String> {
+    let odd = || "it is not a URL of the form https://HOST/PATH".to_owned();
+    let uri: Uri = format!("{}/chat/completions", url.trim_end_matches('/')).parse().map_err(|_| odd())?;
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
+    if authority.as_str().contains('@') {
+        return Err("a user name or password has no place in a URL".to_owned());
+    }
+    if authority.host().is_empty() || uri.query().is_some() || url.contains('#') {
+        return Err(odd());
+    }
+    match scheme {
+        "https" => Ok(uri),
+        "http" if is_loopback(authority.host()) => Ok(uri),
+        "http" => Err("without https, whoever is in between would see everything".to_owned()),
+        _ => Err(odd()),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    if let Some(inner) = bare(host) {
+        return inner.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback());
+    }
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
+}
+
+/// An address without its brackets.
+fn bare(host: &str) -> Option<&str> {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+}
+
+/// TLS with the authorities that the system trusts.
+pub(super) fn tls() -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err("no certificates of authorities were found, so nobody can be trusted".to_owned());
+    }
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// An answer whose body is still to come. The connection ends with it.
+#[derive(Debug)]
+pub(super) struct Coming {
+    pub(super) status: u16,
+    /// Whether it is of server-sent events.
+    pub(super) is_stream: bool,
+    body: Incoming,
+    _connection: Connection,
+}
+
+#[derive(Debug)]
+struct Connection(AbortHandle);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Upstream {
+    /// Sends a body, and waits for the head of the answer.
+    pub(super) async fn post(&self, body: Vec<u8>) -> Result<Coming, Fault> {
+        let unreachable = |error: &dyn std::fmt::Display| Fault::Unreachable(error.to_string());
+        let host = self.uri.host().unwrap_or_default();
+        let host = bare(host).unwrap_or(host);
+        let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let connected = tokio::time::timeout(CONNECT, async {
+            let stream = TcpStream::connect((host, port)).await?;
+            // A request is written whole.
+            stream.set_nodelay(true)?;
+            Ok::<Box<dyn Stream>, std::io::Error>(match &self.tls {
+                None => Box::new(stream),
+                Some(config) => {
+                    let name = ServerName::try_from(host.to_owned()).map_err(std::io::Error::other)?;
+                    Box::new(TlsConnector::from(Arc::clone(config)).connect(name, stream).await?)
+                }
+            })
+        });
+        let stream = connected
+            .await
+            .map_err(|_| Fault::Unreachable("it does not take the connection".to_owned()))?
+            .map_err(|error| unreachable(&error))?;
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
+        // What becomes of it is told by the answer.
+        let connection = Connection(tokio::spawn(async move { drop(connection.await) }).abort_handle());
+        let response = sender.send_request(self.request(body)?).await.map_err(|error| unreachable(&error))?;
+        let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
+        let status = response.status().as_u16();
+        Ok(Coming { status, is_stream, body: response.into_body(), _connection: connection })
+    }
+
+    fn request(&self, body: Vec<u8>) -> Result<Request<Body>, Fault> {
+        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        let host = self.uri.authority().map_or("", |authority| authority.as_str());
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::HOST, host)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .header(header::USER_AGENT, concat!("sessile/", env!("CARGO_PKG_VERSION")));
+        if let Some(key) = &self.key {
+            let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
+            let mut value = value.map_err(|_| Fault::Unusable("the key is no header".to_owned()))?;
+            value.set_sensitive(true);
+            request = request.header(header::AUTHORIZATION, value);
+        }
+        request.body(Body::from(body)).map_err(|error| Fault::Unusable(error.to_string()))
+    }
+}
+
+impl Coming {
+    /// The next bytes; nothing at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        loop {
+            let body = &mut self.body;
+            let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+            match frame {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(Fault::Unreachable(error.to_string())),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    /// All of it, if it is no more than this.
+    pub(super) async fn all(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
+        let all = self.some(most + 1).await?;
+        if all.len() > most {
+            return Err(Fault::Unusable("the answer is too long".to_owned()));
+        }
+        Ok(all)
+    }
+
+    /// The beginning of it.
+    pub(super) async fn some(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
+        let mut some = Vec::new();
+        while some.len() < most
+            && let Some(bytes) = self.next().await?
+        {
+            some.extend_from_slice(&bytes[..bytes.len().min(most - some.len())]);
+        }
+        Ok(some)
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_to_https_or_stays_on_this_machine() {
+        for url in
+            ["https://ai.example/v1", "https://ai.example/v1/", "http://127.0.0.1:1", "http://[::1]:1/v1"]
+        {
+            assert!(endpoint(url).unwrap().path().ends_with("/chat/completions"), "{url}");
+        }
+        for url in [
+            "http://ai.example/v1",
+            "http://localhost.example",
+            "https://ada:hunter2@ai.example",
+            "https://ai.example/v1?key=hunter2",
+            "https://ai.example/#x",
+            "ftp://localhost",
+            "https://",
+            "ai.example",
+            "",
+        ] {
+            let told = endpoint(url).unwrap_err();
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Messages that the upstream replies to.
+
+use std::io::{BufRead, BufReader, Read};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sessile::vault::Secret;
+use sessile_server::account::Scope;
+use sessile_server::serve::Options;
+use sessile_server::upstream::Upstream;
+
+use super::upstream::{Mood, Scripted};
+use super::{Client, Reply, Running, server, started};
+
+fn with_upstream(timeout: Duration) -> (Running, Scripted) {
+    let scripted = Scripted::start();
+    let key = Some(Secret::new("sk-hunter2"));
+    let upstream = Upstream::new(&scripted.url(), "small", key, timeout).unwrap();
+    (started(Options { upstream: Some(upstream), ..Options::default() }), scripted)
+}
+
+fn patient() -> (Running, Scripted) {
+    with_upstream(Duration::from_secs(20))
+}
+
+fn say(user: &Client, session: &str, headers: &[(&str, &str)], text: &str) -> Reply {
+    let body = json!({ "messages": [{ "role": "user", "content": text }] }).to_string();
+    user.send("POST", &format!("{session}/messages?reply=true"), headers, Some(&body))
+}
+
+fn contents(user: &Client, session: &str) -> Vec<String> {
+    let page = user.get(&format!("{session}/messages?limit=1000")).ok(200);
+    let content = |message: &Value| message["body"]["content"].as_str().unwrap().to_owned();
+    page["messages"].as_array().unwrap().iter().map(content).collect()
+}
+
+/// Until nobody has the turn.
+fn is_free(user: &Client, session: &str) -> bool {
+    let turn = user.post(&format!("{session}/turns"), &json!({ "busy": "reject" }));
+    if turn.status == 201 {
+        user.delete(&format!("{session}/turns/{}", turn.json()["token"])).ok(204);
+    }
+    turn.status == 201
+}
+
+/// The events of a stream, with their data.
+fn events(text: &str) -> Vec<(String, Value)> {
+    let event = |block: &str| {
+        let (kind, data) = block.split_once("\ndata: ").unwrap();
+        (kind.strip_prefix("event: ").unwrap().to_owned(), serde_json::from_str(data).unwrap())
+    };
+    text.split("\n\n").filter(|block| !block.is_empty() && *block != ":").map(event).collect()
+}
+
+const STREAM: (&str, &str) = ("accept", "text/event-stream");
+
+#[test]
+fn a_reply_is_made_from_the_sessions_own_messages() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let first = say(&ann, &session, &[], "one").ok(201);
+    assert_eq!(first["reply"], json!({ "number": 2, "body": { "role": "assistant", "content": "one" } }));
+    ann.post(&format!("{session}/messages"), &json!({ "messages": ["plain", { "n": 1 }] })).ok(201);
+    let second = say(&ann, &session, &[], "two").ok(201);
+    assert_eq!((&second["first"], &second["last"]), (&json!(5), &json!(6)));
+    assert_eq!(second["messages"], json!([{ "number": 5, "body": { "role": "user", "content": "two" } }]));
+    assert_eq!(second["reply"]["body"]["content"], "one|one|plain|{\"n\":1}|two");
+    let asked = scripted.asked();
+    assert_eq!((&asked[1]["model"], &asked[1]["key"]), (&json!("small"), &json!("Bearer sk-hunter2")));
+    assert_eq!(asked[1]["messages"][1], json!({ "role": "assistant", "content": "one" }));
+    let body = json!({ "messages": ["three"] });
+    let short = ann.post(&format!("{session}/messages?reply=true&history=1"), &body).ok(201);
+    assert_eq!(short["reply"]["body"]["content"], "one|one|plain|{\"n\":1}|two|three");
+    let all = ann.get(&format!("{session}/messages?limit=100")).ok(200);
+    let tokens: Vec<i64> =
+        all["messages"].as_array().unwrap()[4..].iter().map(|one| one["token"].as_i64().unwrap()).collect();
+    assert!(tokens[0] == tokens[1] && tokens[0] > 0 && tokens[2] > tokens[1], "{tokens:?}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anybody_is_asked() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let body = json!({ "messages": ["x"] });
+    let post = |query: &str| ann.post(&format!("{session}/messages?{query}"), &body);
+    post("reply=maybe").refused(400, "INVALID_VALUE");
+    post("reply=true&busy=shout").refused(400, "INVALID_VALUE");
+    post("busy=reject").refused(400, "USAGE");
+    post("reply=true&color=red").refused(400, "USAGE");
+    ann.post(&format!("{session}/messages?reply=true"), &json!({ "messages": [] }))
+        .refused(400, "INVALID_VALUE");
+    let stale = json!({ "messages": ["x"], "if_last": 7 });
+    ann.post(&format!("{session}/messages?reply=true"), &stale).refused(409, "REVISION_CONFLICT");
+    let (writer, _) = server.token("ann", &[Scope::Write], None);
+    say(&writer, &session, &[], "what did ann say?").refused(403, "CREDENTIAL_REJECTED");
+    say(&server.user("bob"), &session, &[], "x").refused(404, "SESSION_NOT_FOUND");
+    assert!(scripted.asked().is_empty() && contents(&ann, &session).is_empty());
+    let bare = self::server();
+    let eve = bare.user("eve");
+    say(&eve, &eve.session(), &[], "x").refused(400, "USAGE");
+}
+
+#[test]
+fn what_goes_wrong_upstream_leaves_the_history_as_it_was() {
+    let (server, scripted) = with_upstream(Duration::from_millis(400));
+    let ann = server.user("ann");
+    let session = ann.session();
+    say(&ann, &session, &[], "one").ok(201);
+    let told = "Incorrect API key provided: sk-hunter2".to_owned();
+    let refuse = |status| Mood { refuse: Some((status, told.clone())), ..Mood::default() };
+    let moods = [
+        (refuse(401), 502, "AGENT_REFUSED", false),
+        (refuse(302), 502, "AGENT_REFUSED", false),
+        (refuse(500), 502, "AGENT_REFUSED", true),
+        (refuse(429), 502, "AGENT_REFUSED", true),
+        (Mood { think: Duration::from_secs(1), ..Mood::default() }, 504, "TIMED_OUT", true),
+        (Mood { break_off: Some(1), ..Mood::default() }, 502, "UNREACHABLE", true),
+        (Mood { say: Some("x".repeat(300_000)), ..Mood::default() }, 502, "AGENT_REFUSED", false),
+    ];
+    for (mood, status, code, retryable) in moods {
+        scripted.mood(mood.clone());
+        for headers in [&[][..], &[STREAM]] {
+            let refused = say(&ann, &session, headers, "two");
+            // What a stream has begun it can only end with an error.
+            if refused.status == 200 {
+                let events = events(&refused.text);
+                let (kind, problem) = events.last().unwrap();
+                assert_eq!(
+                    (kind.as_str(), &problem["code"]),
+                    ("error", &json!(code)),
+                    "{mood:?}: {refused:?}"
+                );
+                assert_eq!(events.len() > 1, mood.break_off.is_some(), "{refused:?}");
+            } else {
+                refused.refused(status, code);
+                assert_eq!(refused.json()["retryable"], retryable, "{refused:?}");
+            }
+            assert!(!refused.text.contains("hunter2"), "{refused:?}");
+            assert_eq!(contents(&ann, &session), ["one", "one"], "{mood:?}");
+            assert!(is_free(&ann, &session), "the turn is still held: {mood:?}");
+        }
+    }
+    scripted.mood(Mood::default());
+    assert_eq!(say(&ann, &session, &[], "two").ok(201)["reply"]["body"]["content"], "one|one|two");
+}
+
+#[test]
+fn an_upstream_that_is_not_there_is_said_to_be_unreachable() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let upstream = Upstream::new(&format!("http://{gone}"), "m", None, Duration::from_secs(5)).unwrap();
+    let server = started(Options { upstream: Some(upstream), ..Options::default() });
+    let ann = server.user("ann");
+    let session = ann.session();
+    say(&ann, &session, &[], "one").refused(502, "UNREACHABLE");
+    assert!(contents(&ann, &session).is_empty() && is_free(&ann, &session));
+}
+
+#[test]
+fn the_same_key_is_answered_once_and_the_same_again() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let key = [("idempotency-key", "k1")];
+    let first = say(&ann, &session, &key, "one").ok(201);
+    assert_eq!(say(&ann, &session, &key, "one").ok(201), first);
+    assert_eq!(scripted.asked().len(), 1);
+    let streamed = say(&ann, &session, &[key[0], STREAM], "one");
+    assert_eq!(
+        events(&streamed.text),
+        [("delta".to_owned(), json!({ "content": "one" })), ("done".to_owned(), first.clone())]
+    );
+    say(&ann, &session, &key, "another").refused(422, "INVALID_VALUE");
+    let append = json!({ "messages": ["x"] }).to_string();
+    ann.send("POST", &format!("{session}/messages"), &key, Some(&append)).refused(422, "INVALID_VALUE");
+    // What failed was not answered: the key is free for another try.
+    let again = [("idempotency-key", "k2")];
+    scripted.mood(Mood { refuse: Some((500, String::new())), ..Mood::default() });
+    say(&ann, &session, &again, "two").refused(502, "AGENT_REFUSED");
+    scripted.mood(Mood { think: Duration::from_millis(300), ..Mood::default() });
+    // Many at once, as clients do that lose patience.
+    let threads: Vec<_> = (0..5)
+        .map(|_| {
+            let (ann, session) = (ann.clone(), session.clone());
+            std::thread::spawn(move || say(&ann, &session, &[("idempotency-key", "k2")], "two").ok(201))
+        })
+        .collect();
+    let replies: Vec<Value> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert!(replies.windows(2).all(|pair| pair[0] == pair[1]), "{replies:?}");
+    assert_eq!(scripted.asked().len(), 3);
+    assert_eq!(contents(&ann, &session), ["one", "one", "two", "one|one|two"]);
+    // The answer outlives the messages.
+    ann.post(&format!("{session}/rewind"), &json!({ "to": 0 })).ok(200);
+    assert_eq!(say(&ann, &session, &key, "one").ok(201), first);
+}
+
+#[test]
+fn tokens_are_streamed_as_they_come() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let say_it = "Zw\u{f6}lf|Boxk\u{e4}mpfer|\u{1f600}|jagen|Viktor".to_owned();
+    scripted.mood(Mood { rest: Duration::from_millis(150), say: Some(say_it.clone()), ..Mood::default() });
+    let began = Instant::now();
+    let body = json!({ "messages": ["hi"] }).to_string();
+    let mut response = ann.open("POST", &format!("{session}/messages?reply=true"), &[STREAM], Some(&body));
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["content-type"]),
+        (200, &"text/event-stream".parse().unwrap())
+    );
+    let mut lines = BufReader::new(response.body_mut().as_reader()).lines();
+    lines.by_ref().take(2).for_each(|line| drop(line.unwrap()));
+    assert!(began.elapsed() < Duration::from_millis(600), "the first token waited for the last");
+    assert!(!is_free(&ann, &session));
+    let rest: Vec<String> = lines.map(|line| line.unwrap()).collect();
+    let events = events(rest.join("\n").trim_start());
+    let (kind, done) = events.last().unwrap();
+    assert_eq!((kind.as_str(), &done["reply"]["body"]["content"]), ("done", &json!(say_it)));
+    let pieces: Vec<&str> = events
+        .iter()
+        .filter(|(kind, _)| kind == "delta")
+        .map(|(_, data)| data["content"].as_str().unwrap())
+        .collect();
+    assert!(pieces.len() > 2 && say_it.ends_with(&pieces.concat()), "{pieces:?}");
+    let stored = ann.get(&format!("{session}/messages")).ok(200);
+    assert_eq!(stored["messages"][1]["body"]["content"], say_it.as_str());
+}
+
+#[test]
+fn who_leaves_after_the_turn_began_finds_the_reply() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    scripted.mood(Mood {
+        think: Duration::from_millis(300),
+        rest: Duration::from_millis(50),
+        ..Mood::default()
+    });
+    for accept in ["application/json", "text/event-stream"] {
+        let mut stream = server.connect();
+        let body = r#"{"messages":["hi"]}"#;
+        std::io::Write::write_all(
+            &mut stream,
+            format!(
+                "POST {session}/messages?reply=true HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\naccept: {accept}\r\n\
+                 idempotency-key: {accept}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                ann.secret.as_ref().unwrap(),
+                body.len()
+            )
+            .as_bytes(),
+        )
+        .unwrap();
+        let asked = scripted.asked().len();
+        scripted.until_asked(asked.max(1));
+        if accept == "text/event-stream" {
+            let _ = stream.read(&mut [0; 64]);
+        }
+        drop(stream);
+        let body = r#"{"messages":["hi"]}"#;
+        let path = format!("{session}/messages?reply=true");
+        ann.send("POST", &path, &[("idempotency-key", accept)], Some(body)).ok(201);
+    }
+    assert_eq!(scripted.asked().len(), 2, "nobody was asked twice");
+    assert_eq!(ann.get(&format!("{session}/messages")).ok(200)["messages"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn busy_is_as_with_any_turn() {
+    let (server, scripted) = patient();
+    let ann = server.user("ann");
+    let session = ann.session();
+    scripted.mood(Mood { think: Duration::from_millis(600), ..Mood::default() });
+    let first = {
+        let (ann, session) = (ann.clone(), session.clone());
+        std::thread::spawn(move || say(&ann, &session, &[], "first"))
+    };
+    scripted.until_asked(1);
+    let post = |query: &str| {
+        ann.post(&format!("{session}/messages?reply=true&{query}"), &json!({ "messages": [query] }))
+    };
+    post("busy=reject").refused(409, "LOCK_HELD");
+    post("wait_ms=50").refused(408, "TIMED_OUT");
+    ann.post(&format!("{session}/messages"), &json!({ "messages": ["x"] })).refused(409, "LOCK_HELD");
+    post("busy=interrupt").ok(201);
+    first.join().unwrap().refused(409, "LOCK_LOST");
+    let stored = ann.get(&format!("{session}/messages")).ok(200);
+    assert_eq!(stored["messages"][1]["body"]["content"], "busy=interrupt");
+}
+
+#[test]
+fn a_turn_is_renewed_while_the_upstream_works() {
+    let scripted = Scripted::start();
+    scripted.mood(Mood { think: Duration::from_millis(1200), ..Mood::default() });
+    let upstream = Upstream::new(&scripted.url(), "m", None, Duration::from_secs(20)).unwrap();
+    let mut options = Options { upstream: Some(upstream), ..Options::default() };
+    options.limits.ttl_ms = 400;
+    let server = started(options);
+    let ann = server.user("ann");
+    let session = ann.session();
+    assert_eq!(say(&ann, &session, &[], "one").ok(201)["reply"]["body"]["content"], "one");
+}
+
+#[test]
+fn no_reply_is_made_from_anothers_messages() {
+    let (server, scripted) = patient();
+    scripted.mood(Mood { think: Duration::from_millis(3), ..Mood::default() });
+    let (users, turns) = (12, 4);
+    let all: Vec<(Client, String)> = (0..users)
+        .map(|number| {
+            let user = server.user(&format!("u{number}"));
+            let session = user.session();
+            (user, session)
+        })
+        .collect();
+    std::thread::scope(|threads| {
+        for (number, (user, session)) in all.iter().enumerate() {
+            for turn in 0..turns {
+                threads.spawn(move || {
+                    let headers = if turn % 2 == 0 { &[][..] } else { &[STREAM] };
+                    let said = say(user, session, headers, &format!("u{number}."));
+                    assert!(matches!(said.status, 200 | 201), "{said:?}");
+                    let own = format!("u{number}.");
+                    let reply = match said.status {
+                        200 => events(&said.text).pop().unwrap().1,
+                        _ => said.json(),
+                    };
+                    let content = reply["reply"]["body"]["content"].as_str().unwrap().to_owned();
+                    assert!(content.split('|').all(|word| word == own), "{own}: {content}");
+                });
+            }
+        }
+    });
+    for (number, (user, session)) in all.iter().enumerate() {
+        let mut expected: Vec<String> = Vec::new();
+        for _ in 0..turns {
+            expected.push(format!("u{number}."));
+            expected.push(expected.join("|"));
+        }
+        assert_eq!(contents(user, session), expected);
+    }
+    assert_eq!(scripted.asked().len(), users * turns);
+}
