@@ -23,6 +23,7 @@ use crate::http::{Address, Http, Roots};
 use crate::probe::a2a::{A2aService, limits};
 use crate::probe::openai::OpenAiService;
 use crate::probe::request::RequestArgs;
+use crate::probe::sessile::SessileService;
 use crate::probe::template::Template;
 use crate::probe::{About, Canaries, Fixed, Headers, Plan, Progress, Report, Run, Service, Wire};
 use crate::talk::{Credentials, failed, header};
@@ -50,6 +51,7 @@ const MOST: u32 = 100_000;
     "sessile probe http://localhost:8000/v1 --protocol openai --model small --users 50 --turns 10"
     "sessile probe http://localhost:8000 --protocol http --request 'GET /chat?id={session}&q={message}'"
     "sessile probe http://localhost:8000 --protocol http --template chat.toml --output json"
+    "sessile probe http://localhost:8737 --protocol sessile --tokens tokens.txt"
     "sessile probe https://ai.example --protocol a2a --rate 5 --allow-host ai.example"
 ))]
 pub struct Args {
@@ -98,6 +100,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
 
+    /// sessile: the users' tokens, one in each line of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "api_key_file")]
+    tokens: Option<PathBuf>,
+
     /// openai: the model
     #[arg(long, value_name = "NAME", required_if_eq("protocol", "openai"))]
     model: Option<String>,
@@ -117,6 +123,8 @@ enum Protocol {
     A2a,
     /// OpenAI's chat completions, at URL/chat/completions
     Openai,
+    /// The service of `sessile serve`: a session for each user, replies by its upstream or else turns
+    Sessile,
     /// Anything else over HTTP, by templates of its requests
     Http,
 }
@@ -126,6 +134,7 @@ impl Protocol {
         match self {
             Protocol::A2a => "a2a",
             Protocol::Openai => "openai",
+            Protocol::Sessile => "sessile",
             Protocol::Http => "http",
         }
     }
@@ -222,7 +231,9 @@ impl Args {
         };
         let openai = || (self.model.as_ref().map(|_| "--model")).or(self.stateful.then_some("--stateful"));
         let foreign = foreign.or_else(|| openai().filter(|_| self.protocol != Protocol::Openai));
-        match foreign {
+        let tokens =
+            || self.tokens.as_ref().map(|_| "--tokens").filter(|_| self.protocol != Protocol::Sessile);
+        match foreign.or_else(tokens) {
             Some(flag) => usage(format!("{flag} has no meaning with --protocol {}", self.protocol.as_str())),
             None => Ok(()),
         }
@@ -248,7 +259,8 @@ impl Args {
         if self.protocol == Protocol::A2a {
             return Ok(Box::new(self.agent(cx, named, headers)?));
         }
-        let auth = self.auth(cx, named, None)?;
+        // Users with tokens of their own need no other.
+        let auth = if headers.tokens.is_empty() { self.auth(cx, named, None)? } else { Fixed::default() };
         let wire = Wire::new(&named.url, headers, auth, self.timeout);
         Ok(match self.protocol {
             Protocol::Openai => Box::new(OpenAiService {
@@ -256,6 +268,7 @@ impl Args {
                 model: self.model.clone().unwrap_or_default(),
                 is_stateful: self.stateful,
             }),
+            Protocol::Sessile => Box::new(SessileService::new(wire)),
             _ => Box::new(template.service(wire)?),
         })
     }
@@ -271,6 +284,9 @@ impl Args {
                 }
                 _ => headers.fixed.push(header(&cx.state, text)?),
             }
+        }
+        if let Some(file) = &self.tokens {
+            headers.tokens = tokens(cx, file, self.users)?;
         }
         Ok(headers)
     }
@@ -307,6 +323,20 @@ impl Args {
         let now = cx.state.world().now().as_millisecond();
         Ok(A2aService { http, url, card, headers, auth, timeout: self.timeout, now })
     }
+}
+
+/// The first of a file's tokens, one for each user.
+fn tokens(cx: &Cx, file: &Path, users: u32) -> Result<Vec<Secret>, Error> {
+    let path = cx.state.absolute(file);
+    let text = Secret::new(sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?);
+    let lines = text.expose().lines().map(str::trim).filter(|line| !line.is_empty());
+    let tokens: Vec<Secret> = lines.map(Secret::new).collect();
+    let users = usize::try_from(users).unwrap_or(usize::MAX);
+    if tokens.len() < users {
+        let count = tokens.len();
+        return Err(Error::Usage(format!("--tokens: the file has {count} tokens for {users} users")));
+    }
+    Ok(tokens.into_iter().take(users).collect())
 }
 
 fn key(cx: &Cx, file: &Path) -> Result<Credential, Error> {

@@ -3,7 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `canary` | the code words, the messages that tell them, and finding them again |
-//! | `service` | what a protocol has to offer; one file for each: `a2a`, `openai`, `http` |
+//! | `service` | what a protocol has to offer; one file for each: `a2a`, `openai`, `sessile`, `http` |
 //! | `request`, `template` | for `http`: what is asked, by flags or a file; texts with placeholders |
 //! | `run` | the users, their turns, and the threads that take them |
 //! | `ledger` | what was seen so far |
@@ -22,6 +22,7 @@ mod report;
 pub(crate) mod request;
 mod run;
 mod service;
+pub(crate) mod sessile;
 mod shown;
 pub(crate) mod template;
 mod wire;

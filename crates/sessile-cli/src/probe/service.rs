@@ -24,7 +24,7 @@ pub(crate) struct User {
     pub(crate) session: String,
     /// The turn that comes next.
     pub(crate) turn: u32,
-    /// A2A: the conversation.
+    /// A2A: the conversation; Sessile: the session.
     pub(crate) context_id: Option<String>,
     /// A2A: a task that waits for the next message.
     pub(crate) task_id: Option<String>,

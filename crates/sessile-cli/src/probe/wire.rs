@@ -21,6 +21,8 @@ pub(crate) struct Headers {
     pub(crate) named: Vec<(String, Template)>,
     /// They are the same for all.
     pub(crate) fixed: Vec<(String, Secret)>,
+    /// Each user's own token, in their order.
+    pub(crate) tokens: Vec<Secret>,
 }
 
 impl Headers {
@@ -30,7 +32,11 @@ impl Headers {
             let value = value.filled(user, message, Escape::Nothing);
             (name.clone(), Secret::new(value))
         });
-        named.chain(self.fixed.iter().cloned()).collect()
+        let at = usize::try_from(user.number).unwrap_or_default().checked_sub(1);
+        let token = at
+            .and_then(|at| self.tokens.get(at))
+            .map(|token| ("authorization".to_owned(), Secret::new(format!("Bearer {}", token.expose()))));
+        named.chain(self.fixed.iter().cloned()).chain(token).collect()
     }
 
     /// Whether they say who asks.

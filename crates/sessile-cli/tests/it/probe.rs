@@ -2,6 +2,8 @@
 
 mod refusals;
 mod server;
+mod service;
+mod sessile;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,0 +1,155 @@
+//! A session service of our own: a session for each user, replies by its upstream. One without an upstream is asked by the
+//! turns it hands out, and what an honest agent would say is said here.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use ureq::http::Method;
+
+use super::service::{Kind, Said, Service, Stored, Trouble, User};
+use super::wire::Wire;
+
+/// How many messages are read at once.
+const PAGE: usize = 1000;
+
+/// The most pages of a history that are read: more than any probe writes.
+const PAGES: usize = 100;
+
+/// Such a service.
+pub(crate) struct SessileService {
+    pub(crate) wire: Wire,
+    /// Whether it is known to write no replies.
+    has_no_upstream: AtomicBool,
+}
+
+impl SessileService {
+    pub(crate) fn new(wire: Wire) -> Self {
+        SessileService { wire, has_no_upstream: AtomicBool::new(false) }
+    }
+
+    /// The path of the user's session, which is started if there is none.
+    fn session(&self, user: &mut User) -> Result<String, Trouble> {
+        let id = match &user.context_id {
+            Some(id) => id.clone(),
+            None => {
+                let new = json!({ "labels": { "probe": user.name } });
+                let (started, whole) = self.post(user, "", "/v1/sessions", &new)?;
+                let id = started["id"].as_str().filter(|id| is_plain(id));
+                let id = id.ok_or_else(|| Trouble::unusable("the session has no id", &whole))?;
+                user.context_id.insert(id.to_owned()).clone()
+            }
+        };
+        Ok(format!("/v1/sessions/{id}"))
+    }
+
+    fn post(&self, user: &User, message: &str, path: &str, body: &Value) -> Result<(Value, String), Trouble> {
+        let whole = self.wire.ask((user, message), (&Method::POST, path), Some(&body.to_string()))?;
+        Ok((json(&whole)?, whole))
+    }
+
+    /// Lets the service reply.
+    fn replied(&self, user: &User, message: &str, session: &str) -> Result<Said, Trouble> {
+        let body = json!({ "messages": [said(message)] });
+        let (answer, whole) = self.post(user, message, &format!("{session}/messages?reply=true"), &body)?;
+        let text = answer.pointer("/reply/body/content").and_then(Value::as_str).map(str::to_owned);
+        let text = text.ok_or_else(|| Trouble::unusable("the answer has no reply", &whole))?;
+        Ok(Said { text, whole })
+    }
+
+    /// Takes a turn, and commits what the history that came with it says.
+    fn turn(&self, user: &User, message: &str, session: &str) -> Result<Said, Trouble> {
+        let turns = format!("{session}/turns");
+        let (turn, begun) = self.post(user, message, &turns, &json!({ "history": PAGE }))?;
+        let token = turn["token"].as_i64();
+        let token = token.ok_or_else(|| Trouble::unusable("the turn has no token", &begun))?;
+        let history = turn["history"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let told = history.iter().filter_map(user_text).chain([message]);
+        let text = told.filter_map(word).collect::<Vec<_>>().join(" ");
+        let reply = json!({ "role": "assistant", "content": text });
+        let body = json!({ "messages": [said(message), reply] });
+        let (_, committed) = self.post(user, message, &format!("{turns}/{token}/commit"), &body)?;
+        Ok(Said { text, whole: format!("{begun}\n{committed}") })
+    }
+}
+
+impl Service for SessileService {
+    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+        let session = self.session(user)?;
+        if !self.has_no_upstream.load(Ordering::Relaxed) {
+            match self.replied(user, message, &session) {
+                Err(trouble) if has_no_upstream(&trouble) => {
+                    self.has_no_upstream.store(true, Ordering::Relaxed);
+                }
+                replied => return replied,
+            }
+        }
+        self.turn(user, message, &session)
+    }
+
+    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>> {
+        let id = user.context_id.as_ref()?;
+        let mut stored = Stored { is_users_only: true, ..Stored::default() };
+        let mut after = 0;
+        for _ in 0..PAGES {
+            let path = format!("/v1/sessions/{id}/messages?after={after}&limit={PAGE}");
+            let page = self.wire.ask((user, ""), (&Method::GET, &path), None);
+            let page = page.and_then(|whole| json(&whole).map(|page| (page, whole)));
+            let (page, whole) = match page {
+                Ok(page) => page,
+                Err(trouble) => return Some(Err(trouble)),
+            };
+            stored.whole.push_str(&whole);
+            let Some(messages) = page["messages"].as_array() else {
+                return Some(Err(Trouble::unusable("the history has no messages", &whole)));
+            };
+            stored.items.extend(messages.iter().filter_map(user_text).map(str::to_owned));
+            match page["next"].as_i64().filter(|next| *next > after) {
+                Some(next) => after = next,
+                None => return Some(Ok(stored)),
+            }
+        }
+        Some(Err(Trouble::unusable("the history has no end", "")))
+    }
+}
+
+fn said(message: &str) -> Value {
+    json!({ "role": "user", "content": message })
+}
+
+/// What the user said, of a stored message.
+fn user_text(message: &Value) -> Option<&str> {
+    let body = &message["body"];
+    body["content"].as_str().filter(|_| body["role"] == "user")
+}
+
+/// The code word that a message tells.
+fn word(message: &str) -> Option<&str> {
+    message.split_once("code word number ")?.1.split_once(" is ")?.1.split('.').next()
+}
+
+/// An id goes into paths.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn has_no_upstream(trouble: &Trouble) -> bool {
+    trouble.kind == Kind::Status(400) && trouble.whole.contains("has no upstream")
+}
+
+fn json(whole: &str) -> Result<Value, Trouble> {
+    serde_json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::canary::{Canaries, Code};
+    use super::*;
+
+    #[test]
+    fn the_word_of_a_message_is_found() {
+        let canaries = Canaries::new(1, 2, Some(1)).unwrap();
+        let code = Code { user: 1, turn: 2 };
+        assert_eq!(word(&canaries.message(code)), Some(canaries.word(code)));
+        assert_eq!(word(&canaries.message(Code { user: 1, turn: 3 })), None);
+    }
+}

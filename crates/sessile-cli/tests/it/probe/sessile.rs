@@ -1,0 +1,112 @@
+//! Our own service, probed.
+
+use serde_json::{Value, json};
+use testkit::{Done, Home};
+
+use super::count;
+use super::server::{Asked, Server};
+use super::service::Serving;
+use crate::home;
+
+fn probe(home: &Home, service: &Serving, flags: &[&str]) -> Done {
+    let args = ["probe", &service.url, "--protocol", "sessile", "-ojson", "--tokens", &service.tokens];
+    home.call(&args).args(flags).run()
+}
+
+/// A chat endpoint that says the words which `which` chooses, of those in the request.
+fn endpoint(which: impl Fn(&Asked, &mut Vec<String>) -> Vec<String> + Send + Sync + 'static) -> Server {
+    Server::start(move |asked, sessions| {
+        assert_eq!(asked.line, "POST /v1/chat/completions");
+        let words = which(asked, sessions.lock().unwrap().entry(String::new()).or_default());
+        (200, json!({ "choices": [{ "message": { "content": words.join(" ") } }] }).to_string())
+    })
+}
+
+fn places(report: &Value) -> Vec<&str> {
+    report["leaks"]["places"].as_array().unwrap().iter().filter_map(|place| place["where"].as_str()).collect()
+}
+
+#[test]
+fn a_service_without_an_upstream_passes_by_its_turns() {
+    let home = home();
+    let service = Serving::start(&home, 6, &[]);
+    let report = probe(&home, &service, &["--users", "6", "--turns", "5"]).exit(0).json();
+    assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(36)), "{report}");
+    assert_eq!((&report["replies"]["judged"], &report["histories"]["judged"]), (&json!(true), &json!(true)));
+    // Again, in sessions of their own.
+    probe(&home, &service, &["--users", "2", "--turns", "2"]).exit(0);
+    let few = probe(&home, &service, &["--users", "7"]).exit(2).stderr();
+    assert!(few.contains("6 tokens for 7 users"), "{few}");
+}
+
+#[test]
+fn a_service_with_an_upstream_passes_if_that_is_honest() {
+    let home = home();
+    let upstream = endpoint(|asked, _| asked.words());
+    let url = format!("{}/v1", upstream.url());
+    let service = Serving::start(&home, 5, &["--upstream", &url, "--upstream-model", "small"]);
+    let report = probe(&home, &service, &["--users", "5", "--turns", "4"]).exit(0).json();
+    assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(25)), "{report}");
+    assert_eq!((&report["replies"]["judged"], &report["histories"]["judged"]), (&json!(true), &json!(true)));
+    assert_eq!(upstream.heard().len(), 25, "each turn asked once");
+}
+
+#[test]
+fn an_upstream_that_mixes_users_up_is_caught() {
+    let home = home();
+    let upstream = endpoint(|asked, all| {
+        all.extend(asked.words().pop());
+        all.clone()
+    });
+    let url = format!("{}/v1", upstream.url());
+    let service = Serving::start(&home, 4, &["--upstream", &url, "--upstream-model", "small"]);
+    let report = probe(&home, &service, &["--users", "4", "--turns", "3"]).exit(1).json();
+    assert!(count(&report, "leaks") > 5, "{report}");
+    assert_eq!(places(&report), ["reply", "history"], "{report}");
+}
+
+#[test]
+fn a_service_with_one_history_for_all_is_caught_by_its_turns() {
+    let service = Server::start(|asked, sessions| {
+        let mut sessions = sessions.lock().unwrap();
+        let history = sessions.entry(String::new()).or_default();
+        let messages = || -> Vec<Value> {
+            history
+                .iter()
+                .map(|body| json!({ "body": serde_json::from_str::<Value>(body).unwrap() }))
+                .collect()
+        };
+        let path = asked.line.split(' ').nth(1).unwrap();
+        match path {
+            "/v1/sessions" => (201, json!({ "id": "0199" }).to_string()),
+            "/v1/sessions/0199/messages?reply=true" => {
+                (400, json!({ "detail": "this service has no upstream" }).to_string())
+            }
+            "/v1/sessions/0199/turns" => (201, json!({ "token": 7, "history": messages() }).to_string()),
+            "/v1/sessions/0199/turns/7/commit" => {
+                let body: Value = serde_json::from_str(&asked.body).unwrap();
+                history.extend(body["messages"].as_array().unwrap().iter().map(Value::to_string));
+                (200, "{}".to_owned())
+            }
+            _ => (200, json!({ "messages": messages(), "next": null }).to_string()),
+        }
+    });
+    let header = "Authorization: Bearer {user}";
+    let args = ["probe", service.url(), "--protocol", "sessile", "--users", "3", "--turns", "3", "-ojson"];
+    let report = home().call(&args).args(&["--header", header]).run().exit(1).json();
+    assert!(count(&report, "leaks") > 5 && count(&report, "failed") == 0, "{report}");
+    assert_eq!(places(&report), ["reply", "history"], "{report}");
+    assert!(service.heard().iter().all(|asked| {
+        asked.headers.iter().any(|header| header.to_lowercase().starts_with("authorization: bearer probe-"))
+    }));
+}
+
+#[test]
+fn tokens_are_for_this_protocol_alone() {
+    let home = home();
+    let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--tokens", "x"];
+    let told = home.call(&args).run().exit(2).stderr();
+    assert!(told.contains("--tokens has no meaning with --protocol openai"), "{told}");
+    let args = ["probe", "http://127.0.0.1:1", "--protocol", "sessile", "--tokens", "missing"];
+    home.call(&args).run().exit(5);
+}
