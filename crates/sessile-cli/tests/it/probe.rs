@@ -1,5 +1,6 @@
 //! `sessile probe`, against services that mix up their users and services that do not.
 
+mod fastapi;
 mod refusals;
 mod server;
 mod service;
