@@ -68,6 +68,7 @@ impl Completing {
             ttl_ms: self.ttl_ms(),
             wait_ms: self.wait_ms,
         };
+        let _waits = self.caller.wait()?;
         // The key is the commit's: one that waits twice under it finds below what the first has done.
         let (ticket, given) = tokio::select! {
             biased;

@@ -102,6 +102,7 @@ async fn take(
         ttl_ms: ttl(&app, new.ttl_ms)?,
         wait_ms: wait(&app, new.wait_ms)?,
     };
+    let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
     let response = reply::json(StatusCode::CREATED, &shown(&name, &ticket))?;
     given.keep();

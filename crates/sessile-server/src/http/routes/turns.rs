@@ -86,6 +86,7 @@ async fn begin(
         wait_ms: wait(&app, new.wait_ms)?,
     };
     // Until it is known what to answer, it can still be given back.
+    let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
     let history = last_messages(&app, &caller.bound(), &session, history).await?;
     let response = reply::json(
