@@ -97,6 +97,21 @@ impl Upstream {
         })
         .await
         .unwrap_or(Err(Fault::TimedOut))
+        .map_err(|fault| fault.without(self.key.as_ref()))
+    }
+}
+
+impl Fault {
+    /// Some repeat the key that they do not like; it has no place in a log either.
+    fn without(self, key: Option<&Secret>) -> Self {
+        let Some(key) = key else { return self };
+        let clean = |told: String| told.replace(key.expose(), "(the key)");
+        match self {
+            Fault::Unreachable(told) => Fault::Unreachable(clean(told)),
+            Fault::TimedOut => Fault::TimedOut,
+            Fault::Refused { status, told } => Fault::Refused { status, told: clean(told) },
+            Fault::Unusable(told) => Fault::Unusable(clean(told)),
+        }
     }
 }
 

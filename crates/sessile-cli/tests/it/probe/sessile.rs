@@ -44,11 +44,19 @@ fn a_service_with_an_upstream_passes_if_that_is_honest() {
     let home = home();
     let upstream = endpoint(|asked, _| asked.words());
     let url = format!("{}/v1", upstream.url());
-    let service = Serving::start(&home, 5, &["--upstream", &url, "--upstream-model", "small"]);
+    let key = home.write("key", "sk-1\n");
+    let flags =
+        ["--upstream", &url, "--upstream-model", "small", "--upstream-key-file", key.to_str().unwrap()];
+    let service = Serving::start(&home, 5, &flags);
     let report = probe(&home, &service, &["--users", "5", "--turns", "4"]).exit(0).json();
     assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(25)), "{report}");
     assert_eq!((&report["replies"]["judged"], &report["histories"]["judged"]), (&json!(true), &json!(true)));
-    assert_eq!(upstream.heard().len(), 25, "each turn asked once");
+    let heard = upstream.heard();
+    assert_eq!(heard.len(), 25, "each turn asked once");
+    let has_key = |asked: &Asked| {
+        asked.headers.iter().any(|header| header.to_lowercase() == "authorization: bearer sk-1")
+    };
+    assert!(heard.iter().all(has_key), "{heard:?}");
 }
 
 #[test]
@@ -99,6 +107,24 @@ fn a_service_with_one_history_for_all_is_caught_by_its_turns() {
     assert!(service.heard().iter().all(|asked| {
         asked.headers.iter().any(|header| header.to_lowercase().starts_with("authorization: bearer probe-"))
     }));
+}
+
+#[test]
+fn an_upstream_that_a_key_may_not_go_to_is_refused_at_the_start() {
+    let home = home();
+    let serve =
+        |flags: &[&str]| home.call(&["serve", "--listen", "127.0.0.1:0", "--upstream"]).args(flags).run();
+    let model = ["--upstream-model", "small"];
+    for url in ["http://ai.example/v1", "https://ann:hunter2@ai.example", "ftp://localhost", "ai.example"] {
+        let told = serve(&[&[url], &model[..]].concat()).exit(2).stderr();
+        assert!(told.contains("--upstream: ") && !told.contains("hunter2"), "{told}");
+    }
+    serve(&["http://127.0.0.1:1"]).exit(2);
+    serve(&[&["http://127.0.0.1:1", "--upstream-key-file", "none"], &model[..]].concat()).exit(5);
+    home.write("key", "two lines\nof it");
+    let key = home.path("key");
+    serve(&[&["http://127.0.0.1:1", "--upstream-key-file", key.to_str().unwrap()], &model[..]].concat())
+        .exit(2);
 }
 
 #[test]

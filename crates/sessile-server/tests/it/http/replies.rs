@@ -144,6 +144,8 @@ fn what_goes_wrong_upstream_leaves_the_history_as_it_was() {
     }
     scripted.mood(Mood::default());
     assert_eq!(say(&ann, &session, &[], "two").ok(201)["reply"]["body"]["content"], "one|one|two");
+    let log = serde_json::to_string(&server.log()).unwrap();
+    assert!(log.contains("Incorrect API key provided: (the key)") && !log.contains("hunter2"), "{log}");
 }
 
 #[test]
