@@ -377,7 +377,7 @@ pub const TABLE: &[Entry] = &[
     write("user disable", SERVICE, serving![UserNotFound]).idempotent().outside(),
     read("user list", serving![]).outside(),
     write("user token create", SERVICE, serving![UserNotFound]).outside(),
-    read("user token list", serving![]).outside(),
+    read("user token list", serving![UserNotFound]).outside(),
     destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent().outside(),
     write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession]),
 ];

@@ -125,7 +125,6 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("trust", &["trust", "project", "--yes"]),
     ("user add", &["user", "add", "ann"]),
     ("user list", &["user", "list"]),
-    ("user token list", &["user", "token", "list", "ann"]),
     ("undo", &["undo", "1"]),
 ];
 
@@ -148,6 +147,7 @@ const ELSEWHERE: &[&str] = &[
     "serve",
     "user disable",
     "user token create",
+    "user token list",
     "user token revoke",
     "message send",
     "message stream",

@@ -113,7 +113,7 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("user disable", &["ann"], 5),
     ("user list", &[], 0),
     ("user token create", &["ann"], 5),
-    ("user token list", &["ann"], 0),
+    ("user token list", &["ann"], 5),
     ("user token revoke", &["x"], 5),
 ];
 
