@@ -108,7 +108,7 @@ impl Completing {
         };
         let mut bodies = self.messages.clone();
         bodies.push(reply);
-        self.commit(token, bodies).await.map(|answer| (answer, true))
+        self.commit(token, bodies).await
     }
 
     async fn reply(&self, text: &watch::Sender<String>) -> Result<Value, Problem> {
@@ -152,12 +152,13 @@ impl Completing {
         }
     }
 
-    async fn commit(&self, token: i64, bodies: Vec<Value>) -> Result<Value, Problem> {
+    /// The answer, and whether the turn ended with it.
+    async fn commit(&self, token: i64, bodies: Vec<Value>) -> Result<(Value, bool), Problem> {
         let mut tries = 0;
         loop {
             let change = Change::CommitTurn { session: self.session.clone(), token, bodies: bodies.clone() };
             let problem = match self.caller.change(change).await {
-                Ok(Done::Appended { first, .. }) => return Ok(shown(first, &bodies)),
+                Ok(Done::Appended { first, .. }) => return Ok((shown(first, &bodies), true)),
                 Ok(other) => return Err(unexpected(&other)),
                 Err(problem) => problem,
             };
@@ -168,7 +169,7 @@ impl Completing {
             }
             // Another with the same key may have been faster.
             return match self.answered().await {
-                Ok(Some(before)) => Ok(before),
+                Ok(Some(before)) => Ok((before, false)),
                 _ => Err(problem),
             };
         }

@@ -1,6 +1,6 @@
 //! Messages that the upstream replies to.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -242,7 +242,7 @@ fn who_leaves_after_the_turn_began_finds_the_reply() {
     for accept in ["application/json", "text/event-stream"] {
         let mut stream = server.connect();
         let body = r#"{"messages":["hi"]}"#;
-        std::io::Write::write_all(
+        Write::write_all(
             &mut stream,
             format!(
                 "POST {session}/messages?reply=true HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\naccept: {accept}\r\n\
@@ -342,4 +342,35 @@ fn no_reply_is_made_from_anothers_messages() {
         assert_eq!(contents(user, session), expected);
     }
     assert_eq!(scripted.asked().len(), users * turns);
+}
+
+#[test]
+fn a_shutdown_waits_for_replies_that_somebody_waits_for() {
+    let (mut server, scripted) = patient();
+    let (ann, bob) = (server.user("ann"), server.user("bob"));
+    let (hers, his) = (ann.session(), bob.session());
+    scripted.mood(Mood { think: Duration::from_secs(15), ..Mood::default() });
+    let gone = server.connect();
+    let body = r#"{"messages":["hi"]}"#;
+    write!(
+        &gone,
+        "POST {his}/messages?reply=true HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        bob.secret.as_ref().unwrap(),
+        body.len()
+    )
+    .unwrap();
+    scripted.until_asked(1);
+    drop(gone);
+    scripted.mood(Mood { think: Duration::from_millis(700), ..Mood::default() });
+    let stays = std::thread::spawn(move || say(&ann, &hers, &[], "one"));
+    scripted.until_asked(2);
+    let began = Instant::now();
+    server.tell_to_end();
+    assert_eq!(stays.join().unwrap().ok(201)["reply"]["body"]["content"], "one");
+    server.ended();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let connection = rusqlite::Connection::open(server.dir().join("service.db")).unwrap();
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!((count("SELECT count(*) FROM message"), count("SELECT count(*) FROM place")), (2, 0));
 }
