@@ -17,6 +17,11 @@ pub(crate) struct Serving {
 impl Serving {
     /// One with so many users.
     pub(crate) fn start(home: &Home, users: u32, flags: &[&str]) -> Self {
+        Serving::trusting(home, users, flags, None)
+    }
+
+    /// One that trusts other authorities than the system does.
+    pub(crate) fn trusting(home: &Home, users: u32, flags: &[&str], authority: Option<&Path>) -> Self {
         let store = home.path("service.db");
         let store = store.to_str().unwrap();
         let mut tokens = String::new();
@@ -33,6 +38,7 @@ impl Serving {
             .args(flags)
             .env_clear()
             .env("HOME", home.dir())
+            .envs(authority.map(|authority| ("SSL_CERT_FILE", authority)))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -1,7 +1,7 @@
 //! Our own service, probed.
 
 use serde_json::{Value, json};
-use testkit::{Done, Home};
+use testkit::{Done, Home, TlsServer};
 
 use super::count;
 use super::server::{Asked, Server};
@@ -125,6 +125,30 @@ fn an_upstream_that_a_key_may_not_go_to_is_refused_at_the_start() {
     let key = home.path("key");
     serve(&[&["http://127.0.0.1:1", "--upstream-key-file", key.to_str().unwrap()], &model[..]].concat())
         .exit(2);
+}
+
+#[test]
+fn an_upstream_by_https_is_asked_only_if_its_certificate_is_trusted() {
+    let (upstream, other) = (TlsServer::start(), TlsServer::start());
+    let url = upstream.url("/v1");
+    let flags = ["--upstream", &url, "--upstream-model", "small"];
+    // It answers with something that is no reply; who is not trusted is not even asked.
+    for (authority, code) in [(upstream.authority(), "AGENT_REFUSED"), (other.authority(), "UNREACHABLE")] {
+        let home = home();
+        let service = Serving::trusting(&home, 1, &flags, Some(&authority));
+        let token = home.read("tokens");
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        let post = |path: &str, body: &str| -> Value {
+            let request = agent.post(format!("{}{path}", service.url)).content_type("application/json");
+            let mut answer =
+                request.header("authorization", format!("Bearer {}", token.trim())).send(body).unwrap();
+            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap()
+        };
+        let session = post("/v1/sessions", "{}");
+        let path = format!("/v1/sessions/{}/messages?reply=true", session["id"].as_str().unwrap());
+        let refused = post(&path, r#"{"messages": ["hello"]}"#);
+        assert_eq!((&refused["code"], &refused["status"]), (&json!(code), &json!(502)), "{refused}");
+    }
 }
 
 #[test]
