@@ -4,7 +4,7 @@
 //! a tool does what its command does, two servers and any number of commands can work on one state, a call that hangs or
 //! dies takes nothing with it, calling one off is ending a process, and no handle is lost when a server is.
 //!
-//! Reading order: [`tools`] (what is offered), [`tool`], [`arguments`], [`invocation`], [`reply`], [`server`].
+//! Reading order: `tools` (what is offered), `tool`, `arguments`, `invocation`, `reply`, `server`.
 
 mod approval;
 mod arguments;
