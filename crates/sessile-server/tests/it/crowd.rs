@@ -74,37 +74,3 @@ async fn neither_lost_nor_doubled_nor_mixed(store: Throwaway) {
         }
     }
 }
-
-/// How many turns a second 16 writers take; said, not judged: `cargo nextest run --run-ignored only --no-capture turns_a_second`.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "it measures"]
-#[expect(clippy::print_stderr, reason = "its numbers are for whoever runs it")]
-async fn turns_a_second() {
-    for (name, store) in [("sqlite", Throwaway::sqlite().await), ("postgres", Throwaway::postgres().await)] {
-        for sessions in [1, 16] {
-            let user = User::new(&store.db, "ann");
-            let mut of = Vec::new();
-            for _ in 0..sessions {
-                of.push(user.start(None).await);
-            }
-            let (begun, mut work) = (std::time::Instant::now(), tokio::task::JoinSet::new());
-            for writer in 0..16 {
-                let (user, session) = (user.clone(), of[writer % sessions].clone());
-                work.spawn(async move {
-                    let mut slowest = Vec::new();
-                    while begun.elapsed() < std::time::Duration::from_secs(3) {
-                        let since = std::time::Instant::now();
-                        one_turn(&user, &session, "x").await;
-                        slowest.push(since.elapsed());
-                    }
-                    slowest
-                });
-            }
-            let mut took = work.join_all().await.concat();
-            took.sort_unstable();
-            let rate = took.len() as f64 / begun.elapsed().as_secs_f64();
-            let p99 = took[took.len() * 99 / 100];
-            eprintln!("{name}, 16 writers, sessions: {sessions}: {rate:.0} turns a second, p99 {p99:?}");
-        }
-    }
-}
