@@ -116,12 +116,13 @@ impl Keyring {
     #[track_caller]
     fn start_daemon(&mut self) {
         let program = require_tool("gnome-keyring-daemon");
+        let said = std::fs::OpenOptions::new().create(true).append(true).open(self.said()).expect("a file");
         let mut daemon = environment(&mut Command::new(program), self.dir.path())
             .args(["--foreground", "--components=secrets", "--unlock"])
             .env("DBUS_SESSION_BUS_ADDRESS", self.address())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(said)
             .spawn()
             .expect("gnome-keyring-daemon starts");
         // The end of the input is the end of the password.
@@ -131,6 +132,11 @@ impl Keyring {
             keyring.ask(&["org.freedesktop.Secret.Service.ReadAlias", "string:default"]).contains(LOGIN)
                 && keyring.is_locked() == Some(false)
         });
+    }
+
+    /// What the daemon says on its standard error.
+    fn said(&self) -> PathBuf {
+        self.dir.path().join("said")
     }
 
     fn is_locked(&self) -> Option<bool> {
@@ -186,6 +192,12 @@ impl Default for Keyring {
 
 impl Drop for Keyring {
     fn drop(&mut self) {
+        // It may have ended by itself, and nobody else knows why.
+        if std::thread::panicking() {
+            let ended = self.daemon.as_mut().and_then(|daemon| daemon.try_wait().ok().flatten());
+            let said = std::fs::read_to_string(self.said()).unwrap_or_default();
+            let _ = writeln!(std::io::stderr(), "the keychain's daemon: {ended:?}\n{said}");
+        }
         for child in self.daemon.iter_mut().chain([&mut self.bus]) {
             let _ = child.kill();
             let _ = child.wait();
