@@ -163,7 +163,7 @@ pub enum Busy {
 
 /// What a change came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "done", rename_all = "snake_case")]
+#[serde(tag = "done", content = "with", rename_all = "snake_case")]
 pub enum Done {
     /// The session as it is now.
     Session(Session),

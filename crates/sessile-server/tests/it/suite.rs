@@ -40,6 +40,7 @@ with_every_store! {
     who_waits_and_is_not_heard_of_is_gone
     a_lock_excludes_within_a_user_and_not_between_users
     the_same_key_does_it_once
+    whatever_is_changed_is_known_again_by_its_key
     events_can_be_followed_from_any_number
     users_and_tokens_come_and_go
     reads_of_several_users_are_recorded
@@ -344,6 +345,51 @@ async fn the_same_key_does_it_once(store: &Throwaway) {
     let bob = User::new(&store.db, "bob");
     assert!(matches!(bob.keyed(Some("k3"), start()).await, Ok(Done::Session(_))), "a key is the user's");
     assert_eq!(user.texts(&of).await, ["hello", "hello"]);
+}
+
+async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let of = user.start(None).await;
+    let (session, turn) = (|| of.id.clone(), turn(&of));
+    let set = |value| Change::SetEntry { session: session(), key: "n".to_owned(), value, if_revision: None };
+    let ask = || Change::Ask {
+        resource: turn.clone(),
+        holder: "ann".to_owned(),
+        busy: Busy::Enqueue,
+        ttl_ms: 60_000,
+        history: 1,
+    };
+    let twice = async |key: &str, change: Change| {
+        let first = user.keyed(Some(key), change.clone()).await;
+        assert!(first.is_ok(), "{change:?}: {first:?}");
+        assert_eq!(user.keyed(Some(key), change.clone()).await, first, "{change:?}");
+        first
+    };
+    twice("start", starting(Some("other"), 60_000)).await.unwrap();
+    let labels = Some([("a".to_owned(), "b".to_owned())].into());
+    let (if_revision, settings) = (None, [("output".to_owned(), json!("json"))].into());
+    twice("edit", Change::EditSession { session: session(), if_revision, name: None, labels, settings })
+        .await
+        .unwrap();
+    let bodies = || vec![json!("one"), json!({ "two": null })];
+    twice("append", Change::Append { session: session(), bodies: bodies(), if_last: None }).await.unwrap();
+    twice("set", set(Some(json!([1, "a"])))).await.unwrap();
+    twice("remove", set(None)).await.unwrap();
+    let held = ticket(twice("ask", ask()).await);
+    let (resource, token, ttl_ms) = (turn.clone(), held.token.unwrap(), 90_000);
+    let place = held.place;
+    let wait = Change::Wait { resource: resource.clone(), place, ttl_ms, history: 1 };
+    twice("wait", wait).await.unwrap();
+    twice("renew", Change::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
+    twice("commit", Change::CommitTurn { session: session(), token, bodies: bodies() }).await.unwrap();
+    let held = ticket(twice("ask again", ask()).await);
+    twice("leave", Change::Leave { resource: resource.clone(), place: held.place }).await.unwrap();
+    let token = ticket(twice("and again", ask()).await).token.unwrap();
+    twice("release", Change::Release { resource, token }).await.unwrap();
+    let id = id();
+    twice("fork", Change::Fork { session: session(), at: None, id, name: None }).await.unwrap();
+    twice("rewind", Change::Rewind { session: session(), to: 1 }).await.unwrap();
+    twice("end", Change::EndSession { session: session(), reason: "done".to_owned() }).await.unwrap();
 }
 
 async fn events_can_be_followed_from_any_number(store: &Throwaway) {

@@ -56,6 +56,15 @@ fn a_crowd_of_users_of_a_database_is_served_while_processes_are_killed_and_it_is
     served(&Store::postgres(&home, &database), Some(&server));
 }
 
+/// Says that it is enough, also when the crowd failed: whoever makes the faults is waited for.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Somebody who uses the service.
 #[derive(Clone)]
 struct User {
@@ -78,8 +87,9 @@ fn served(store: &Store<'_>, database: Option<&Postgres>) {
     let users = runtime.block_on(started(&pair, &tokens));
     let (happened, outcome) = std::thread::scope(|scope| {
         let maker = scope.spawn(|| make(faults, store, &mut services, &pair, &enough));
+        let over = Over(&enough);
         let outcome = runtime.block_on(async { tokio::time::timeout(PATIENCE, crowd(&users, size)).await });
-        enough.store(true, Ordering::Relaxed);
+        drop(over);
         (maker.join().unwrap(), outcome)
     });
     let outcome = outcome.expect("everybody is served in the end");
@@ -218,7 +228,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
                 anew += 1;
                 continue;
             }
-            _ => panic!("{status} {begun}"),
+            _ => panic!("{} {key}: {status} {begun}", user.name),
         }
         tokio::time::sleep(if is_late { Duration::from_millis(250) } else { think }).await;
         let token = begun["token"].as_i64().unwrap();
@@ -238,7 +248,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
             }
             409 if is_late => (is_late, refused) = (false, refused + 1),
             409 => anew += 1,
-            _ => panic!("{status} {done}"),
+            _ => panic!("{} {key}-commit: {status} {done}", user.name),
         }
     }
 }
@@ -255,7 +265,7 @@ async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Did {
         match status {
             201 => {}
             408 | 409 => continue,
-            _ => panic!("{status} {taken}"),
+            _ => panic!("{} {key}: {status} {taken}", user.name),
         }
         let (from, token) = (tick(), taken["token"].as_i64().unwrap());
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -263,7 +273,7 @@ async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Did {
         let (path, key) = (format!("/v1/locks/deploy?token={token}"), format!("{key}-release"));
         let release = Ask { method: "DELETE", path: &path, key: Some(&key), if_match: None, body: None };
         let (status, left) = client.ask(&release).await;
-        assert_eq!(status, 204, "nobody else had it meanwhile: {left}");
+        assert_eq!(status, 204, "nobody else had it meanwhile: {} {key}: {left}", user.name);
         had.push(Had { from, until, token });
     }
     Did::Locked { user: at, had }
@@ -285,7 +295,7 @@ async fn count(at: usize, user: User, number: usize, rounds: usize) -> Did {
         match status {
             200 => done += 1,
             412 => {}
-            _ => panic!("{status} {told}"),
+            _ => panic!("{} {key}: {status} {told}", user.name),
         }
     }
     Did::Counted { user: at, to: done }

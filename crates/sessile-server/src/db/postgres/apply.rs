@@ -15,9 +15,9 @@ use super::rows;
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::{Change, Done, Refusal};
-use crate::db::Request;
 use crate::db::record::{self, Noted};
 use crate::db::wake;
+use crate::db::{DbError, Request};
 use crate::model::Resource;
 
 /// Begins a change. Rows are seen as they are once they are locked, whatever the database's default is.
@@ -33,7 +33,9 @@ pub(super) async fn attempt(
     again: bool,
 ) -> Result<(Result<Done, Refusal>, Option<u64>), Trouble> {
     let user = request.user.0.as_str();
-    let text = request.key.as_ref().map(|_| serde_json::to_string(&request.change).unwrap_or_default());
+    let failed = |error: serde_json::Error| Trouble::Over(DbError::Failed(error.to_string()));
+    let text = request.key.as_ref().map(|_| serde_json::to_string(&request.change));
+    let text = text.transpose().map_err(failed)?;
     let needs = Needs::of(&request.change);
     let mut link = Link::take(inner).await?;
 
@@ -64,7 +66,7 @@ pub(super) async fn attempt(
                     .map(|(resource, place)| wake::mark(&request.user, &resource, place));
                 make.write(&mut writes);
                 if let (Some(key), Some(text)) = (&request.key, text) {
-                    let done = serde_json::to_string(done).unwrap_or_default();
+                    let done = serde_json::to_string(done).map_err(failed)?;
                     let params = params![user.to_owned(), key.clone(), text, done, now];
                     writes.push(Step::Run(Sql::InsertAnswered, params));
                 }

@@ -16,7 +16,8 @@ type Outcome = Result<std::result::Result<Done, Refusal>>;
 pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Outcome {
     let user = request.user.0.as_str();
     let Some(key) = &request.key else { return Make { connection, user, now }.change(&request.change) };
-    let change = serde_json::to_string(&request.change).unwrap_or_default();
+    let failed = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
+    let change = serde_json::to_string(&request.change).map_err(failed)?;
     let answered: Option<(String, String)> = connection
         .prepare_cached("SELECT change, done FROM answered WHERE user = ?1 AND key = ?2")?
         .query_row((user, key), |row| Ok((row.get(0)?, row.get(1)?)))
@@ -26,7 +27,7 @@ pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Out
     }
     let outcome = Make { connection, user, now }.change(&request.change)?;
     if let Ok(done) = &outcome {
-        let done = serde_json::to_string(done).unwrap_or_default();
+        let done = serde_json::to_string(done).map_err(failed)?;
         connection
             .prepare_cached(
                 "INSERT INTO answered (user, key, change, done, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
