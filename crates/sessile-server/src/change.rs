@@ -92,20 +92,25 @@ pub enum Change {
         resource: Resource,
         /// What the holder calls itself.
         holder: String,
+        /// Stands for who asks; made anew each time it is sent. Sent again under its key, the place is now theirs.
+        claim: String,
         /// What if somebody is there.
         busy: Busy,
         /// How long it is held without being renewed.
         ttl_ms: i64,
+        /// How long it is waited for at most.
+        wait_ms: i64,
         /// For a turn: how many of the last messages come with it.
         history: i64,
     },
-    /// Keeps a place that waits, and holds it if it is the first by now. A place of which nothing is heard for
-    /// [`WAITING_MS`] is gone.
+    /// Holds a place that waits, if it is the first by now.
     Wait {
         /// Which queue.
         resource: Resource,
         /// Which place.
         place: i64,
+        /// Who asked for it, or for the last time under its key.
+        claim: String,
         /// How long it is held without being renewed.
         ttl_ms: i64,
         /// For a turn: how many of the last messages come with it.
@@ -120,12 +125,14 @@ pub enum Change {
         /// How long it is held from now on.
         ttl_ms: i64,
     },
-    /// Gives a place back, held or not.
+    /// Gives a place back, held or not, if it is still that of who says so.
     Leave {
         /// Which queue.
         resource: Resource,
         /// Which place.
         place: i64,
+        /// Who asked for it, or for the last time under its key.
+        claim: String,
     },
     /// Gives back what is held.
     Release {
@@ -145,7 +152,9 @@ pub enum Change {
     },
 }
 
-/// How long a place waits for its holder to ask again.
+/// How long the places of those who wait in a process are kept when nothing is heard of it: see [`Db::keep`].
+///
+/// [`Db::keep`]: crate::db::Db::keep
 pub const WAITING_MS: i64 = 10_000;
 
 /// What to do if somebody is in a queue already.

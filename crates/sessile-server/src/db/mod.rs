@@ -6,11 +6,15 @@ mod sqlite;
 mod wake;
 
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sessile::session::SessionId;
 
 use crate::account::{Account, Administer, Token};
 use crate::change::{Change, Done, Refusal};
+use crate::clock::now_ms;
 use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 
@@ -65,6 +69,12 @@ pub enum DbError {
     /// Something is wrong with it.
     #[error("the store failed: {0}")]
     Failed(String),
+}
+
+/// What stands for this process in a store.
+fn new_process() -> Result<Arc<str>, DbError> {
+    let id = SessionId::new(now_ms()).map_err(|error| DbError::Failed(error.to_string()))?;
+    Ok(id.to_string().into())
 }
 
 /// A store.
@@ -143,6 +153,15 @@ impl Db {
         }
     }
 
+    /// Says that this process is alive. Those who wait in it keep their places; when nothing is heard of it for
+    /// [`WAITING_MS`](crate::change::WAITING_MS), they are gone.
+    pub async fn keep(&self) -> Result<(), DbError> {
+        match self {
+            Db::Sqlite(store) => store.keep().await,
+            Db::Postgres(store) => store.keep().await,
+        }
+    }
+
     /// Whether it can be reached.
     pub async fn ready(&self) -> Result<(), DbError> {
         match self {
@@ -158,11 +177,10 @@ impl Db {
         user: &UserId,
         resource: &Resource,
         place: i64,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let bells = match self {
-            Db::Sqlite(store) => store.bells(),
-            Db::Postgres(store) => store.bells(),
-        };
-        bells.heard(wake::mark(user, &resource.key(), place))
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self {
+            Db::Sqlite(store) => Box::pin(store.woken(user, resource.key(), place)),
+            Db::Postgres(store) => Box::pin(store.bells().heard(wake::mark(user, &resource.key(), place))),
+        }
     }
 }

@@ -8,10 +8,15 @@ use tokio::time::Instant;
 
 use super::app::App;
 use super::caller::Bound;
+use super::input;
 use super::metrics::{Counted, Gauge};
 use super::problem::Problem;
 use crate::change::{Busy, Change, Done};
 use crate::model::{Resource, Ticket};
+
+/// How often a store that is away is asked to take a place back, and how long it is left alone in between.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What is wanted.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ struct Waiting {
     app: App,
     bound: Bound,
     key: Option<String>,
+    /// Stands for this request: its place may come to be that of the same one sent again.
+    claim: String,
     wanted: Wanted,
     _busy: Option<mpsc::Sender<()>>,
     _counted: Counted,
@@ -47,6 +54,7 @@ pub(crate) async fn take(
         app: app.clone(),
         bound,
         key,
+        claim: input::new_id()?,
         wanted,
         _busy: app.busy.upgrade(),
         _counted: app.metrics.up(Gauge::Waiting),
@@ -58,8 +66,7 @@ pub(crate) async fn take(
 impl Waiting {
     async fn run(self, mut reply: Reply) {
         let outcome = self.held(&mut reply).await.map(|ticket| {
-            let (bound, resource, place) = (self.bound.clone(), self.wanted.resource.clone(), ticket.place);
-            let given = Given(Some(Back { bound, resource, place, busy: self.app.busy.upgrade() }));
+            let given = Given(Some(self.back(ticket.place)));
             (ticket, given)
         });
         // Whoever asked may be gone by now.
@@ -74,19 +81,15 @@ impl Waiting {
         let ask = Change::Ask {
             resource: resource.clone(),
             holder: holder.clone(),
+            claim: self.claim.clone(),
             busy: *busy,
             ttl_ms: *ttl_ms,
+            wait_ms: *wait_ms,
             history: 0,
         };
         let asked = ticket(self.bound.change(ask, self.key.clone()).await?)?;
-        if asked.token.is_some() && self.key.is_none() {
-            return Ok(asked);
-        }
         if asked.token.is_some() {
-            // What is answered to a key again may be about a place that was given back since, or whose time was over.
-            let still =
-                Change::Wait { resource: resource.clone(), place: asked.place, ttl_ms: *ttl_ms, history: 0 };
-            return ticket(self.bound.change(still, None).await?);
+            return Ok(asked);
         }
         let seat = line.join(asked.place);
         loop {
@@ -98,12 +101,17 @@ impl Waiting {
                 () = seat.due(|| self.bound.woken(resource, asked.place)) => None,
             };
             if let Some(problem) = over {
-                self.leave(asked.place).await;
+                self.back(asked.place).leave().await;
                 return Err(problem);
             }
             // Nothing interrupts this: it may be held when it returns.
-            let wait =
-                Change::Wait { resource: resource.clone(), place: asked.place, ttl_ms: *ttl_ms, history: 0 };
+            let wait = Change::Wait {
+                resource: resource.clone(),
+                place: asked.place,
+                claim: self.claim.clone(),
+                ttl_ms: *ttl_ms,
+                history: 0,
+            };
             match self.bound.change(wait, None).await {
                 Ok(done) => {
                     let now = ticket(done)?;
@@ -118,10 +126,14 @@ impl Waiting {
         }
     }
 
-    async fn leave(&self, place: i64) {
-        let leave = Change::Leave { resource: self.wanted.resource.clone(), place };
-        // If it fails, the place is gone when its time is over.
-        let _ = self.bound.change(leave, None).await;
+    fn back(&self, place: i64) -> Back {
+        Back {
+            bound: self.bound.clone(),
+            resource: self.wanted.resource.clone(),
+            place,
+            claim: self.claim.clone(),
+            busy: self.app.busy.upgrade(),
+        }
     }
 }
 
@@ -147,14 +159,22 @@ struct Back {
     bound: Bound,
     resource: Resource,
     place: i64,
+    claim: String,
     busy: Option<mpsc::Sender<()>>,
 }
 
 impl Back {
     async fn leave(self) {
-        let Back { bound, resource, place, busy } = self;
-        // If it fails, the place is gone when its time is over.
-        let _ = bound.change(Change::Leave { resource, place }, None).await;
+        let Back { bound, resource, place, claim, busy } = self;
+        let leave = Change::Leave { resource, place, claim };
+        // Those behind it wait for it, so a store that is away for a moment is asked again. If it stays away, the place is
+        // gone when its time is over.
+        for _ in 0..TRIES {
+            match bound.change(leave.clone(), None).await {
+                Err(problem) if problem.is_unreachable() => tokio::time::sleep(PAUSE).await,
+                _ => break,
+            }
+        }
         drop(busy);
     }
 }

@@ -10,14 +10,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::change::WAITING_MS;
 use crate::model::UserId;
 
 /// How often it is looked for what other processes did.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
-
-/// How often those behind the first are heard of; the store forgets them after `WAITING_MS`.
-const KEEP: Duration = Duration::from_millis(WAITING_MS.unsigned_abs() * 2 / 5);
 
 type Key = (UserId, String);
 
@@ -134,7 +130,7 @@ impl Waiter {
             }
             let first = lock(&self.line.seats).taken.keys().next() == Some(&self.key);
             let called = self.seat.called.notified();
-            let is_time = async { if first { told().await } else { tokio::time::sleep(KEEP).await } };
+            let is_time = async { if first { told().await } else { std::future::pending().await } };
             tokio::select! {
                 () = called => {}
                 () = is_time => return,

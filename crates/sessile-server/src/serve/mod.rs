@@ -1,5 +1,6 @@
 //! Listening, and ending well.
 
+mod alive;
 mod connection;
 mod patient;
 mod tls;
@@ -22,6 +23,8 @@ use crate::db::{Db, DbError};
 use crate::http::{self, App, Gate, Logger, Metrics, Shared};
 use crate::limits::Limits;
 use crate::upstream::Upstream;
+
+use alive::Alive;
 
 pub use crate::http::{Log, LogTo};
 
@@ -148,6 +151,7 @@ pub struct Server {
     metrics: Arc<Metrics>,
     closing: watch::Sender<bool>,
     busy: (mpsc::Sender<()>, mpsc::Receiver<()>),
+    alive: Alive,
     recorder: (oneshot::Sender<()>, tokio::task::JoinHandle<()>),
     log: Option<JoinHandle<()>>,
 }
@@ -172,6 +176,7 @@ impl Server {
         let (logger, log) = Logger::start(options.log, log_to, Arc::clone(&metrics));
         let (closing, is_closing) = watch::channel(false);
         let (busy, idle) = mpsc::channel(1);
+        let alive = Alive::new(db.clone());
         let app = App::new(Shared {
             gate: Gate::new(db, audit),
             limits: options.limits.clone(),
@@ -191,6 +196,7 @@ impl Server {
             metrics,
             closing,
             busy: (busy, idle),
+            alive,
             recorder: (end_recording, recorder),
             log,
         })
@@ -204,7 +210,9 @@ impl Server {
     /// Serves until `told`. Then no one is let in any more, who waits is sent away, what is under way may end within the
     /// time of grace, and what was read is put on the record.
     pub async fn serve(self, told: impl Future<Output = ()>) {
-        let Server { listener, acceptor, options, router, metrics, closing, busy, recorder, log, .. } = self;
+        let Server {
+            listener, acceptor, options, router, metrics, closing, busy, alive, recorder, log, ..
+        } = self;
         let served = connection::Served {
             router,
             acceptor,
@@ -241,6 +249,7 @@ impl Server {
         let (holder, mut idle) = busy;
         drop(holder);
         let _ = tokio::time::timeout(Duration::from_secs(5), idle.recv()).await;
+        drop(alive);
         let (end_recording, recorded) = recorder;
         drop(end_recording);
         let _ = tokio::time::timeout(Duration::from_secs(10), recorded).await;

@@ -10,7 +10,7 @@ use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, Walls};
 use sessile_server::query::{Answer, Query};
 use testkit::Postgres;
 
-use crate::stores::{Outcome, Throwaway, User, id, lock, session, starting, ticket, turn};
+use crate::stores::{CLAIM, Outcome, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
 
 #[tokio::test]
 async fn row_security_alone_keeps_users_apart() {
@@ -39,7 +39,7 @@ async fn row_security_is_forced_on_every_table_of_users() {
     let store = Throwaway::postgres().await;
     let open = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class
                 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND NOT relforcerowsecurity";
-    assert_eq!(store.database().sql(open), "account sessile_schema token");
+    assert_eq!(store.database().sql(open), "account process sessile_schema token");
     let role = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = 'sessile'";
     assert_eq!(store.database().sql(role), "f", "the tests do not run as somebody whom it does not hold for");
     User::new(&store.db, "ann").start(None).await;
@@ -125,7 +125,7 @@ async fn who_waits_in_another_process_is_woken() {
         let held = ticket(here.ask_for(&queue, Busy::Enqueue, 30_000).await);
         let waits = ticket(there.ask_for(&queue, Busy::Enqueue, 30_000).await);
         let woken = there.db.woken(&there.id, &queue, waits.place);
-        here.change(Change::Leave { resource: queue.clone(), place: held.place }).await.unwrap();
+        here.leave(&queue, held.place).await.unwrap();
         let since = Instant::now();
         woken.await;
         fast += u32::from(since.elapsed() < Duration::from_millis(80));
@@ -153,11 +153,7 @@ async fn those_who_come_first_at_once_agree() {
     let started = all(&|_| (Some("k"), starting(Some("keyed"), 60_000))).await;
     let first = started[0].clone();
     assert!(first.is_ok() && started.iter().all(|one| *one == first), "one key, one session: {started:?}");
-    let asked = all(&|_| {
-        let (resource, holder) = (lock("new"), "test".to_owned());
-        (None, Change::Ask { resource, holder, busy: Busy::Enqueue, ttl_ms: 60_000, history: 0 })
-    })
-    .await;
+    let asked = all(&|_| (None, asking(&lock("new"), CLAIM, Busy::Enqueue, 60_000))).await;
     let mut places: Vec<i64> = asked.iter().map(|one| ticket(one.clone()).place).collect();
     places.sort_unstable();
     places.dedup();
@@ -217,9 +213,7 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
                     let append = Change::Append { session: of.id.clone(), bodies, if_last: None };
                     until_answered(&user, append).await.unwrap();
                 } else {
-                    let (resource, holder) = (turn(&of), mark.clone());
-                    let ask =
-                        Change::Ask { resource, holder, busy: Busy::Enqueue, ttl_ms: 60_000, history: 1 };
+                    let ask = asking(&turn(&of), CLAIM, Busy::Enqueue, 60_000);
                     let Ok(Done::Ticket { ticket, history: Some(seen) }) = until_answered(&user, ask).await
                     else {
                         panic!("nobody else is there")

@@ -79,6 +79,9 @@ pub(crate) fn id() -> String {
     format!("0199aaaa-0000-7000-8000-{number:012x}")
 }
 
+/// Who asks for a place, where it does not matter who.
+pub(crate) const CLAIM: &str = "claim";
+
 /// A user of a store.
 #[derive(Clone)]
 pub(crate) struct User {
@@ -125,18 +128,27 @@ impl User {
     }
 
     pub(crate) async fn ask_for(&self, resource: &Resource, busy: Busy, ttl_ms: i64) -> Outcome {
-        let (resource, holder) = (resource.clone(), "test".to_owned());
-        self.change(Change::Ask { resource, holder, busy, ttl_ms, history: 100 }).await
+        self.change(asking(resource, CLAIM, busy, ttl_ms)).await
     }
 
     pub(crate) async fn wait_for(&self, resource: &Resource, place: i64, ttl_ms: i64) -> Outcome {
-        self.change(Change::Wait { resource: resource.clone(), place, ttl_ms, history: 100 }).await
+        let (resource, claim) = (resource.clone(), CLAIM.to_owned());
+        self.change(Change::Wait { resource, place, claim, ttl_ms, history: 100 }).await
+    }
+
+    pub(crate) async fn leave(&self, resource: &Resource, place: i64) -> Outcome {
+        self.change(Change::Leave { resource: resource.clone(), place, claim: CLAIM.to_owned() }).await
     }
 
     pub(crate) async fn commit(&self, session: &str, token: i64, bodies: &[String]) -> Outcome {
         let bodies = bodies.iter().map(|body| serde_json::json!(body)).collect();
         self.change(Change::CommitTurn { session: session.to_owned(), token, bodies }).await
     }
+}
+
+pub(crate) fn asking(resource: &Resource, claim: &str, busy: Busy, ttl_ms: i64) -> Change {
+    let (resource, holder, claim) = (resource.clone(), "test".to_owned(), claim.to_owned());
+    Change::Ask { resource, holder, claim, busy, ttl_ms, wait_ms: 60_000, history: 100 }
 }
 
 pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> Change {

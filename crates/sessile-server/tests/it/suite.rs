@@ -7,7 +7,7 @@ use sessile_server::db::{Access, Read};
 use sessile_server::model::UserId;
 use sessile_server::query::{Answer, Query};
 
-use crate::stores::{Throwaway, User, id, lock, session, starting, ticket, turn};
+use crate::stores::{CLAIM, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
 
 /// Each of these is run with every store.
 macro_rules! with_every_store {
@@ -37,7 +37,10 @@ with_every_store! {
     a_turn_is_held_by_one_and_waited_for_in_order
     a_turn_that_was_lost_commits_nothing
     a_turn_can_be_refused_or_taken_away
-    who_waits_and_is_not_heard_of_is_gone
+    a_place_is_given_back_once
+    who_waits_in_a_process_that_died_is_gone
+    a_process_that_is_heard_of_keeps_its_places
+    a_place_is_that_of_who_asked_for_it_last
     a_lock_excludes_within_a_user_and_not_between_users
     the_same_key_does_it_once
     whatever_is_changed_is_known_again_by_its_key
@@ -246,7 +249,7 @@ async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
     };
     assert_eq!(history.unwrap().len(), 2, "what was committed before is there");
     assert!(second.token.unwrap() > token);
-    user.change(Change::Leave { resource: turn.clone(), place: second.place }).await.unwrap();
+    user.leave(&turn, second.place).await.unwrap();
     let third = ticket(user.wait_for(&turn, third.place, 60_000).await);
     assert!(third.token > second.token);
     user.commit(&session.id, third.token.unwrap(), &[]).await.unwrap();
@@ -289,18 +292,73 @@ async fn a_turn_can_be_refused_or_taken_away(store: &Throwaway) {
     assert!(waited.token > taker.token, "tokens grow in the order of holding");
 }
 
-async fn who_waits_and_is_not_heard_of_is_gone(store: &Throwaway) {
+async fn a_place_is_given_back_once(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let lock = lock("deploy");
     let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
     let waits = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    assert!(waits.expires_ms > waits.asked_ms);
-    assert_eq!(waits.expires_ms - waits.asked_ms, sessile_server::change::WAITING_MS);
-    user.change(Change::Leave { resource: lock.clone(), place: waits.place }).await.unwrap();
+    user.leave(&lock, waits.place).await.unwrap();
     assert_eq!(user.wait_for(&lock, waits.place, 1000).await, Err(Refusal::Lost { token: waits.place }));
-    user.change(Change::Leave { resource: lock.clone(), place: held.place }).await.unwrap();
-    let again = user.change(Change::Leave { resource: lock.clone(), place: held.place }).await;
-    assert_eq!(again, Err(Refusal::Lost { token: held.place }));
+    user.leave(&lock, held.place).await.unwrap();
+    assert_eq!(user.leave(&lock, held.place).await, Err(Refusal::Lost { token: held.place }));
+}
+
+async fn who_waits_in_a_process_that_died_is_gone(store: &Throwaway) {
+    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
+    let lock = lock("deploy");
+    let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let dies = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let waits = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    here.leave(&lock, held.place).await.unwrap();
+    let now = ticket(here.wait_for(&lock, waits.place, 60_000).await);
+    assert_eq!(now.token, None, "it is behind one that waits elsewhere");
+    let patience = std::time::Duration::from_millis(sessile_server::change::WAITING_MS.unsigned_abs());
+    let begun = std::time::Instant::now();
+    // The other process is never heard of again.
+    while ticket(here.wait_for(&lock, waits.place, 60_000).await).token.is_none() {
+        assert!(begun.elapsed() < 2 * patience, "it still waits for one that died");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert!(begun.elapsed() > patience / 2, "it may only have been slow");
+    assert_eq!(there.wait_for(&lock, dies.place, 1000).await, Err(Refusal::Lost { token: dies.place }));
+}
+
+async fn a_process_that_is_heard_of_keeps_its_places(store: &Throwaway) {
+    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
+    let lock = lock("deploy");
+    ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let waits = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let patience = std::time::Duration::from_millis(sessile_server::change::WAITING_MS.unsigned_abs());
+    for _ in 0..6 {
+        tokio::time::sleep(patience / 5).await;
+        there.db.keep().await.unwrap();
+    }
+    ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    ticket(there.wait_for(&lock, waits.place, 1000).await);
+}
+
+async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
+    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
+    let lock = lock("deploy");
+    let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
+    let leaves =
+        |place, claim: &str| Change::Leave { resource: lock.clone(), place, claim: claim.to_owned() };
+    let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let place = ticket(here.keyed(Some("k"), asks("first")).await).place;
+    let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    // Sent again, to another process: it keeps its place, and the first can no longer take or leave it.
+    assert_eq!(ticket(there.keyed(Some("k"), asks("second")).await).place, place);
+    let lost = Err(Refusal::Lost { token: place });
+    assert_eq!(here.change(leaves(place, "first")).await, lost);
+    here.leave(&lock, held.place).await.unwrap();
+    assert_eq!(ticket(here.wait_for(&lock, behind.place, 1000).await).token, None);
+    // Sent again once more, it is the first by now, and held.
+    let third = ticket(here.keyed(Some("k"), asks("third")).await);
+    assert!(third.token.is_some() && third.place == place);
+    assert_eq!(there.change(leaves(place, "second")).await, lost, "what is held is not taken away either");
+    assert_eq!(ticket(there.keyed(Some("k"), asks("fourth")).await).token, third.token);
+    there.change(leaves(place, "fourth")).await.unwrap();
+    assert_eq!(here.keyed(Some("k"), asks("fifth")).await, lost, "it was given back");
 }
 
 async fn a_lock_excludes_within_a_user_and_not_between_users(store: &Throwaway) {
@@ -352,13 +410,7 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let of = user.start(None).await;
     let (session, turn) = (|| of.id.clone(), turn(&of));
     let set = |value| Change::SetEntry { session: session(), key: "n".to_owned(), value, if_revision: None };
-    let ask = || Change::Ask {
-        resource: turn.clone(),
-        holder: "ann".to_owned(),
-        busy: Busy::Enqueue,
-        ttl_ms: 60_000,
-        history: 1,
-    };
+    let ask = || asking(&turn, CLAIM, Busy::Enqueue, 60_000);
     let twice = async |key: &str, change: Change| {
         let first = user.keyed(Some(key), change.clone()).await;
         assert!(first.is_ok(), "{change:?}: {first:?}");
@@ -378,12 +430,14 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let held = ticket(twice("ask", ask()).await);
     let (resource, token, ttl_ms) = (turn.clone(), held.token.unwrap(), 90_000);
     let place = held.place;
-    let wait = Change::Wait { resource: resource.clone(), place, ttl_ms, history: 1 };
+    let claim = CLAIM.to_owned();
+    let wait = Change::Wait { resource: resource.clone(), place, claim: claim.clone(), ttl_ms, history: 1 };
     twice("wait", wait).await.unwrap();
     twice("renew", Change::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
     twice("commit", Change::CommitTurn { session: session(), token, bodies: bodies() }).await.unwrap();
     let held = ticket(twice("ask again", ask()).await);
-    twice("leave", Change::Leave { resource: resource.clone(), place: held.place }).await.unwrap();
+    let place = held.place;
+    twice("leave", Change::Leave { resource: resource.clone(), place, claim }).await.unwrap();
     let token = ticket(twice("and again", ask()).await).token.unwrap();
     twice("release", Change::Release { resource, token }).await.unwrap();
     let id = id();

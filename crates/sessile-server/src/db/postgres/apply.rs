@@ -10,11 +10,11 @@ use tokio_postgres::{Error, Row};
 
 use super::Inner;
 use super::make::Make;
-use super::queue::Queue;
+use super::queue::{self, Queue};
 use super::rows;
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::change::{Change, Done, Refusal};
+use crate::change::{Change, Done, Refusal, WAITING_MS};
 use crate::db::record::{self, Noted};
 use crate::db::wake;
 use crate::db::{DbError, Request};
@@ -42,13 +42,23 @@ pub(super) async fn attempt(
     let (steps, order) = needs.steps(user, request.key.as_deref());
     let found = link.send(&steps).await.map_err(|error| trouble(&error, false))?;
     let Read { now, mut make, answered } =
-        order.read(&found, user, &needs).map_err(|error| trouble(&error, false))?;
+        order.read(&found, user, &inner.process, &needs).map_err(|error| trouble(&error, false))?;
 
     let (mut writes, mut next) = (Vec::new(), None);
-    let outcome = match (answered, &text) {
-        (Some((before, done)), Some(text)) => record::again(&before, text, &done),
-        _ => {
-            let mut outcome = make.change(&request.change);
+    let before = match (answered, &text) {
+        (Some((before, done)), Some(text)) => Some(record::again(&before, text, &done)),
+        _ => None,
+    };
+    let outcome = match before {
+        // Nothing is to be written.
+        Some(Ok(done)) if !matches!(request.change, Change::Ask { .. }) => Ok(done),
+        Some(Err(refusal)) => Err(refusal),
+        before => {
+            let is_new = before.is_none();
+            let mut outcome = match before {
+                Some(Ok(done)) => make.again(&request.change, done),
+                _ => make.change(&request.change),
+            };
             if let Ok(Done::Ticket { history: Some(history), .. }) = &mut outcome
                 && let Change::Ask { history: limit, .. } | Change::Wait { history: limit, .. } =
                     &request.change
@@ -65,7 +75,7 @@ pub(super) async fn attempt(
                     .zip(make.next_to_hold())
                     .map(|(resource, place)| wake::mark(&request.user, &resource, place));
                 make.write(&mut writes);
-                if let (Some(key), Some(text)) = (&request.key, text) {
+                if let (Some(key), Some(text), true) = (&request.key, text, is_new) {
                     let done = serde_json::to_string(done).map_err(failed)?;
                     let params = params![user.to_owned(), key.clone(), text, done, now];
                     writes.push(Step::Run(Sql::InsertAnswered, params));
@@ -191,6 +201,7 @@ impl<'a> Needs<'a> {
             let sql = if *lock == Lock::Made { Sql::LockQueue } else { Sql::Queue };
             order.next = push(Step::Run(sql, params![user(), resource.clone()]));
             order.places = push(Step::Run(Sql::Places, params![user(), resource.clone()]));
+            order.alive = push(Step::Other(queue::ALIVE, params![WAITING_MS]));
         }
         if self.settings {
             let ids: Vec<String> = self.session.iter().map(|id| (*id).to_owned()).collect();
@@ -212,6 +223,7 @@ struct Order {
     sessions: Option<usize>,
     next: Option<usize>,
     places: Option<usize>,
+    alive: Option<usize>,
     settings: Option<usize>,
     entry: Option<usize>,
     answered: Option<usize>,
@@ -225,7 +237,7 @@ struct Read {
 }
 
 impl Order {
-    fn read(&self, found: &[Vec<Row>], user: &str, needs: &Needs<'_>) -> Result<Read, Error> {
+    fn read(&self, found: &[Vec<Row>], user: &str, process: &str, needs: &Needs<'_>) -> Result<Read, Error> {
         let rows = |at: Option<usize>| at.and_then(|at| found.get(at)).map_or(&[][..], Vec::as_slice);
         let now = rows(Some(1)).first().map_or(Ok(0), |row| row.try_get(1))?;
         let mut sessions = rows::sessions(rows(self.sessions))?;
@@ -233,7 +245,13 @@ impl Order {
         let (session, named): (Vec<_>, Vec<_>) =
             sessions.into_iter().partition(|found| Some(found.session.id.as_str()) == needs.session);
         let queue = match &needs.queue {
-            Some((resource, _)) => Queue::read(resource.clone(), now, rows(self.next), rows(self.places))?,
+            Some((resource, _)) => Queue::read(
+                (resource.clone(), now),
+                rows(self.next),
+                rows(self.places),
+                process,
+                rows(self.alive),
+            )?,
             None => Queue::default(),
         };
         let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::queue::Queue;
+use super::queue::{Queue, Waited};
 use super::rows::Found;
 use super::sql::Sql;
 use super::transaction::{Params, Step, params};
@@ -116,33 +116,45 @@ impl Make {
             Change::SetEntry { session, key, value, if_revision } => {
                 self.set_entry(session, key, value.as_ref(), *if_revision)
             }
-            Change::Ask { resource, holder, busy, ttl_ms, .. } => {
+            Change::Ask { resource, holder, claim, busy, ttl_ms, wait_ms, .. } => {
                 let session = self.session_of(resource)?;
-                let ticket = self.queue.ask(holder, *busy, *ttl_ms)?;
-                Ok(self.placed(session, ticket))
+                let ticket = self.queue.ask(holder, claim, *busy, (*ttl_ms, *wait_ms))?;
+                let begins = ticket.token.is_some();
+                Ok(self.placed(session, Waited { ticket, begins }))
             }
-            Change::Wait { resource, place, ttl_ms, .. } => {
-                let session = self.session_of(resource)?;
-                let ticket = self.queue.wait(*place, *ttl_ms)?;
-                Ok(self.placed(session, ticket))
+            Change::Wait { resource, place, claim, ttl_ms, .. } => {
+                self.wait(resource, *place, claim, *ttl_ms)
             }
             Change::Renew { resource, token, ttl_ms } => {
                 self.session = self.session_of(resource)?;
                 let ticket = self.queue.renew(*token, *ttl_ms)?;
                 Ok(Done::Ticket { ticket, history: None })
             }
-            Change::Leave { place, .. } => self.queue.leave(*place).map(|()| Done::Left),
-            Change::Release { token, .. } => {
-                let held = self.queue.held_with(*token)?;
-                self.queue.leave(held.place).map(|()| Done::Left)
-            }
+            Change::Leave { place, claim, .. } => self.queue.leave(*place, claim).map(|()| Done::Left),
+            Change::Release { token, .. } => self.queue.release(*token).map(|()| Done::Left),
             Change::CommitTurn { token, bodies, .. } => {
                 let found = self.live()?;
-                let held = self.queue.held_with(*token)?;
-                self.queue.leave(held.place)?;
+                self.queue.release(*token)?;
                 Ok(self.append(found, *token, bodies))
             }
         }
+    }
+
+    /// What is answered to a change that was made before. A place that was asked for may have come up, or be gone.
+    pub(super) fn again(&mut self, change: &Change, done: Done) -> Outcome {
+        match (change, done) {
+            (Change::Ask { resource, claim, ttl_ms, wait_ms, .. }, Done::Ticket { ticket, .. }) => {
+                self.queue.claim(ticket.place, claim, *wait_ms);
+                self.wait(resource, ticket.place, claim, *ttl_ms)
+            }
+            (_, done) => Ok(done),
+        }
+    }
+
+    fn wait(&mut self, resource: &Resource, place: i64, claim: &str, ttl_ms: i64) -> Outcome {
+        let session = self.session_of(resource)?;
+        let waited = self.queue.wait(place, claim, ttl_ms)?;
+        Ok(self.placed(session, waited))
     }
 
     /// What is to be written.
@@ -293,11 +305,14 @@ impl Make {
         Ok(Done::Entry(value.map(|value| Entry { key, value: value.clone(), revision })))
     }
 
-    fn placed(&mut self, session: Option<Found>, ticket: Ticket) -> Done {
+    fn placed(&mut self, session: Option<Found>, waited: Waited) -> Done {
+        let Waited { ticket, begins } = waited;
         let mut history = None;
         self.session = session.map(|mut found| {
             if let Some(token) = ticket.token {
-                self.event(&mut found, "turn.began", &json!({ "token": token }));
+                if begins {
+                    self.event(&mut found, "turn.began", &json!({ "token": token }));
+                }
                 history = Some(Vec::new());
             }
             found

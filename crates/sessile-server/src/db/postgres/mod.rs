@@ -51,6 +51,8 @@ struct Inner {
     pool: Pool,
     texts: Texts,
     options: PostgresOptions,
+    /// Stands for this process.
+    process: Arc<str>,
     /// Changes of one session take one connection among them: the others would only wait for its row, and keep
     /// other users from theirs.
     lanes: Vec<Mutex<()>>,
@@ -81,6 +83,7 @@ impl Postgres {
             texts: Texts::new(options.walls),
             lanes: (0..LANES).map(|_| Mutex::default()).collect(),
             notifies: OnceLock::new(),
+            process: super::new_process()?,
             options,
         };
         let inner = Arc::new(inner);
@@ -187,6 +190,10 @@ impl Postgres {
             link.send(&steps).await.map(drop).map_err(|error| transaction::trouble(&error, false))
         };
         tried(&self.inner, record).await
+    }
+
+    pub(super) async fn keep(&self) -> Result<(), DbError> {
+        tried(&self.inner, || queue::keep(&self.inner)).await
     }
 
     /// Whether the database answers, now: it is not waited for.

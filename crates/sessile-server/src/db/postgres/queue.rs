@@ -1,20 +1,49 @@
-//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next.
+//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next, and so is one
+//! that is waited for in a process that has died.
 //!
 //! All of a queue is read while its row, or its session's, is locked; what becomes of it is decided here and written at
 //! the end.
 
+use std::sync::Arc;
+
 use tokio_postgres::{Error, Row};
 
+use super::Inner;
 use super::sql::Sql;
-use super::transaction::{Step, params};
+use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::{Busy, Refusal, WAITING_MS};
 use crate::model::Ticket;
+
+/// The processes that were heard of since a time. They are nobody's, and so is the table.
+pub(super) const ALIVE: &str = "SELECT id FROM process
+    WHERE seen_ms > floor(extract(epoch FROM now()) * 1000)::bigint - $1";
+
+const KEEP: &str =
+    "INSERT INTO process (id, seen_ms) VALUES ($1, floor(extract(epoch FROM now()) * 1000)::bigint)
+    ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms";
+
+const FORGET: &str =
+    "DELETE FROM process WHERE seen_ms < floor(extract(epoch FROM now()) * 1000)::bigint - $1";
+
+/// Says that this process is alive, and forgets those that died long ago.
+pub(super) async fn keep(inner: &Arc<Inner>) -> Result<(), Trouble> {
+    let mut link = Link::take(inner).await?;
+    let steps = [
+        Step::Other(KEEP, params![inner.process.to_string()]),
+        Step::Other(FORGET, params![100 * WAITING_MS]),
+    ];
+    link.send(&steps).await.map(drop).map_err(|error| trouble(&error, false))
+}
 
 /// A queue of a user.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) resource: String,
     pub(super) now: i64,
+    /// This one.
+    process: String,
+    /// Those that are alive.
+    alive: Vec<String>,
     next: i64,
     places: Vec<Place>,
     counted: bool,
@@ -26,12 +55,27 @@ pub(super) struct Queue {
 struct Place {
     rank: i64,
     ticket: Ticket,
+    process: String,
+    claim: String,
+}
+
+/// What came of waiting.
+pub(super) struct Waited {
+    pub(super) ticket: Ticket,
+    /// Whether it is held from now on.
+    pub(super) begins: bool,
 }
 
 type Outcome = Result<Ticket, Refusal>;
 
 impl Queue {
-    pub(super) fn read(resource: String, now: i64, next: &[Row], places: &[Row]) -> Result<Self, Error> {
+    pub(super) fn read(
+        (resource, now): (String, i64),
+        next: &[Row],
+        places: &[Row],
+        process: &str,
+        alive: &[Row],
+    ) -> Result<Self, Error> {
         let next = next.first().map_or(Ok(1), |row| row.try_get(0))?;
         let place = |row: &Row| {
             let ticket = Ticket {
@@ -41,14 +85,21 @@ impl Queue {
                 asked_ms: row.try_get(4)?,
                 expires_ms: row.try_get(5)?,
             };
-            Ok(Place { rank: row.try_get(1)?, ticket })
+            Ok(Place { rank: row.try_get(1)?, ticket, process: row.try_get(6)?, claim: row.try_get(7)? })
         };
         let places = places.iter().map(place).collect::<Result<_, Error>>()?;
-        Ok(Queue { resource, now, next, places, ..Queue::default() })
+        let alive = alive.iter().map(|row| row.try_get(0)).collect::<Result<_, Error>>()?;
+        Ok(Queue { resource, now, next, places, process: process.to_owned(), alive, ..Queue::default() })
     }
 
     /// Asks for a place.
-    pub(super) fn ask(&mut self, holder: &str, busy: Busy, ttl_ms: i64) -> Outcome {
+    pub(super) fn ask(
+        &mut self,
+        holder: &str,
+        claim: &str,
+        busy: Busy,
+        (ttl_ms, wait_ms): (i64, i64),
+    ) -> Outcome {
         self.sweep();
         let first = self.first().map(|first| first.ticket.clone());
         match (self.holder(), busy) {
@@ -64,24 +115,43 @@ impl Queue {
             token: None,
             holder: holder.to_owned(),
             asked_ms: self.now,
-            expires_ms: self.now.saturating_add(WAITING_MS),
+            expires_ms: self.until(wait_ms),
         };
-        self.places.push(Place { rank: i64::from(busy != Busy::Interrupt), ticket: ticket.clone() });
+        self.places.push(Place {
+            rank: i64::from(busy != Busy::Interrupt),
+            ticket: ticket.clone(),
+            process: self.process.clone(),
+            claim: claim.to_owned(),
+        });
         self.changed = Some(place);
         if is_first { self.hold(place, ttl_ms) } else { Ok(ticket) }
     }
 
-    /// Keeps a place that waits; it is held if it is the first.
-    pub(super) fn wait(&mut self, place: i64, ttl_ms: i64) -> Outcome {
+    /// Makes a place that was asked for before that of who asks now.
+    pub(super) fn claim(&mut self, place: i64, claim: &str, wait_ms: i64) {
+        let (now, until, process) = (self.now, self.until(wait_ms), self.process.clone());
+        let found = self.places.iter_mut().find(|found| found.ticket.place == place);
+        if let Some(found) = found.filter(|found| found.ticket.expires_ms > now) {
+            // Whoever held it for a time did not mean the time that it is waited for.
+            if found.ticket.token.is_none() {
+                found.ticket.expires_ms = until;
+            }
+            (found.process, found.claim) = (process, claim.to_owned());
+            self.changed = Some(place);
+        }
+    }
+
+    /// Holds a place if it is the first.
+    pub(super) fn wait(&mut self, place: i64, claim: &str, ttl_ms: i64) -> Result<Waited, Refusal> {
         self.sweep();
-        let found = self.get(place)?.clone();
-        if found.token.is_some() {
-            return Ok(found);
+        let ticket = self.claimed(place, claim)?;
+        if ticket.token.is_none()
+            && self.holder().is_none()
+            && self.first().is_some_and(|first| first.ticket.place == place)
+        {
+            return Ok(Waited { ticket: self.hold(place, ttl_ms)?, begins: true });
         }
-        if self.holder().is_none() && self.first().is_some_and(|first| first.ticket.place == place) {
-            return self.hold(place, ttl_ms);
-        }
-        self.extend(place, WAITING_MS)
+        Ok(Waited { ticket, begins: false })
     }
 
     /// Begins the time of a held place anew.
@@ -90,11 +160,18 @@ impl Queue {
         self.extend(held.place, ttl_ms)
     }
 
-    /// Gives a place back, if it is there.
-    pub(super) fn leave(&mut self, place: i64) -> Result<(), Refusal> {
+    /// Gives a place back that somebody asked for, if it is there.
+    pub(super) fn leave(&mut self, place: i64, claim: &str) -> Result<(), Refusal> {
         self.sweep();
-        self.get(place)?;
+        self.claimed(place, claim)?;
         self.remove(place);
+        Ok(())
+    }
+
+    /// Gives back what is held with a token.
+    pub(super) fn release(&mut self, token: i64) -> Result<(), Refusal> {
+        let held = self.held_with(token)?;
+        self.remove(held.place);
         Ok(())
     }
 
@@ -117,7 +194,7 @@ impl Queue {
 
     /// What is to be written.
     pub(super) fn write(self, user: &str, steps: &mut Vec<Step>) {
-        let Queue { resource, next, places, counted, changed, gone, .. } = self;
+        let Queue { resource, next, places, counted, changed, gone, process: here, alive, .. } = self;
         let user = || user.to_owned();
         if !gone.is_empty() {
             steps.push(Step::Run(Sql::DropPlaces, params![user(), resource.clone(), gone]));
@@ -127,9 +204,14 @@ impl Queue {
         }
         let changed =
             changed.and_then(|changed| places.into_iter().find(|place| place.ticket.place == changed));
-        if let Some(Place { rank, ticket }) = changed {
+        if let Some(Place { rank, ticket, process, claim }) = changed {
+            // With the place, so that nobody takes this process for a dead one in between. Seldom: all would wait for its row.
+            if !alive.contains(&here) {
+                steps.push(Step::Other(KEEP, params![here]));
+            }
             let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
-            let params = params![user(), resource, place, rank, token, holder, asked_ms, expires_ms];
+            let params =
+                params![user(), resource, place, rank, token, holder, asked_ms, expires_ms, process, claim];
             steps.push(Step::Run(Sql::PutPlace, params));
         }
     }
@@ -142,6 +224,17 @@ impl Queue {
     fn get(&mut self, place: i64) -> Result<&mut Ticket, Refusal> {
         let found = self.places.iter_mut().find(|found| found.ticket.place == place);
         found.map(|found| &mut found.ticket).ok_or(Refusal::Lost { token: place })
+    }
+
+    fn claimed(&self, place: i64, claim: &str) -> Outcome {
+        let is_it = |found: &&Place| found.ticket.place == place && found.claim == claim;
+        let found = self.places.iter().find(is_it);
+        found.map(|found| found.ticket.clone()).ok_or(Refusal::Lost { token: place })
+    }
+
+    /// When a place that is waited for so long is gone: a process may live and yet have lost sight of it.
+    fn until(&self, wait_ms: i64) -> i64 {
+        self.now.saturating_add(wait_ms).saturating_add(WAITING_MS)
     }
 
     fn hold(&mut self, place: i64, ttl_ms: i64) -> Outcome {
@@ -164,8 +257,11 @@ impl Queue {
     }
 
     fn sweep(&mut self) {
-        let now = self.now;
-        let over = |place: &Place| place.ticket.expires_ms <= now;
+        let (now, here, alive) = (self.now, &self.process, &self.alive);
+        let over = |place: &Place| {
+            let is_deserted = place.process != *here && !alive.contains(&place.process);
+            place.ticket.expires_ms <= now || (place.ticket.token.is_none() && is_deserted)
+        };
         self.gone.extend(self.places.iter().filter(|place| over(place)).map(|place| place.ticket.place));
         self.places.retain(|place| !over(place));
     }

@@ -119,11 +119,13 @@ statements! {
     Queue = "SELECT next FROM queue WHERE {mine} AND resource = $2 FOR UPDATE";
     SetQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, $3)
         ON CONFLICT (user_id, resource) DO UPDATE SET next = excluded.next";
-    Places = "SELECT place, rank, token, holder, asked_ms, expires_ms FROM place WHERE {mine} AND resource = $2";
-    PutPlace = "INSERT INTO place (user_id, resource, place, rank, token, holder, asked_ms, expires_ms)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    Places = "SELECT place, rank, token, holder, asked_ms, expires_ms, process, claim FROM place
+        WHERE {mine} AND resource = $2";
+    PutPlace = "INSERT INTO place (user_id, resource, place, rank, token, holder, asked_ms, expires_ms, process, claim)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         ON CONFLICT (user_id, resource, place)
-        DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms";
+        DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
+            claim = excluded.claim";
     DropPlaces = "DELETE FROM place WHERE {mine} AND resource = $2 AND place = ANY($3)";
     DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
     Locks = "SELECT place, token, holder, asked_ms, expires_ms, resource FROM place

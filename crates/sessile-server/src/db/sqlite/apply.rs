@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Result};
 use serde_json::{Value, json};
 
-use super::queue::Queue;
+use super::queue::{self, Queue, Waited};
 use super::rows::{self, Found};
 use crate::change::{Change, Done, Refusal};
 use crate::db::record::{self, Noted};
@@ -12,10 +12,21 @@ use crate::model::{Entry, Resource, Session, Ticket};
 
 type Outcome = Result<std::result::Result<Done, Refusal>>;
 
+/// Hands a refusal on, as `?` does with an error.
+macro_rules! or_refuse {
+    ($outcome:expr) => {
+        match $outcome {
+            Ok(value) => value,
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    };
+}
+
 /// Makes a change, unless the same one was made before under its key.
-pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Outcome {
-    let user = request.user.0.as_str();
-    let Some(key) = &request.key else { return Make { connection, user, now }.change(&request.change) };
+pub(super) fn apply(connection: &Connection, process: &str, request: &Request, now: i64) -> Outcome {
+    let make = Make { connection, user: request.user.0.as_str(), process, now };
+    let user = make.user;
+    let Some(key) = &request.key else { return make.change(&request.change) };
     let failed = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
     let change = serde_json::to_string(&request.change).map_err(failed)?;
     let answered: Option<(String, String)> = connection
@@ -23,9 +34,10 @@ pub(super) fn apply(connection: &Connection, request: &Request, now: i64) -> Out
         .query_row((user, key), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((before, done)) = answered {
-        return Ok(record::again(&before, &change, &done));
+        let done = or_refuse!(record::again(&before, &change, &done));
+        return make.again(&request.change, done);
     }
-    let outcome = Make { connection, user, now }.change(&request.change)?;
+    let outcome = make.change(&request.change)?;
     if let Ok(done) = &outcome {
         let done = serde_json::to_string(done).map_err(failed)?;
         connection
@@ -75,20 +87,29 @@ pub(super) fn record_reads(connection: &Connection, reads: &[Read]) -> Result<()
 struct Make<'a> {
     connection: &'a Connection,
     user: &'a str,
+    process: &'a str,
     now: i64,
 }
 
-/// Hands a refusal on, as `?` does with an error.
-macro_rules! or_refuse {
-    ($outcome:expr) => {
-        match $outcome {
-            Ok(value) => value,
-            Err(refusal) => return Ok(Err(refusal)),
-        }
-    };
-}
-
 impl Make<'_> {
+    /// What is answered to a change that was made before. A place that was asked for may have come up, or be gone.
+    fn again(&self, change: &Change, done: Done) -> Outcome {
+        match (change, done) {
+            (Change::Ask { resource, claim, ttl_ms, wait_ms, history, .. }, Done::Ticket { ticket, .. }) => {
+                queue::keep(self.connection, self.process, self.now)?;
+                self.queue(&resource.key()).claim(ticket.place, claim, *wait_ms)?;
+                self.wait(resource, ticket.place, claim, *ttl_ms, *history)
+            }
+            (_, done) => Ok(Ok(done)),
+        }
+    }
+
+    fn wait(&self, resource: &Resource, place: i64, claim: &str, ttl_ms: i64, history: i64) -> Outcome {
+        let session = or_refuse!(self.session_of(resource)?);
+        let waited = or_refuse!(self.queue(&resource.key()).wait(place, claim, ttl_ms)?);
+        self.placed(session.as_ref(), waited, history)
+    }
+
     fn change(&self, change: &Change) -> Outcome {
         match change {
             Change::StartSession { id, name, context, labels, settings, idle_ms, max_ms } => {
@@ -161,44 +182,39 @@ impl Make<'_> {
                 or_refuse!(self.live(session)?);
                 self.set_entry(session, key, value.as_ref(), *if_revision)
             }
-            Change::Ask { resource, holder, busy, ttl_ms, history } => {
+            Change::Ask { resource, holder, claim, busy, ttl_ms, wait_ms, history } => {
                 let session = or_refuse!(self.session_of(resource)?);
-                let ticket = or_refuse!(self.queue(&resource.key()).ask(holder, *busy, *ttl_ms)?);
-                self.placed(session.as_ref(), ticket, *history)
+                queue::keep(self.connection, self.process, self.now)?;
+                let times = (*ttl_ms, *wait_ms);
+                let ticket = or_refuse!(self.queue(&resource.key()).ask(holder, claim, *busy, times)?);
+                let begins = ticket.token.is_some();
+                self.placed(session.as_ref(), Waited { ticket, begins }, *history)
             }
-            Change::Wait { resource, place, ttl_ms, history } => {
-                let session = or_refuse!(self.session_of(resource)?);
-                let ticket = or_refuse!(self.queue(&resource.key()).wait(*place, *ttl_ms)?);
-                self.placed(session.as_ref(), ticket, *history)
+            Change::Wait { resource, place, claim, ttl_ms, history } => {
+                self.wait(resource, *place, claim, *ttl_ms, *history)
             }
             Change::Renew { resource, token, ttl_ms } => {
                 or_refuse!(self.session_of(resource)?);
                 let ticket = or_refuse!(self.queue(&resource.key()).renew(*token, *ttl_ms)?);
                 Ok(Ok(Done::Ticket { ticket, history: None }))
             }
-            Change::Leave { resource, place } => {
-                if !self.queue(&resource.key()).leave(*place)? {
+            Change::Leave { resource, place, claim } => {
+                if !self.queue(&resource.key()).leave(*place, claim)? {
                     return Ok(Err(Refusal::Lost { token: *place }));
                 }
                 Ok(Ok(Done::Left))
             }
             Change::Release { resource, token } => {
-                let key = resource.key();
-                let queue = self.queue(&key);
-                let Some(held) = queue.held_with(*token)? else {
+                if !self.queue(&resource.key()).release(*token)? {
                     return Ok(Err(Refusal::Lost { token: *token }));
-                };
-                queue.leave(held.place)?;
+                }
                 Ok(Ok(Done::Left))
             }
             Change::CommitTurn { session, token, bodies } => {
                 or_refuse!(self.live(session)?);
-                let queue = self.queue_of_turn(session);
-                let queue = self.queue(&queue);
-                let Some(held) = queue.held_with(*token)? else {
+                if !self.queue(&self.queue_of_turn(session)).release(*token)? {
                     return Ok(Err(Refusal::Lost { token: *token }));
-                };
-                queue.leave(held.place)?;
+                }
                 self.append(session, *token, bodies).map(Ok)
             }
         }
@@ -376,10 +392,13 @@ impl Make<'_> {
         Ok(Ok(Done::Entry(entry)))
     }
 
-    fn placed(&self, session: Option<&Session>, ticket: Ticket, history: i64) -> Outcome {
+    fn placed(&self, session: Option<&Session>, waited: Waited, history: i64) -> Outcome {
+        let Waited { ticket, begins } = waited;
         let history = match (session, ticket.token) {
             (Some(session), Some(token)) => {
-                self.event(&session.id, "turn.began", &json!({ "token": token }))?;
+                if begins {
+                    self.event(&session.id, "turn.began", &json!({ "token": token }))?;
+                }
                 Some(rows::last_messages(self.connection, self.user, session, history)?)
             }
             _ => None,
@@ -409,7 +428,7 @@ impl Make<'_> {
     }
 
     fn queue<'q>(&'q self, resource: &'q str) -> Queue<'q> {
-        Queue { connection: self.connection, user: self.user, resource, now: self.now }
+        Queue { connection: self.connection, user: self.user, resource, process: self.process, now: self.now }
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Sqlite {
     writer: Writer,
     readers: Arc<Readers>,
     bells: Bells,
+    /// Stands for this process.
+    process: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -64,12 +66,13 @@ impl Sqlite {
             writer: Writer::start(writer),
             readers: Arc::new(Readers { idle: Mutex::new(readers), free: Semaphore::new(READERS) }),
             bells: Bells::new(),
+            process: super::new_process()?,
         })
     }
 
     pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
         let moves = wake::moves(&request.change).map(|resource| (request.user.clone(), resource));
-        let outcome = self.writer.change(request).await?;
+        let outcome = self.writer.change(Arc::clone(&self.process), request).await?;
         if let (Some((user, resource)), Ok(_)) = (moves, &outcome) {
             self.wake_next(user, resource).await;
         }
@@ -88,8 +91,38 @@ impl Sqlite {
         drop(woken.await);
     }
 
-    pub(super) fn bells(&self) -> &Bells {
-        &self.bells
+    /// What other processes did is only to be seen: this one looks, and bothers nobody who writes.
+    pub(super) fn woken(
+        &self,
+        user: &UserId,
+        resource: String,
+        place: i64,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (store, user, mark) = (self.clone(), user.clone(), wake::mark(user, &resource, place));
+        let mut heard = self.bells.heard(mark);
+        async move {
+            loop {
+                heard.await;
+                heard = store.bells.heard(mark);
+                let (user, resource) = (user.0.clone(), resource.clone());
+                let look = move |connection: &Connection| {
+                    queue::is_due(connection, &user, &resource, place, now_ms())
+                };
+                if store.read(look).await.unwrap_or(true) {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) async fn keep(&self) -> Result<(), DbError> {
+        let process = Arc::clone(&self.process);
+        self.writer
+            .run(move |connection, now| {
+                queue::forget(connection, now)?;
+                queue::keep(connection, &process, now)
+            })
+            .await
     }
 
     pub(super) async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {

@@ -1,4 +1,5 @@
-//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next.
+//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next, and so is one
+//! that is waited for in a process that has died.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 
@@ -10,7 +11,38 @@ pub(super) struct Queue<'a> {
     pub(super) connection: &'a Connection,
     pub(super) user: &'a str,
     pub(super) resource: &'a str,
+    /// This one.
+    pub(super) process: &'a str,
     pub(super) now: i64,
+}
+
+/// What came of waiting.
+pub(super) struct Waited {
+    pub(super) ticket: Ticket,
+    /// Whether it is held from now on.
+    pub(super) begins: bool,
+}
+
+/// The processes that are alive at `?4`, of which those who wait need to be.
+const ALIVE: &str = "SELECT id FROM process WHERE seen_ms > ?4";
+
+/// Says that a process is alive. Once in a while is enough.
+pub(super) fn keep(connection: &Connection, process: &str, now: i64) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO process (id, seen_ms) VALUES (?1, ?2)
+             ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms WHERE seen_ms < excluded.seen_ms - ?3",
+        )?
+        .execute((process, now, WAITING_MS / 10))
+        .map(drop)
+}
+
+/// Forgets processes that died long ago.
+pub(super) fn forget(connection: &Connection, now: i64) -> Result<()> {
+    connection
+        .prepare_cached("DELETE FROM process WHERE seen_ms < ?1")?
+        .execute([now - 100 * WAITING_MS])
+        .map(drop)
 }
 
 const COLUMNS: &str = "place, token, holder, asked_ms, expires_ms";
@@ -23,6 +55,29 @@ fn ticket(row: &Row<'_>) -> Result<Ticket> {
         asked_ms: row.get(3)?,
         expires_ms: row.get(4)?,
     })
+}
+
+/// Whether a place is gone, or can be held, or is held already: whether there is a reason to wait for it no longer.
+pub(super) fn is_due(
+    connection: &Connection,
+    user: &str,
+    resource: &str,
+    place: i64,
+    now: i64,
+) -> Result<bool> {
+    let sql = format!(
+        "SELECT 1 FROM place AS mine JOIN place AS other USING (user, resource)
+         WHERE mine.user = ?1 AND mine.resource = ?2 AND mine.place = ?3 AND mine.token IS NULL
+             AND other.expires_ms > ?5
+             AND (other.token IS NOT NULL
+                 OR ((other.rank, other.place) < (mine.rank, mine.place) AND other.process IN ({ALIVE})))
+         LIMIT 1"
+    );
+    let before = connection
+        .prepare_cached(&sql)?
+        .query_row((user, resource, place, now - WAITING_MS, now), |_| Ok(()))
+        .optional()?;
+    Ok(before.is_none())
 }
 
 /// The place that can be held now, if somebody waits at it.
@@ -41,8 +96,9 @@ impl Queue<'_> {
     pub(super) fn ask(
         &self,
         holder: &str,
+        claim: &str,
         busy: Busy,
-        ttl_ms: i64,
+        (ttl_ms, wait_ms): (i64, i64),
     ) -> Result<std::result::Result<Ticket, Refusal>> {
         self.sweep()?;
         let holding = self.holder()?;
@@ -62,10 +118,20 @@ impl Queue<'_> {
         let rank = i64::from(busy != Busy::Interrupt);
         self.connection
             .prepare_cached(
-                "INSERT INTO place (user, resource, place, rank, token, holder, asked_ms, expires_ms)
-                 VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, ?7)",
+                "INSERT INTO place (user, resource, place, rank, token, holder, process, claim, asked_ms, expires_ms)
+                 VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, ?7, ?8, ?9)",
             )?
-            .execute((self.user, self.resource, place, rank, holder, self.now, self.now + WAITING_MS))?;
+            .execute((
+                self.user,
+                self.resource,
+                place,
+                rank,
+                holder,
+                self.process,
+                claim,
+                self.now,
+                self.until(wait_ms),
+            ))?;
         if is_first {
             self.hold(place, ttl_ms).map(Ok)
         } else {
@@ -73,18 +139,35 @@ impl Queue<'_> {
         }
     }
 
-    /// Keeps a place that waits; it is held if it is the first.
-    pub(super) fn wait(&self, place: i64, ttl_ms: i64) -> Result<std::result::Result<Ticket, Refusal>> {
+    /// Makes a place that was asked for before that of who asks now.
+    pub(super) fn claim(&self, place: i64, claim: &str, wait_ms: i64) -> Result<()> {
+        // Whoever held it for a time did not mean the time that it is waited for.
+        self.connection
+            .prepare_cached(
+                "UPDATE place SET process = ?4, claim = ?5,
+                     expires_ms = CASE WHEN token IS NULL THEN ?6 ELSE expires_ms END
+                 WHERE user = ?1 AND resource = ?2 AND place = ?3 AND expires_ms > ?7",
+            )?
+            .execute((self.user, self.resource, place, self.process, claim, self.until(wait_ms), self.now))
+            .map(drop)
+    }
+
+    /// Holds a place if it is the first.
+    pub(super) fn wait(
+        &self,
+        place: i64,
+        claim: &str,
+        ttl_ms: i64,
+    ) -> Result<std::result::Result<Waited, Refusal>> {
         self.sweep()?;
-        let Some(found) = self.get(place)? else { return Ok(Err(lost(place))) };
-        if found.token.is_some() {
-            return Ok(Ok(found));
+        let Some(ticket) = self.get_claimed(place, claim)? else { return Ok(Err(lost(place))) };
+        if ticket.token.is_none()
+            && self.holder()?.is_none()
+            && self.first()?.is_some_and(|first| first.place == place)
+        {
+            return Ok(Ok(Waited { ticket: self.hold(place, ttl_ms)?, begins: true }));
         }
-        if self.holder()?.is_none() && self.first()?.is_some_and(|first| first.place == place) {
-            return self.hold(place, ttl_ms).map(Ok);
-        }
-        self.extend(place, WAITING_MS)?;
-        self.get(place).map(|found| found.ok_or(lost(place)))
+        Ok(Ok(Waited { ticket, begins: false }))
     }
 
     /// Begins the time of a held place anew.
@@ -94,12 +177,23 @@ impl Queue<'_> {
         self.get(held.place).map(|found| found.ok_or(lost(token)))
     }
 
-    /// Gives a place back; whether it was there.
-    pub(super) fn leave(&self, place: i64) -> Result<bool> {
+    /// Gives a place back that somebody asked for; whether it was there.
+    pub(super) fn leave(&self, place: i64, claim: &str) -> Result<bool> {
         self.sweep()?;
-        let was_there = self.get(place)?.is_some();
-        self.remove(place)?;
+        let was_there = self.get_claimed(place, claim)?.is_some();
+        if was_there {
+            self.remove(place)?;
+        }
         Ok(was_there)
+    }
+
+    /// Gives back what is held with a token; whether it was.
+    pub(super) fn release(&self, token: i64) -> Result<bool> {
+        let held = self.held_with(token)?;
+        if let Some(held) = &held {
+            self.remove(held.place)?;
+        }
+        Ok(held.is_some())
     }
 
     /// The place that is held with a token, if it still is.
@@ -132,6 +226,21 @@ impl Queue<'_> {
         self.connection.prepare_cached(&sql)?.query_row((self.user, self.resource, place), ticket).optional()
     }
 
+    fn get_claimed(&self, place: i64, claim: &str) -> Result<Option<Ticket>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM place WHERE user = ?1 AND resource = ?2 AND place = ?3 AND claim = ?4"
+        );
+        self.connection
+            .prepare_cached(&sql)?
+            .query_row((self.user, self.resource, place, claim), ticket)
+            .optional()
+    }
+
+    /// When a place that is waited for so long is gone: a process may live and yet have lost sight of it.
+    fn until(&self, wait_ms: i64) -> i64 {
+        self.now.saturating_add(wait_ms).saturating_add(WAITING_MS)
+    }
+
     fn hold(&self, place: i64, ttl_ms: i64) -> Result<Ticket> {
         let token = self.next()?;
         let sql = format!(
@@ -160,9 +269,14 @@ impl Queue<'_> {
     }
 
     fn sweep(&self) -> Result<()> {
+        let sql = format!(
+            "DELETE FROM place WHERE user = ?1 AND resource = ?2
+                 AND (expires_ms <= ?3 OR (token IS NULL AND process <> ?5 AND process NOT IN ({ALIVE})))"
+        );
+        let heard_since = self.now - WAITING_MS;
         self.connection
-            .prepare_cached("DELETE FROM place WHERE user = ?1 AND resource = ?2 AND expires_ms <= ?3")?
-            .execute((self.user, self.resource, self.now))
+            .prepare_cached(&sql)?
+            .execute((self.user, self.resource, self.now, heard_since, self.process))
             .map(drop)
     }
 

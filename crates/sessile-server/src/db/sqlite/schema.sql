@@ -11,7 +11,13 @@ CREATE TABLE queue (
     PRIMARY KEY (user, resource)
 ) STRICT, WITHOUT ROWID;
 
--- Who holds and who waits. Who takes a place away has rank 0 and comes first.
+-- The processes that serve, and when they were last heard of: who waits in one that has died waits no longer.
+CREATE TABLE process (
+    id      TEXT    NOT NULL PRIMARY KEY,
+    seen_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Who holds and who waits, in which process, for which request. Who takes a place away has rank 0 and comes first.
 CREATE TABLE place (
     user       TEXT    NOT NULL,
     resource   TEXT    NOT NULL,
@@ -19,6 +25,8 @@ CREATE TABLE place (
     rank       INTEGER NOT NULL,
     token      INTEGER,
     holder     TEXT    NOT NULL,
+    process    TEXT    NOT NULL,
+    claim      TEXT    NOT NULL,
     asked_ms   INTEGER NOT NULL,
     expires_ms INTEGER NOT NULL,
     PRIMARY KEY (user, resource, place)

@@ -1,6 +1,8 @@
 //! The one who writes. Whatever has come in while the disk was busy goes into the next transaction together, so that one
 //! wait for the disk serves many; each change is undone by itself if it fails, and acknowledged when the disk has it.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,10 +37,11 @@ impl Writer {
     /// Makes a change, and puts it on the record.
     pub(super) async fn change(
         &self,
+        process: Arc<str>,
         request: Request,
     ) -> std::result::Result<std::result::Result<Done, Refusal>, DbError> {
         self.run(move |connection, now| {
-            let outcome = alone(connection, |connection| apply::apply(connection, &request, now));
+            let outcome = alone(connection, |connection| apply::apply(connection, &process, &request, now));
             apply::record(connection, &request, &outcome, now)?;
             outcome
         })

@@ -61,7 +61,13 @@ CREATE TABLE queue (
     PRIMARY KEY (user_id, resource)
 );
 
--- Who holds and who waits. Who takes a place away has rank 0 and comes first.
+-- The processes that serve, and when they were last heard of: who waits in one that has died waits no longer.
+CREATE TABLE process (
+    id      text   COLLATE "C" NOT NULL PRIMARY KEY,
+    seen_ms bigint NOT NULL
+);
+
+-- Who holds and who waits, in which process, for which request. Who takes a place away has rank 0 and comes first.
 CREATE TABLE place (
     user_id    text   COLLATE "C" NOT NULL,
     resource   text   COLLATE "C" NOT NULL,
@@ -69,6 +75,8 @@ CREATE TABLE place (
     rank       bigint NOT NULL,
     token      bigint,
     holder     text   NOT NULL,
+    process    text   COLLATE "C" NOT NULL,
+    claim      text   COLLATE "C" NOT NULL,
     asked_ms   bigint NOT NULL,
     expires_ms bigint NOT NULL,
     PRIMARY KEY (user_id, resource, place)
