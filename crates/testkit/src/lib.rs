@@ -14,6 +14,7 @@ pub mod agent;
 mod call;
 mod home;
 mod keyring;
+pub mod linear;
 mod loopback;
 mod mcp;
 mod node;

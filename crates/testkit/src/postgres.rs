@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -110,9 +111,7 @@ impl Postgres {
             .arg(&sql)
             .arg("--pgdata")
             .arg(self.data()));
-        let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        self.port = taken.local_addr().expect("an address").port();
-        drop(taken);
+        self.port = free_port();
         let mut settings = format!(
             "port = {}\nlisten_addresses = 'localhost'\nunix_socket_directories = '{}'\nmax_connections = 300\n",
             self.port,
@@ -138,6 +137,12 @@ impl Postgres {
         }
         self.sql("postgres", &format!("GRANT {ROLE} TO {EXEMPT}"));
         std::fs::write(self.dir.join("port"), self.port.to_string()).expect("a file");
+        self.look_after();
+    }
+
+    /// Sees to it that it ends when nobody uses it any more.
+    #[track_caller]
+    fn look_after(&self) {
         let control = format!(
             "{}{}",
             if is_root() {
@@ -176,6 +181,47 @@ impl Postgres {
     #[track_caller]
     pub fn crash(&self) {
         assert!(self.control("stop", &["--wait", "--mode=immediate"]), "it is stopped");
+    }
+
+    /// Another that follows it as a synchronous standby: what was acknowledged is on both.
+    #[track_caller]
+    pub fn standby(&self) -> Self {
+        let own = TempDir::new().expect("a directory");
+        let dir = own.path().to_owned();
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a mode");
+        let in_use = lockable(&dir.join("use.lock"));
+        in_use.lock_shared().expect("a lock");
+        let standby = Postgres { dir, port: free_port(), in_use, own: Some(own) };
+        run(as_postgres("pg_basebackup")
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username=postgres"])
+            .arg("--host")
+            .arg(self.data())
+            .args(["--port", &self.port.to_string()])
+            .arg("--pgdata")
+            .arg(standby.data()));
+        let file = standby.data().join("postgresql.auto.conf");
+        let settings = std::fs::read_to_string(&file).expect("its settings");
+        let own =
+            format!("port = {}\nunix_socket_directories = '{}'\n", standby.port, standby.data().display());
+        // Of two lines for the same, the last one counts.
+        std::fs::write(&file, settings + &own).expect("its settings");
+        standby.run();
+        standby.look_after();
+        self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.sql("postgres", "SELECT pg_reload_conf()");
+        let follows = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        let since = Instant::now();
+        while self.sql("postgres", follows) != "1" {
+            assert!(since.elapsed() < Duration::from_secs(30), "nobody follows it");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        standby
+    }
+
+    /// Makes a standby the one that writes.
+    #[track_caller]
+    pub fn promote(&self) {
+        assert!(self.control("promote", &["--wait"]), "it is promoted");
     }
 
     /// A new database on it, of a role that row security holds for.
@@ -236,6 +282,12 @@ impl Database<'_> {
         format!("postgres://{role}:{PASSWORD}@localhost:{}/{}", self.server.port, self.name)
     }
 
+    /// Where it is, for its owner: on its server, or on another that follows it.
+    pub fn url_with(&self, standby: &Postgres) -> String {
+        let Database { server, name } = self;
+        format!("postgres://{ROLE}:{PASSWORD}@localhost:{},localhost:{}/{name}", server.port, standby.port)
+    }
+
     /// Runs SQL as the superuser; the lines that it answers with.
     #[track_caller]
     pub fn sql(&self, sql: &str) -> String {
@@ -245,10 +297,15 @@ impl Database<'_> {
 
 impl Drop for Database<'_> {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !std::thread::panicking() && self.server.control("status", &[]) {
             self.server.sql("postgres", &format!("DROP DATABASE {} WITH (FORCE)", self.name));
         }
     }
+}
+
+fn free_port() -> u16 {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    taken.local_addr().expect("an address").port()
 }
 
 fn lockable(path: &Path) -> File {
@@ -294,9 +351,7 @@ fn run(command: &mut Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
-    use super::{Postgres, ROLE};
+    use super::*;
 
     #[test]
     fn what_was_committed_is_there_after_a_crash() {
@@ -308,6 +363,18 @@ mod tests {
         assert_eq!(database.sql("SELECT n FROM t"), "7");
         let role = format!("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = '{ROLE}'");
         assert_eq!(database.sql(&role), "f", "row security holds for whom the databases belong to");
+    }
+
+    #[test]
+    fn what_was_committed_is_on_the_standby() {
+        let server = Postgres::start();
+        let database = server.database();
+        let standby = server.standby();
+        database.sql("CREATE TABLE t (n int); INSERT INTO t VALUES (7)");
+        server.crash();
+        assert_eq!(standby.sql(&database.name, "SELECT pg_is_in_recovery()"), "t");
+        standby.promote();
+        assert_eq!(standby.sql(&database.name, "UPDATE t SET n = n + 1; SELECT n FROM t"), "8");
     }
 
     #[test]

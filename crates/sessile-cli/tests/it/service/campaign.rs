@@ -1,5 +1,6 @@
 //! Many users take turns at once at two processes on one store, of which now and then one is killed: nobody sees what is
-//! another's, turns are whole and in order, and what was acknowledged is there, once.
+//! another's, turns are whole and in order, what was acknowledged is there, once, and what clients saw of turns, locks and
+//! values could have happened one after the other.
 //!
 //! `SESSILE_TEST_TURNS` says how many users there are, and how many turns each takes at once: `200x100`.
 
@@ -9,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::Postgres;
+use testkit::linear::{Had, Seen, What, contradiction, overlap, tick};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::checked::{Acknowledged, Had, Wrong, overlap, tick, wrong};
-use super::faults::{Faults, make};
+use super::checked::{Acknowledged, Wrong, wrong};
+use super::faults::{Faults, Outage, make};
 use super::wire::{Ask, Pair};
 use super::{Service, Store};
 use crate::home;
@@ -53,7 +55,16 @@ fn a_crowd_of_users_of_a_file_is_served_while_processes_are_killed() {
 fn a_crowd_of_users_of_a_database_is_served_while_processes_are_killed_and_it_is_restarted() {
     let (home, server) = (home(), Postgres::start());
     let database = server.database();
-    served(&Store::postgres(&home, &database), Some(&server));
+    served(&Store::postgres(&home, &database.url()), Some(Outage::Restart(&server)));
+}
+
+#[test]
+fn a_crowd_of_users_of_a_database_is_served_while_processes_are_killed_and_it_fails_over() {
+    let (home, server) = (home(), Postgres::start());
+    let database = server.database();
+    let standby = server.standby();
+    let store = Store::postgres(&home, &database.url_with(&standby));
+    served(&store, Some(Outage::FailOver { from: &server, to: &standby }));
 }
 
 /// Says that it is enough, also when the crowd failed: whoever makes the faults is waited for.
@@ -75,12 +86,12 @@ struct User {
 }
 
 #[expect(clippy::print_stderr, reason = "its numbers are for whoever runs it")]
-fn served(store: &Store<'_>, database: Option<&Postgres>) {
+fn served(store: &Store<'_>, outage: Option<Outage<'_>>) {
     let size = size();
     let tokens: Vec<String> = (0..size.users).map(|number| store.user(&format!("user-{number}"))).collect();
     let mut services = [Service::start(store), Service::start(store)];
     let pair = Pair::new([services[0].address, services[1].address]);
-    let faults = Faults { every: size.every, at_least: 2, database };
+    let faults = Faults { every: size.every, at_least: 2, outage };
     let enough = AtomicBool::new(false);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let begun = Instant::now();
@@ -114,7 +125,7 @@ fn served(store: &Store<'_>, database: Option<&Postgres>) {
     );
     assert_eq!(found, Wrong::default());
     assert!(pair.sent_again() > 0, "it was in their midst");
-    assert_eq!(happened.restarts, usize::from(database.is_some()));
+    assert_eq!(happened.outages, usize::from(outage.is_some()));
 }
 
 async fn started(pair: &Pair, tokens: &[String]) -> Vec<User> {
@@ -162,9 +173,9 @@ struct Outcome {
 
 /// What one client came to.
 enum Did {
-    Turn { user: usize, acknowledged: Acknowledged, anew: usize, refused: usize },
+    Turn { user: usize, acknowledged: Acknowledged, had: Had, anew: usize, refused: usize },
     Locked { user: usize, had: Vec<Had> },
-    Counted { user: usize, to: i64 },
+    Counted { user: usize, seen: Vec<Seen> },
 }
 
 async fn crowd(users: &[User], size: Size) -> Outcome {
@@ -188,24 +199,35 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
         }
     }
     let mut outcome = Outcome { acknowledged: vec![Vec::new(); users.len()], ..Outcome::default() };
-    let (mut held, mut counted) = (vec![Vec::new(); users.len()], vec![0; users.len()]);
+    let (mut turns, mut held) = (vec![Vec::new(); users.len()], vec![Vec::new(); users.len()]);
+    // Everybody has set it once.
+    let set = Seen { begun: tick(), ended: tick(), what: What::Wrote(1) };
+    let mut seen_by = vec![vec![set]; users.len()];
     while let Some(did) = clients.join_next().await {
         match did.unwrap() {
-            Did::Turn { user, acknowledged, anew, refused } => {
+            Did::Turn { user, acknowledged, had, anew, refused } => {
                 outcome.acknowledged[user].push(acknowledged);
+                turns[user].push(had);
                 outcome.anew += anew;
                 outcome.refused += refused;
             }
             Did::Locked { user, had } => held[user].extend(had),
-            Did::Counted { user, to } => counted[user] += to,
+            Did::Counted { user, seen } => seen_by[user].extend(seen),
         }
     }
-    for (user, (had, counted)) in users.iter().zip(held.iter().zip(counted)) {
-        assert!(overlap(had).is_none(), "{}: {:?}", user.name, overlap(had));
-        outcome.had += had.len();
+    for (at, user) in users.iter().enumerate() {
+        for had in [&turns[at], &held[at]] {
+            assert!(overlap(had).is_none(), "{}: {:?}", user.name, overlap(had));
+        }
+        outcome.had += held[at].len();
+        let begun = tick();
         let (_, value) = user.pair.client(0, &user.token).get(&format!("{}/state/n", user.session)).await;
-        assert_eq!(value["value"].as_i64(), Some(counted), "{}", user.name);
-        outcome.counted += counted;
+        let revision = value["revision"].as_i64().unwrap();
+        seen_by[at].push(Seen { begun, ended: tick(), what: What::Read(revision) });
+        assert_eq!(contradiction(&seen_by[at]), None, "{}", user.name);
+        // It was set to nothing, and then counted up.
+        assert_eq!(value["value"].as_i64(), Some(revision - 1), "{}", user.name);
+        outcome.counted += revision - 1;
     }
     outcome
 }
@@ -230,6 +252,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
             }
             _ => panic!("{} {key}: {status} {begun}", user.name),
         }
+        let from = tick();
         tokio::time::sleep(if is_late { Duration::from_millis(250) } else { think }).await;
         let token = begun["token"].as_i64().unwrap();
         let last = begun["history"].as_array().unwrap().last();
@@ -237,6 +260,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
         let part = |part: i64| json!({ "user": user.name, "turn": name, "part": part, "after": after });
         let commit = format!("{turns}/{token}/commit");
         let said = json!({ "messages": [part(0), part(1)] });
+        let had = Had { from, until: tick(), token };
         let (status, done) = client.post(&commit, &format!("{key}-commit"), said).await;
         match status {
             200 => {
@@ -244,7 +268,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
                 let number = |name: &str| done[name].as_i64().unwrap();
                 let (first, last) = (number("first"), number("last"));
                 let acknowledged = Acknowledged { turn: name, token, first, last };
-                return Did::Turn { user: at, acknowledged, anew, refused };
+                return Did::Turn { user: at, acknowledged, had, anew, refused };
             }
             409 if is_late => (is_late, refused) = (false, refused + 1),
             409 => anew += 1,
@@ -283,20 +307,27 @@ async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Did {
 async fn count(at: usize, user: User, number: usize, rounds: usize) -> Did {
     let mut client = user.pair.client(number, &user.token);
     let path = format!("{}/state/n", user.session);
-    let mut done = 0;
+    let mut seen = Vec::new();
     for round in 0..rounds {
+        let begun = tick();
         let (status, value) = client.get(&path).await;
         assert_eq!(status, 200, "{value}");
+        let what = What::Read(value["revision"].as_i64().unwrap());
+        seen.push(Seen { begun, ended: tick(), what });
         let revision = format!("\"{}\"", value["revision"]);
         let (key, body) = (format!("count-{number}-{round}"), json!(value["value"].as_i64().unwrap() + 1));
         let set =
             Ask { method: "PUT", path: &path, key: Some(&key), if_match: Some(&revision), body: Some(body) };
+        let begun = tick();
         let (status, told) = client.ask(&set).await;
         match status {
-            200 => done += 1,
+            200 => {
+                let what = What::Wrote(told["revision"].as_i64().unwrap());
+                seen.push(Seen { begun, ended: tick(), what });
+            }
             412 => {}
             _ => panic!("{} {key}: {status} {told}", user.name),
         }
     }
-    Did::Counted { user: at, to: done }
+    Did::Counted { user: at, seen }
 }

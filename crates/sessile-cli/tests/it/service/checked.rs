@@ -1,7 +1,6 @@
-//! What is wrong with what a session says in the end, and with who had a lock when.
+//! What is wrong with what a session says in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::Value;
 
@@ -74,33 +73,11 @@ pub(super) fn wrong(user: &str, messages: &[Value], acknowledged: &[Acknowledged
     wrong
 }
 
-/// The time in which somebody had a lock for certain: from being told until giving it back.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Had {
-    pub(super) from: i64,
-    pub(super) until: i64,
-    pub(super) token: i64,
-}
-
-/// Two who had a lock at once, or one who had it later with a token that is not larger.
-pub(super) fn overlap(had: &[Had]) -> Option<(Had, Had)> {
-    let mut had = had.to_vec();
-    had.sort_by_key(|one| one.from);
-    let mut pairs = had.windows(2).map(|pair| (pair[0], pair[1]));
-    pairs.find(|(one, two)| two.from < one.until || two.token <= one.token)
-}
-
-/// A clock that never shows the same twice.
-pub(super) fn tick() -> i64 {
-    static CLOCK: AtomicI64 = AtomicI64::new(0);
-    CLOCK.fetch_add(1, Ordering::SeqCst)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Acknowledged, Had, Wrong, overlap, wrong};
+    use super::{Acknowledged, Wrong, wrong};
 
     fn said(number: i64, token: i64, user: &str, turn: &str, part: i64, after: i64) -> Value {
         json!({ "number": number, "token": token, "body": { "user": user, "turn": turn, "part": part, "after": after } })
@@ -128,13 +105,5 @@ mod tests {
         assert_eq!(wrong("ann", &[a.clone(), twice].concat(), &both[..1]).doubled, 1);
         let old = [said(3, 1, "ann", "b", 0, 2), said(4, 1, "ann", "b", 1, 2)];
         assert_eq!(wrong("ann", &[a, old].concat(), &[told("a", 1, 1), told("b", 1, 3)]).unfenced, 1);
-    }
-
-    #[test]
-    fn two_who_have_it_at_once_are_found() {
-        let had = |from, until, token| Had { from, until, token };
-        assert!(overlap(&[had(0, 2, 1), had(3, 4, 2)]).is_none());
-        assert!(overlap(&[had(0, 4, 1), had(3, 5, 2)]).is_some());
-        assert!(overlap(&[had(0, 2, 2), had(3, 4, 1)]).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Two processes on one store, of which now and then one is killed, and a database that is restarted.
+//! Two processes on one store, of which now and then one is killed, and a database that is restarted or fails over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,15 +13,41 @@ use super::{Service, Store};
 pub(super) struct Faults<'a> {
     pub(super) every: Duration,
     pub(super) at_least: usize,
-    /// Restarted once, with the second kill.
-    pub(super) database: Option<&'a Postgres>,
+    /// Once, with the second kill.
+    pub(super) outage: Option<Outage<'a>>,
+}
+
+/// What happens to a database.
+#[derive(Clone, Copy)]
+pub(super) enum Outage<'a> {
+    Restart(&'a Postgres),
+    /// It is gone for good, and another goes on for it.
+    FailOver {
+        from: &'a Postgres,
+        to: &'a Postgres,
+    },
+}
+
+impl Outage<'_> {
+    fn happen(self) {
+        match self {
+            Outage::Restart(database) => {
+                database.stop();
+                database.run();
+            }
+            Outage::FailOver { from, to } => {
+                from.crash();
+                to.promote();
+            }
+        }
+    }
 }
 
 /// What went wrong.
 #[derive(Debug, Default)]
 pub(super) struct Happened {
     pub(super) kills: usize,
-    pub(super) restarts: usize,
+    pub(super) outages: usize,
 }
 
 /// Kills one and then the other, until it is told that it is enough.
@@ -44,10 +70,9 @@ pub(super) fn make(
         let which = happened.kills % 2;
         services[which].kill();
         happened.kills += 1;
-        if let Some(database) = faults.database.filter(|_| happened.kills == 2) {
-            database.stop();
-            database.run();
-            happened.restarts += 1;
+        if let Some(outage) = faults.outage.filter(|_| happened.kills == 2) {
+            outage.happen();
+            happened.outages += 1;
         }
         services[which] = Service::start(store);
         pair.moved(which, services[which].address);

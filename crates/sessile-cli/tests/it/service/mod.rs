@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testkit::{Call, Database, Home};
+use testkit::{Call, Home};
 
 /// A store of the service, as the flags name it.
 #[derive(Clone)]
@@ -32,8 +32,7 @@ impl<'a> Store<'a> {
     }
 
     /// A database, whose password is in a file.
-    fn postgres(home: &'a Home, database: &Database<'_>) -> Self {
-        let url = database.url();
+    fn postgres(home: &'a Home, url: &str) -> Self {
         let (start, host) = url.split_once('@').unwrap();
         let (user, password) = start.rsplit_once(':').unwrap();
         let file = home.write("password", format!("{password}\n")).display().to_string();

@@ -18,7 +18,7 @@ fn two_processes_share_a_file() {
 fn two_processes_share_a_database() {
     let (home, server) = (home(), Postgres::shared());
     let database = server.database();
-    two_processes_share(&Store::postgres(&home, &database));
+    two_processes_share(&Store::postgres(&home, &database.url()));
 }
 
 fn two_processes_share(store: &Store<'_>) {

@@ -69,8 +69,10 @@ impl Wire {
         self.ask(&Ask { method: "POST", path, key: Some(key), if_match: None, body: Some(body) }).await
     }
 
-    /// Asks until something is answered that is about the request itself.
+    /// Asks until something is answered that is about the request itself, each time a little later: thousands who come
+    /// back at once would keep each other out.
     pub(super) async fn ask(&mut self, ask: &Ask<'_>) -> (u16, Value) {
+        let mut pause = Duration::from_millis(50);
         loop {
             match tokio::time::timeout(PATIENCE, self.once(ask)).await {
                 Ok(Ok((status, _))) if status == 429 || status == 503 => {}
@@ -80,7 +82,8 @@ impl Wire {
             self.pair.again.fetch_add(1, Ordering::Relaxed);
             self.which = 1 - self.which;
             self.stream = None;
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(pause.mul_f64(spread())).await;
+            pause = (pause * 2).min(Duration::from_secs(2));
         }
     }
 
@@ -132,4 +135,10 @@ impl Wire {
         let status = status.ok_or(io::ErrorKind::InvalidData)?;
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
+}
+
+/// Between a half and one and a half, and not the same for all.
+fn spread() -> f64 {
+    let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) % 1000;
+    0.5 + f64::from(u32::try_from(random).unwrap()) / 1000.0
 }

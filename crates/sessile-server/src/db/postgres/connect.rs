@@ -6,7 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
 use sessile::vault::Secret;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use super::sql::Walls;
 use super::tls::{Tls, Verify};
@@ -72,6 +72,10 @@ impl Address {
             other => return Err(wrong(format!("sslmode cannot be {other:?}"))),
         };
         let tls = Tls::new(verify, authorities.as_deref()).map_err(wrong)?;
+        // Of several, the one that can be written to: the others follow it.
+        if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
         config.ssl_mode(mode).connect_timeout(options.connect).tcp_user_timeout(options.statement * 2);
         config.keepalives_idle(Duration::from_secs(30));
         if config.get_application_name().is_none() {
