@@ -21,7 +21,7 @@ use crate::help::examples;
 ///
 /// Users and their tokens are made with `user`. Another user's session does not exist; a turn of a session is one holder's at a
 /// time, and what it says is there as a whole or not at all. It listens on this machine only, unless it has a certificate or
-/// is told that a proxy sees to that. SIGTERM lets requests end first.
+/// is told that a proxy sees to that. SIGTERM lets requests end first; a second one does not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile serve"
@@ -35,7 +35,7 @@ pub struct Args {
     store: StoreArgs,
 
     /// Where it listens
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8737")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8737", value_parser = parse_listen)]
     listen: SocketAddr,
 
     /// The certificate, a PEM file
@@ -99,6 +99,13 @@ impl UpstreamArgs {
             .map(Some)
             .map_err(|why| Error::Usage(format!("--upstream: {why}")))
     }
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    // The one name that everybody has; which address others stand for is not for us to choose.
+    let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let wrong = "give an address and a port, such as 127.0.0.1:8737 or [::]:8737";
+    numbers.as_deref().unwrap_or(text).parse().map_err(|_| wrong.to_owned())
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {

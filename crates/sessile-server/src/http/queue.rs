@@ -97,7 +97,7 @@ impl Waiting {
                 biased;
                 () = reply.closed() => Some(Problem::closing_down()),
                 () = self.app.closed() => Some(Problem::closing_down()),
-                () = tokio::time::sleep_until(until) => Some(Problem::timed_out("somebody else still holds it")),
+                () = tokio::time::sleep_until(until) => Some(self.too_long()),
                 () = seat.due(|| self.bound.woken(resource, asked.place)) => None,
             };
             if let Some(problem) = over {
@@ -115,15 +115,29 @@ impl Waiting {
             match self.bound.change(wait, None).await {
                 Ok(done) => {
                     let now = ticket(done)?;
-                    if now.token.is_some() {
-                        return Ok(now);
+                    if now.token.is_none() {
+                        continue;
                     }
+                    // Much may have happened since it was let in.
+                    if !self.bound.is_still_let_in().await {
+                        self.back(now.place).leave().await;
+                        return Err(Problem::unauthenticated());
+                    }
+                    return Ok(now);
                 }
                 // The place outlives a store that is away for a moment.
                 Err(problem) if problem.is_unreachable() => {}
                 Err(problem) => return Err(problem),
             }
         }
+    }
+
+    fn too_long(&self) -> Problem {
+        // The place is given back, and what is sent again under its key would find that out.
+        Problem::timed_out(match self.key {
+            None => "somebody else still holds it",
+            Some(_) => "somebody else still holds it; ask again under another idempotency key",
+        })
     }
 
     fn back(&self, place: i64) -> Back {

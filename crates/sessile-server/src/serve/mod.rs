@@ -103,8 +103,8 @@ impl ServeError {
     }
 }
 
-/// Runs the service until the process is told to end (SIGTERM, SIGINT), on a runtime of its own. `ready` is told where it
-/// listens.
+/// Runs the service until the process is told to end (SIGTERM, SIGINT), on a runtime of its own; told again, it waits for
+/// nobody. `ready` is told where it listens.
 pub fn run<O>(open: O, options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError>
 where
     O: Future<Output = Result<Db, DbError>>,
@@ -116,7 +116,10 @@ where
         let server = Server::bind(open.await?, options, Box::new(std::io::stderr())).await?;
         let told = told_to_end()?;
         ready(server.address());
-        server.serve(told).await;
+        tokio::select! {
+            () = server.serve(times(told.clone(), 1)) => {}
+            () = times(told, 2) => {}
+        }
         Ok(())
     })
 }
@@ -128,17 +131,28 @@ fn allow_many_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Until the process is told to end.
-fn told_to_end() -> Result<impl Future<Output = ()>, ServeError> {
+/// How often the process was told to end.
+fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::System)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::System)?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+    let (count, told) = watch::channel(0);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            count.send_modify(|times| *times += 1);
         }
-    })
+    });
+    Ok(told)
+}
+
+/// Until it was told so often.
+async fn times(mut told: watch::Receiver<u32>, often: u32) {
+    // Who counts does so for as long as there is a runtime.
+    let _ = told.wait_for(|times| *times >= often).await;
 }
 
 /// A service that listens.

@@ -62,6 +62,50 @@ fn it_ends_well_when_it_is_told_to_and_everything_is_there_again() {
 }
 
 #[test]
+fn told_twice_to_end_it_waits_for_nobody() {
+    use std::io::Write as _;
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    // One that says that more is to come is waited for.
+    let mut slow = std::net::TcpStream::connect(service.address).unwrap();
+    let head =
+        "POST /v1/sessions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n";
+    write!(slow, "{head}authorization: Bearer {token}\r\n\r\n{{").unwrap();
+    a_moment();
+    service.tell(Signal::INT);
+    a_moment();
+    let begun = std::time::Instant::now();
+    service.tell(Signal::INT);
+    assert_eq!(service.ended().code(), Some(0));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "the time of grace is longer");
+}
+
+#[test]
+fn who_was_shut_out_while_waiting_gets_no_turn() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let other = store.call(&["user", "token", "create", "ann", "--output", "json"]).ok().json();
+    let (other, id) = (other["token"].as_str().unwrap(), other["id"].as_str().unwrap());
+    let service = Service::start(&store);
+    let (ann, shut_out) = (service.client(&token), service.client(other));
+    let turns = format!("{}/turns", ann.session());
+    let held = ann.ok("POST", &turns, &json!({}));
+    let waiting = {
+        let turns = turns.clone();
+        std::thread::spawn(move || shut_out.send("POST", &turns, Some(&json!({ "wait_ms": 60_000 }))))
+    };
+    a_moment();
+    store.call(&["user", "token", "revoke", id]).ok();
+    ann.ok("POST", &format!("{turns}/{}/commit", held["token"]), &json!({ "messages": [] }));
+    assert_eq!(waiting.join().unwrap().0, 401);
+    // It was given back.
+    ann.ok("POST", &turns, &json!({ "busy": "reject" }));
+}
+
+#[test]
 fn an_address_that_others_reach_needs_tls_or_a_proxy() {
     let home = home();
     let store = Store::file(&home);
