@@ -32,6 +32,9 @@ const METHODS: [&str; 10] = [
     "Delete",
 ];
 
+/// The number of the first call that is for the service and not for the bus.
+const FIRST: u32 = 2;
+
 /// Connects to a service that answers so, after some noise, and does something there.
 fn with_service<T>(
     answer: impl Fn(&str) -> Answer + Send + 'static,
@@ -64,6 +67,10 @@ fn serve(stream: &mut UnixStream, answer: &impl Fn(&str) -> Answer) -> io::Resul
             call.windows(method.len() + 1).any(|some| some == format!("{method}\0").as_bytes())
         };
         let method = METHODS.iter().find(names).unwrap();
+        // Like GNOME's at its worst: it does not survive a stranger who wants a session.
+        if serial == FIRST && *method != "Get" {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         // A signal, and answers to what was not asked, or not now.
         stream.write_all(b"l\x04\0\x01\0\0\0\0\x01\0\0\0\0\0\0\0")?;
         for (kind, to) in [(2, serial + 1), (3, serial - 1)] {

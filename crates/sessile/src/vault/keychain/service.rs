@@ -38,6 +38,7 @@ impl Keychain {
     /// later, may take so long.
     pub(crate) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
         let mut bus = Bus::connect(address, uid, timeout)?;
+        collection::greet(&mut bus)?;
         let reply = call(&mut bus, &root()?, (SERVICE, "OpenSession"), "sv", |body| {
             body.string("plain")?;
             body.signature("s")?;

@@ -11,6 +11,10 @@ use crate::vault::Secret;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How many come at once, and how many come in all.
+const CROWD: usize = 16;
+const CALLERS: usize = 20_000;
+
 fn uid() -> u32 {
     rustix::process::getuid().as_raw()
 }
@@ -114,6 +118,19 @@ fn many_at_once_do_not_disturb_each_other() {
         }
     });
     assert_eq!(secrets(&mut connect(&keyring), &[("app", "s")]).len(), 30);
+}
+
+/// GNOME's daemon aborts if it comes to open a session before it has taken note of who asks for it, which happens when
+/// others come at the same moment.
+#[test]
+fn a_crowd_of_those_who_come_and_go_leaves_the_daemon_alive() {
+    let keyring = Keyring::new();
+    std::thread::scope(|threads| {
+        for _ in 0..CROWD {
+            threads.spawn(|| (0..CALLERS / CROWD).for_each(|_| drop(connect(&keyring))));
+        }
+    });
+    assert!(connect(&keyring).find(&[("k", "v")]).unwrap().is_empty());
 }
 
 #[test]
