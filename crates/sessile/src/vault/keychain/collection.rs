@@ -43,7 +43,7 @@ fn property(
 /// Makes this connection known to the service before a session is asked for. Whatever is answered is fine.
 ///
 /// GNOME's daemon has one thread that receives calls and one that serves them. The first leaves a note of who calls ahead
-/// of every call, and while many call at once the second can come to the call without having seen the note. A stranger who
+/// of every call, and while others come or go the second can get to the call without having seen the note. A stranger who
 /// asks for a session, or for a property of an item or a collection, makes it abort (`g_variant_new: expected GVariant of
 /// type 'v'`), and everybody's keychain is locked. What collections there are, it tells without a look at who asks; and once
 /// the serving thread has answered that, it sees the note before whatever is asked next.

@@ -120,8 +120,8 @@ fn many_at_once_do_not_disturb_each_other() {
     assert_eq!(secrets(&mut connect(&keyring), &[("app", "s")]).len(), 30);
 }
 
-/// GNOME's daemon aborts if it comes to open a session before it has taken note of who asks for it, which happens when
-/// others come at the same moment.
+/// GNOME's daemon aborts if it gets to open a session before it has taken note of who asks for it, which happens while
+/// others come or go: once in some thousand times.
 #[test]
 fn a_crowd_of_those_who_come_and_go_leaves_the_daemon_alive() {
     let keyring = Keyring::new();
