@@ -13,6 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks whether they are.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// How often the daemon is asked for what it may not have heard.
+const ATTEMPTS: u32 = 5;
+
 /// The collection that the daemon makes when it is given a password.
 const LOGIN: &str = "/org/freedesktop/secrets/collection/login";
 
@@ -85,8 +88,12 @@ impl Keyring {
     /// Locks the collection. Only its password opens it again, and nobody is there to give it.
     #[track_caller]
     pub fn lock(&self) {
-        self.ask(&["org.freedesktop.Secret.Service.Lock", &format!("array:objpath:{LOGIN}")]);
-        assert_eq!(self.is_locked(), Some(true), "it can be locked");
+        // To somebody whom the daemon has not noticed yet, there is no collection.
+        let is_locked = (0..ATTEMPTS).any(|_| {
+            self.ask(&["org.freedesktop.Secret.Service.Lock", &format!("array:objpath:{LOGIN}")]);
+            self.is_locked() == Some(true)
+        });
+        assert!(is_locked, "it can be locked");
     }
 
     /// Kills the daemon, and starts one that finds what it left and is unlocked.
@@ -139,16 +146,15 @@ impl Keyring {
         self.dir.path().join("said")
     }
 
+    /// All properties are asked for: the daemon aborts if somebody whom it has not noticed yet asks for one of a collection.
     fn is_locked(&self) -> Option<bool> {
         let said = self.send(
             LOGIN,
-            &[
-                "org.freedesktop.DBus.Properties.Get",
-                "string:org.freedesktop.Secret.Collection",
-                "string:Locked",
-            ],
+            &["org.freedesktop.DBus.Properties.GetAll", "string:org.freedesktop.Secret.Collection"],
         );
-        said.rsplit_once("boolean ").map(|(_, value)| value.trim() == "true")
+        let (_, locked) = said.split_once("\"Locked\"")?;
+        let value = locked.split_once("boolean ")?.1;
+        Some(value.starts_with("true"))
     }
 
     /// What the service answers, or nothing.
