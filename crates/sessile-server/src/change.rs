@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Entry, Message, Resource, Session, Ticket};
+use crate::model::{Conversation, Entry, Message, Resource, Session, Ticket};
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,6 +149,17 @@ pub enum Change {
         token: i64,
         /// Its messages.
         bodies: Vec<Value>,
+        /// Where the session stands with its agent after them, unless the context is another session's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation: Option<Conversation>,
+    },
+    /// Takes out where a session stands with its agent, in a turn. Whatever is appended or removed forgets it, and so does
+    /// taking it: until the turn is committed nobody knows what the agent has heard.
+    TakeConversation {
+        /// Of which session.
+        session: String,
+        /// The turn.
+        token: i64,
     },
 }
 
@@ -197,6 +208,8 @@ pub enum Done {
         /// The last messages, for a turn that is held.
         history: Option<Vec<Message>>,
     },
+    /// Where the session stood with its agent.
+    Conversation(Option<Conversation>),
     /// It was given back.
     Left,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// Whose something is. Every change and every query carries one, and a store sees nothing of anybody else's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,6 +51,29 @@ pub struct Message {
     pub body: Value,
     /// When it was written.
     pub at_ms: i64,
+}
+
+/// Where a session stands with the agent that replies in it: how the agent is told what it knows already. Users neither see
+/// nor write it, for who could name a context could go on in another's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// The agent, by its address.
+    pub agent: String,
+    /// The agent's name for the conversation.
+    pub context_id: String,
+    /// The task that waits for an answer.
+    pub task_id: Option<String>,
+    /// How many bytes of each of that task's results are in replies already.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, usize>,
+}
+
+impl Conversation {
+    /// What stands for the context of this agent, whoever asks.
+    pub fn mark(&self) -> String {
+        let digest = Sha256::digest(format!("{}\0{}", self.agent, self.context_id));
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// A value of a session.

@@ -28,6 +28,7 @@ use crate::help::examples;
     "sessile serve --store postgres://sessile@db/sessile --store-password-file db.password"
     "sessile serve --listen 0.0.0.0:8737 --behind-proxy"
     "sessile serve --upstream https://ai.example/v1 --upstream-model small --upstream-key-file ai.key"
+    "sessile serve --upstream https://agent.example --upstream-protocol a2a"
     "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --log json"
 ))]
 pub struct Args {
@@ -69,11 +70,16 @@ pub struct Args {
 /// Who writes the replies that users ask for.
 #[derive(Clone, Debug, clap::Args)]
 struct UpstreamArgs {
-    /// An OpenAI-compatible endpoint that replies for messages?reply=true, at URL/chat/completions
-    #[arg(long, value_name = "URL", requires = "upstream_model")]
+    /// Who replies for messages?reply=true: an OpenAI-compatible endpoint, at URL/chat/completions, or an A2A agent, with its
+    /// card below URL
+    #[arg(long, value_name = "URL")]
     upstream: Option<String>,
 
-    /// Its model
+    /// Which of the two it is: openai or a2a
+    #[arg(long, value_name = "WHICH", requires = "upstream", default_value = "openai", value_parser = ["openai", "a2a"])]
+    upstream_protocol: String,
+
+    /// The model of an OpenAI-compatible endpoint
     #[arg(long, value_name = "NAME", requires = "upstream")]
     upstream_model: Option<String>,
 
@@ -88,16 +94,26 @@ struct UpstreamArgs {
 
 impl UpstreamArgs {
     fn open(&self, cx: &Cx) -> Result<Option<Upstream>, Error> {
-        let (Some(url), Some(model)) = (&self.upstream, &self.upstream_model) else { return Ok(None) };
+        let Some(url) = &self.upstream else { return Ok(None) };
         let key = self.upstream_key_file.as_deref().map(|file| {
             let path = cx.state.absolute(file);
             let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
             Ok::<_, Error>(Secret::new(text.trim()))
         });
+        let (key, timeout) = (key.transpose()?, self.upstream_timeout);
+        let upstream = match (self.upstream_protocol.as_str(), &self.upstream_model) {
+            ("a2a", None) => Upstream::agent(url, key, timeout),
+            ("a2a", Some(_)) => {
+                return Err(Error::Usage("--upstream-model: an A2A agent has its own model".into()));
+            }
+            (_, Some(model)) => Upstream::new(url, model, key, timeout),
+            (_, None) => {
+                let why = "--upstream: name the model with --upstream-model, or an A2A agent with --upstream-protocol a2a";
+                return Err(Error::Usage(why.into()));
+            }
+        };
         // The URL is not repeated: it may hold a password.
-        Upstream::new(url, model, key.transpose()?, self.upstream_timeout)
-            .map(Some)
-            .map_err(|why| Error::Usage(format!("--upstream: {why}")))
+        upstream.map(Some).map_err(|why| Error::Usage(format!("--upstream: {why}")))
     }
 }
 

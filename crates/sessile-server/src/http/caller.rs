@@ -212,7 +212,10 @@ enum Touches {
 impl Touches {
     fn of(change: &Change) -> Self {
         match change {
-            Change::StartSession { .. } | Change::Fork { .. } | Change::Renew { .. } => Touches::Nothing,
+            Change::StartSession { .. }
+            | Change::Fork { .. }
+            | Change::Renew { .. }
+            | Change::TakeConversation { .. } => Touches::Nothing,
             Change::EditSession { session, .. }
             | Change::Append { session, .. }
             | Change::Rewind { session, .. }

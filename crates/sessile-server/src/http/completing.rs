@@ -13,9 +13,9 @@ use super::problem::Problem;
 use super::queue::{self, Wanted, unexpected};
 use super::routes::last_messages;
 use crate::change::{Busy, Change, Done, Refusal};
-use crate::model::Resource;
+use crate::model::{Conversation, Resource};
 use crate::query::{Answer, Query};
-use crate::upstream::Upstream;
+use crate::upstream::{Asked, Reply, Upstream};
 
 /// How long the turn is held without being renewed: for others, how long it is not free after a crash.
 const TTL_MS: i64 = 30_000;
@@ -102,16 +102,16 @@ impl Completing {
             outcome.closed().await;
         };
         let reply = tokio::select! {
-            reply = self.reply(text) => reply?,
+            reply = self.reply(token, text) => reply?,
             lost = self.lost(token) => return Err(lost),
             () = nobody_left => return Err(Problem::closing_down()),
         };
         let mut bodies = self.messages.clone();
-        bodies.push(reply);
-        self.commit(token, bodies).await
+        bodies.push(reply.body);
+        self.commit(token, bodies, reply.conversation).await
     }
 
-    async fn reply(&self, text: &watch::Sender<String>) -> Result<Value, Problem> {
+    async fn reply(&self, token: i64, text: &watch::Sender<String>) -> Result<Reply, Problem> {
         let (bound, session) = (self.caller.bound(), self.session.as_str());
         // The look at the session is the one that stands on the record.
         let query = Query::Session { session: session.to_owned() };
@@ -125,18 +125,26 @@ impl Completing {
         let history = last_messages(&self.app, &bound, session, self.history).await?;
         let body = |message: &Value| message["body"].clone();
         let history = history.iter().map(|raw| serde_json::from_str(raw.get()).map(|message| body(&message)));
-        let mut messages = history
+        let history = history
             .collect::<Result<Vec<Value>, _>>()
             .map_err(|error| Problem::internal(error.to_string()))?;
-        messages.extend_from_slice(&self.messages);
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);
-        let content = self.upstream.reply(&messages, most, text).await?;
-        let reply = json!({ "role": "assistant", "content": content });
-        if reply.to_string().len() > most {
+        let asked = Asked { history: &history, messages: &self.messages, most, text };
+        let reply = self.upstream.reply(asked, self.conversation(token)).await?;
+        if reply.body.to_string().len() > most {
             return Err(Problem::unusable("the reply is too long"));
         }
         Ok(reply)
+    }
+
+    /// Where the session stands with its agent. It is forgotten by this: only what is committed is known to both.
+    async fn conversation(&self, token: i64) -> Result<Option<Conversation>, Problem> {
+        let take = Change::TakeConversation { session: self.session.clone(), token };
+        match self.caller.bound().change(take, None).await? {
+            Done::Conversation(conversation) => Ok(conversation),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Until the turn is somebody else's. It is renewed as long as it is not.
@@ -153,10 +161,20 @@ impl Completing {
     }
 
     /// The answer, and whether the turn ended with it.
-    async fn commit(&self, token: i64, bodies: Vec<Value>) -> Result<(Value, bool), Problem> {
+    async fn commit(
+        &self,
+        token: i64,
+        bodies: Vec<Value>,
+        conversation: Option<Conversation>,
+    ) -> Result<(Value, bool), Problem> {
         let mut tries = 0;
         loop {
-            let change = Change::CommitTurn { session: self.session.clone(), token, bodies: bodies.clone() };
+            let change = Change::CommitTurn {
+                session: self.session.clone(),
+                token,
+                bodies: bodies.clone(),
+                conversation: conversation.clone(),
+            };
             let problem = match self.caller.change(change).await {
                 Ok(Done::Appended { first, .. }) => return Ok((shown(first, &bodies), true)),
                 Ok(other) => return Err(unexpected(&other)),

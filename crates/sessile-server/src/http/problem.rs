@@ -174,6 +174,10 @@ impl From<Fault> for Problem {
                 let detail = "the upstream did not answer in time; nothing was appended".to_owned();
                 (StatusCode::GATEWAY_TIMEOUT, Code::TimedOut, detail, true, "it took too long".to_owned())
             }
+            Fault::Declined { told, is_passing, .. } => {
+                let detail = "the agent upstream did not do it; nothing was appended".to_owned();
+                (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_passing, told)
+            }
             Fault::Refused { status, told } => {
                 let detail = format!("the upstream answered with the status {status}; nothing was appended");
                 let is_passing = status == 429 || status >= 500;

@@ -17,13 +17,13 @@ pub(super) struct Piece {
 }
 
 /// The body of a request.
-pub(super) fn request(model: &str, messages: &[Value], streams: bool) -> Vec<u8> {
-    let messages: Vec<Value> = messages.iter().map(message).collect();
+pub(super) fn request<'a>(model: &str, messages: impl Iterator<Item = &'a Value>, streams: bool) -> Vec<u8> {
+    let messages: Vec<Value> = messages.map(message).collect();
     json!({ "model": model, "messages": messages, "stream": streams }).to_string().into_bytes()
 }
 
 /// A message of a session, as one of a chat. What is none is what the user said.
-fn message(body: &Value) -> Value {
+pub(super) fn message(body: &Value) -> Value {
     let is_chat = body["role"].as_str().is_some_and(|role| ROLES.contains(&role))
         && (body["content"].is_string() || body["content"].is_array() || body["tool_calls"].is_array());
     if is_chat {

@@ -1,4 +1,4 @@
-//! A request to the endpoint: one connection each, of TLS unless it stays on this machine. Redirects are not followed.
+//! A request to the upstream: one connection each, of TLS unless it stays on this machine. Redirects are not followed.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
@@ -8,25 +8,95 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::{HeaderValue, Method, Request, Uri, header};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use sessile::vault::Secret;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
-use super::{Fault, Upstream};
+use super::Fault;
 
 /// How long a connection may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The endpoint below a URL, if a key may be sent to it.
-pub(super) fn endpoint(url: &str) -> Result<Uri, String> {
+/// Who is asked: one origin, to which alone the key goes.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// What stands before every path.
+    base: Uri,
+    tls: Option<Arc<ClientConfig>>,
+    key: Option<Secret>,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking<'a> {
+    pub(super) method: &'a Method,
+    pub(super) path: &'a str,
+    /// Headers beside those of every request.
+    pub(super) headers: &'a [(&'static str, &'a str)],
+    pub(super) body: Option<&'a [u8]>,
+}
+
+impl Site {
+    /// A site by its URL, if a key may be sent there: by https, or on this machine.
+    pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, String> {
+        let base = base(url)?;
+        let tls = match base.scheme_str() {
+            Some("https") => Some(Arc::new(tls()?)),
+            _ => None,
+        };
+        let is_header = |key: &Secret| key.expose().bytes().all(|byte| byte.is_ascii_graphic());
+        if key.as_ref().is_some_and(|key| key.is_empty() || !is_header(key)) {
+            return Err("the key is not one line of visible characters".to_owned());
+        }
+        Ok(Site { base, tls, key })
+    }
+
+    /// The path of the URL, without a slash at its end.
+    pub(super) fn path(&self) -> &str {
+        self.base.path().trim_end_matches('/')
+    }
+
+    /// The whole of it, in one spelling.
+    pub(super) fn address(&self) -> String {
+        format!("{}://{}{}", self.scheme(), self.authority().to_ascii_lowercase(), self.path())
+    }
+
+    pub(super) fn key(&self) -> Option<&Secret> {
+        self.key.as_ref()
+    }
+
+    /// The path of a URL that is of this very origin.
+    pub(super) fn path_of(&self, url: &str) -> Option<String> {
+        let uri = base(url).ok()?;
+        let port =
+            |uri: &Uri| uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+        let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
+        let is_same = uri.scheme_str() == self.base.scheme_str()
+            && host(&uri) == host(&self.base)
+            && port(&uri) == port(&self.base);
+        is_same.then(|| uri.path().to_owned())
+    }
+
+    fn scheme(&self) -> &str {
+        self.base.scheme_str().unwrap_or_default()
+    }
+
+    fn authority(&self) -> &str {
+        self.base.authority().map_or("", |authority| authority.as_str())
+    }
+}
+
+/// A URL that a path can be added to.
+fn base(url: &str) -> Result<Uri, String> {
     let odd = || "it is not a URL of the form https://HOST/PATH".to_owned();
-    let uri: Uri = format!("{}/chat/completions", url.trim_end_matches('/')).parse().map_err(|_| odd())?;
+    let uri: Uri = url.parse().map_err(|_| odd())?;
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
     if authority.as_str().contains('@') {
         return Err("a user name or password has no place in a URL".to_owned());
@@ -55,7 +125,7 @@ fn bare(host: &str) -> Option<&str> {
 }
 
 /// TLS with the authorities that the system trusts.
-pub(super) fn tls() -> Result<ClientConfig, String> {
+fn tls() -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
@@ -86,13 +156,19 @@ impl Drop for Connection {
     }
 }
 
-impl Upstream {
-    /// Sends a body, and waits for the head of the answer.
-    pub(super) async fn post(&self, body: Vec<u8>) -> Result<Coming, Fault> {
+/// A connection on which nothing was asked yet.
+pub(super) struct Line {
+    sender: SendRequest<Body>,
+    connection: Connection,
+}
+
+impl Site {
+    /// Connects. Whoever is there has heard nothing yet.
+    pub(super) async fn connect(&self) -> Result<Line, Fault> {
         let unreachable = |error: &dyn std::fmt::Display| Fault::Unreachable(error.to_string());
-        let host = self.uri.host().unwrap_or_default();
+        let host = self.base.host().unwrap_or_default();
         let host = bare(host).unwrap_or(host);
-        let port = self.uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let port = self.base.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
         let connected = tokio::time::timeout(CONNECT, async {
             let stream = TcpStream::connect((host, port)).await?;
             // A request is written whole.
@@ -109,34 +185,45 @@ impl Upstream {
             .await
             .map_err(|_| Fault::Unreachable("it does not take the connection".to_owned()))?
             .map_err(|error| unreachable(&error))?;
-        let (mut sender, connection) =
+        let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
         // What becomes of it is told by the answer.
         let connection = Connection(tokio::spawn(async move { drop(connection.await) }).abort_handle());
-        let response = sender.send_request(self.request(body)?).await.map_err(|error| unreachable(&error))?;
+        Ok(Line { sender, connection })
+    }
+
+    /// Asks on a connection, and waits for the head of the answer.
+    pub(super) async fn ask(&self, line: Line, asking: Asking<'_>) -> Result<Coming, Fault> {
+        let Line { mut sender, connection } = line;
+        let response = sender.send_request(self.request(asking)?).await;
+        let response = response.map_err(|error| Fault::Unreachable(error.to_string()))?;
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
         let status = response.status().as_u16();
         Ok(Coming { status, is_stream, body: response.into_body(), _connection: connection })
     }
 
-    fn request(&self, body: Vec<u8>) -> Result<Request<Body>, Fault> {
-        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
-        let host = self.uri.authority().map_or("", |authority| authority.as_str());
+    fn request(&self, asking: Asking<'_>) -> Result<Request<Body>, Fault> {
         let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(path)
-            .header(header::HOST, host)
-            .header(header::CONTENT_TYPE, "application/json")
+            .method(asking.method)
+            .uri(if asking.path.is_empty() { "/" } else { asking.path })
+            .header(header::HOST, self.authority())
             .header(header::ACCEPT, "application/json, text/event-stream")
             .header(header::USER_AGENT, concat!("sessile/", env!("CARGO_PKG_VERSION")));
+        for (name, value) in asking.headers {
+            request = request.header(*name, *value);
+        }
+        if asking.body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
         if let Some(key) = &self.key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
             let mut value = value.map_err(|_| Fault::Unusable("the key is no header".to_owned()))?;
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
         }
-        request.body(Body::from(body)).map_err(|error| Fault::Unusable(error.to_string()))
+        let body = asking.body.map_or_else(Body::empty, |body| Body::from(body.to_vec()));
+        request.body(body).map_err(|error| Fault::Unusable(error.to_string()))
     }
 }
 
@@ -192,7 +279,7 @@ mod tests {
         for url in
             ["https://ai.example/v1", "https://ai.example/v1/", "http://127.0.0.1:1", "http://[::1]:1/v1"]
         {
-            assert!(endpoint(url).unwrap().path().ends_with("/chat/completions"), "{url}");
+            assert!(base(url).is_ok(), "{url}");
         }
         for url in [
             "http://ai.example/v1",
@@ -205,8 +292,19 @@ mod tests {
             "ai.example",
             "",
         ] {
-            let told = endpoint(url).unwrap_err();
+            let told = base(url).unwrap_err();
             assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn only_the_same_origin_is_the_same_site() {
+        let site = Site::new("http://127.0.0.1:80/agent/", None).unwrap();
+        assert_eq!((site.path(), site.address().as_str()), ("/agent", "http://127.0.0.1:80/agent"));
+        assert_eq!(site.path_of("http://127.0.0.1/rpc").as_deref(), Some("/rpc"));
+        for other in ["http://127.0.0.1:81/rpc", "http://localhost/rpc", "https://127.0.0.1/rpc", "/rpc", ""]
+        {
+            assert_eq!(site.path_of(other), None, "{other}");
         }
     }
 }

@@ -1,5 +1,7 @@
-//! Who writes the replies: an OpenAI-compatible chat endpoint, asked with one session's messages.
+//! Who writes the replies: an OpenAI-compatible chat endpoint, asked with one session's messages, or an A2A agent, which
+//! remembers what was said by itself.
 
+mod a2a;
 mod chat;
 mod connect;
 mod sse;
@@ -7,13 +9,14 @@ mod sse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::Uri;
-use rustls::ClientConfig;
-use serde_json::Value;
+use axum::http::Method;
+use serde_json::{Value, json};
 use sessile::vault::Secret;
 use tokio::sync::{Semaphore, watch};
 
-use connect::Coming;
+use crate::model::Conversation;
+use a2a::Agent;
+use connect::{Asking, Coming, Site};
 use sse::Events;
 
 /// How many calls are under way at a time. Who comes then waits, and the time counts.
@@ -25,15 +28,39 @@ const TOLD_BYTES: usize = 2000;
 /// The bytes that a stream may need for one of its text: every token comes with its own JSON.
 const STREAM_FACTOR: usize = 256;
 
-/// A chat endpoint.
+/// Who writes the replies.
 #[derive(Clone, Debug)]
 pub struct Upstream {
-    uri: Uri,
-    model: String,
-    key: Option<Secret>,
+    site: Arc<Site>,
+    kind: Kind,
     timeout: Duration,
-    tls: Option<Arc<ClientConfig>>,
     room: Arc<Semaphore>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Chat { model: String },
+    Agent(Arc<Agent>),
+}
+
+/// What is to be replied to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// What was said before.
+    pub(crate) history: &'a [Value],
+    /// What is new.
+    pub(crate) messages: &'a [Value],
+    /// How many bytes a reply has at most.
+    pub(crate) most: usize,
+    /// Where what has come of the reply is told as it comes.
+    pub(crate) text: Option<&'a watch::Sender<String>>,
+}
+
+/// A reply, and where the session stands with who gave it.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) body: Value,
+    pub(crate) conversation: Option<Conversation>,
 }
 
 /// Why there is no reply. What it says is for the log; nothing of it is for users.
@@ -45,6 +72,8 @@ pub(crate) enum Fault {
     TimedOut,
     /// It answered that it will not.
     Refused { status: u16, told: String },
+    /// An agent that said no, with a code, or whose task came to nothing; whether it may be otherwise another time.
+    Declined { code: Option<i64>, told: String, is_passing: bool },
     /// What it answered is no reply.
     Unusable(String),
 }
@@ -52,53 +81,64 @@ pub(crate) enum Fault {
 impl Upstream {
     /// An endpoint below a URL: `URL/chat/completions`. It is of https, or on this machine.
     pub fn new(url: &str, model: &str, key: Option<Secret>, timeout: Duration) -> Result<Self, String> {
-        let uri = connect::endpoint(url)?;
-        let tls = match uri.scheme_str() {
-            Some("https") => Some(Arc::new(connect::tls()?)),
-            _ => None,
-        };
-        if key
-            .as_ref()
-            .is_some_and(|key| key.is_empty() || !key.expose().bytes().all(|byte| byte.is_ascii_graphic()))
-        {
-            return Err("the key is not one line of visible characters".to_owned());
-        }
-        Ok(Upstream {
-            uri,
-            model: model.to_owned(),
-            key,
-            timeout,
-            tls,
-            room: Arc::new(Semaphore::new(AT_ONCE)),
-        })
+        Ok(Upstream::of(Site::new(url, key)?, Kind::Chat { model: model.to_owned() }, timeout))
     }
 
-    /// The reply to these messages, of at most so many bytes. With `text`, what has come of it is told as it comes.
-    pub(crate) async fn reply(
-        &self,
-        messages: &[Value],
-        most: usize,
-        text: Option<&watch::Sender<String>>,
-    ) -> Result<String, Fault> {
-        tokio::time::timeout(self.timeout, async {
-            let _room = self.room.acquire().await.map_err(|error| Fault::Unreachable(error.to_string()))?;
-            let body = chat::request(&self.model, messages, text.is_some());
-            let mut coming = self.post(body).await?;
-            if coming.status != 200 {
-                let told = coming.some(TOLD_BYTES).await.unwrap_or_default();
-                let told = String::from_utf8_lossy(&told).into_owned();
-                return Err(Fault::Refused { status: coming.status, told });
-            }
-            match text {
-                Some(text) if coming.is_stream => streamed(&mut coming, most, text).await,
-                // Some do not stream, whatever they are asked.
-                _ => chat::reply(&coming.all(most.saturating_mul(6) + (64 << 10)).await?),
-            }
-        })
-        .await
-        .unwrap_or(Err(Fault::TimedOut))
-        .map_err(|fault| fault.without(self.key.as_ref()))
+    /// An A2A agent by the URL below which its card is. It is of https, or on this machine.
+    pub fn agent(url: &str, key: Option<Secret>, timeout: Duration) -> Result<Self, String> {
+        Ok(Upstream::of(Site::new(url, key)?, Kind::Agent(Arc::default()), timeout))
     }
+
+    fn of(site: Site, kind: Kind, timeout: Duration) -> Self {
+        Upstream { site: Arc::new(site), kind, timeout, room: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// The reply. What is remembered of the conversation is asked for only by who needs it, and only once somebody is there
+    /// to be asked.
+    pub(crate) async fn reply<E: From<Fault>>(
+        &self,
+        asked: Asked<'_>,
+        remembered: impl Future<Output = Result<Option<Conversation>, E>> + Send,
+    ) -> Result<Reply, E> {
+        let failed = |fault: Fault| E::from(fault.without(self.site.key()));
+        let reply = async {
+            let room = self.room.acquire().await;
+            let _room = room.map_err(|error| failed(Fault::Unreachable(error.to_string())))?;
+            match &self.kind {
+                Kind::Chat { model } => self.chat(model, asked).await.map_err(failed),
+                Kind::Agent(agent) => {
+                    let interface = agent.interface(&self.site).await.map_err(failed)?;
+                    let line = self.site.connect().await.map_err(failed)?;
+                    let before = remembered.await?;
+                    let asking = a2a::Talk { site: &self.site, interface: &interface, asked };
+                    asking.reply(line, before).await.map_err(failed)
+                }
+            }
+        };
+        tokio::time::timeout(self.timeout, reply).await.unwrap_or_else(|_| Err(failed(Fault::TimedOut)))
+    }
+
+    async fn chat(&self, model: &str, asked: Asked<'_>) -> Result<Reply, Fault> {
+        let body = chat::request(model, asked.history.iter().chain(asked.messages), asked.text.is_some());
+        let path = format!("{}/chat/completions", self.site.path());
+        let asking = Asking { method: &Method::POST, path: &path, headers: &[], body: Some(&body) };
+        let mut coming = self.site.ask(self.site.connect().await?, asking).await?;
+        if coming.status != 200 {
+            return Err(refused(&mut coming).await);
+        }
+        let text = match asked.text {
+            Some(text) if coming.is_stream => streamed(&mut coming, asked.most, text).await?,
+            // Some do not stream, whatever they are asked.
+            _ => chat::reply(&coming.all(asked.most.saturating_mul(6) + (64 << 10)).await?)?,
+        };
+        Ok(Reply { body: json!({ "role": "assistant", "content": text }), conversation: None })
+    }
+}
+
+/// That an answer has a status that is not one of success.
+async fn refused(coming: &mut Coming) -> Fault {
+    let told = coming.some(TOLD_BYTES).await.unwrap_or_default();
+    Fault::Refused { status: coming.status, told: String::from_utf8_lossy(&told).into_owned() }
 }
 
 impl Fault {
@@ -110,6 +150,9 @@ impl Fault {
             Fault::Unreachable(told) => Fault::Unreachable(clean(told)),
             Fault::TimedOut => Fault::TimedOut,
             Fault::Refused { status, told } => Fault::Refused { status, told: clean(told) },
+            Fault::Declined { code, told, is_passing } => {
+                Fault::Declined { code, told: clean(told), is_passing }
+            }
             Fault::Unusable(told) => Fault::Unusable(clean(told)),
         }
     }

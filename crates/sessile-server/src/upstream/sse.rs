@@ -9,6 +9,8 @@ const LINE_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Events {
     line: Vec<u8>,
+    /// Whether the last line ended in a way that a line feed may belong to.
+    returned: bool,
     data: Option<String>,
 }
 
@@ -17,12 +19,16 @@ impl Events {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, Fault> {
         let mut whole = Vec::new();
         for byte in bytes {
-            if *byte != b'\n' {
+            let belongs = std::mem::replace(&mut self.returned, *byte == b'\r') && *byte == b'\n';
+            if belongs {
+                continue;
+            }
+            if !matches!(byte, b'\n' | b'\r') {
                 self.line.push(*byte);
                 continue;
             }
             let line = std::mem::take(&mut self.line);
-            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
+            let line = String::from_utf8_lossy(&line).into_owned();
             if line.is_empty() {
                 whole.extend(self.data.take());
             } else if let Some(data) = line.strip_prefix("data:") {

@@ -223,7 +223,9 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
                         said.last().map(|last| json!(last))
                     );
                     let (session, token) = (of.id.clone(), ticket.token.unwrap());
-                    until_answered(&user, Change::CommitTurn { session, token, bodies }).await.unwrap();
+                    until_answered(&user, Change::CommitTurn { session, token, bodies, conversation: None })
+                        .await
+                        .unwrap();
                 }
                 said.push(text);
             }

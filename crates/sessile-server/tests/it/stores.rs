@@ -142,7 +142,8 @@ impl User {
 
     pub(crate) async fn commit(&self, session: &str, token: i64, bodies: &[String]) -> Outcome {
         let bodies = bodies.iter().map(|body| serde_json::json!(body)).collect();
-        self.change(Change::CommitTurn { session: session.to_owned(), token, bodies }).await
+        self.change(Change::CommitTurn { session: session.to_owned(), token, bodies, conversation: None })
+            .await
     }
 }
 

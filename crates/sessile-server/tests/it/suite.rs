@@ -4,7 +4,7 @@ use serde_json::json;
 use sessile_server::account::{Administer, Scope, Token};
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
-use sessile_server::model::UserId;
+use sessile_server::model::{Conversation, Resource, UserId};
 use sessile_server::query::{Answer, Query};
 
 use crate::stores::{CLAIM, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
@@ -34,6 +34,8 @@ with_every_store! {
     an_expired_session_is_over
     messages_are_numbered_read_in_pages_rewound_and_forked
     a_value_is_changed_only_by_who_saw_the_last_one
+    a_conversation_goes_on_only_if_nothing_was_said_beside_it
+    a_context_belongs_to_one_session
     a_turn_is_held_by_one_and_waited_for_in_order
     a_turn_that_was_lost_commits_nothing
     a_turn_can_be_refused_or_taken_away
@@ -145,7 +147,8 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
         Change::Rewind { session: id(), to: 0 },
         Change::Fork { session: id(), at: None, id: crate::stores::id(), name: None },
         Change::SetEntry { session: id(), key: "k".to_owned(), value: Some(json!(1)), if_revision: None },
-        Change::CommitTurn { session: id(), token: 1, bodies: Vec::new() },
+        Change::CommitTurn { session: id(), token: 1, bodies: Vec::new(), conversation: None },
+        Change::TakeConversation { session: id(), token: 1 },
     ] {
         assert_eq!(bob.change(change.clone()).await, nothing, "{change:?}");
     }
@@ -225,6 +228,92 @@ async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
     assert!(
         matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.len() == 1 && all[0].value.is_null())
     );
+}
+
+fn talking(context: &str, task: Option<&str>) -> Conversation {
+    Conversation {
+        agent: "https://agent.example".to_owned(),
+        context_id: context.to_owned(),
+        task_id: task.map(str::to_owned),
+        told: [("result".to_owned(), 7)].into(),
+    }
+}
+
+async fn held(user: &User, session: &str) -> i64 {
+    let resource = Resource::Turn { session: session.to_owned() };
+    ticket(user.ask_for(&resource, Busy::Reject, 60_000).await).token.unwrap()
+}
+
+/// Commits a turn after which the session stands so with its agent.
+async fn talk(user: &User, session: &str, conversation: &Conversation) {
+    let token = held(user, session).await;
+    let (session, bodies, conversation) =
+        (session.to_owned(), vec![json!("said")], Some(conversation.clone()));
+    user.change(Change::CommitTurn { session, token, bodies, conversation }).await.unwrap();
+}
+
+/// What is known of the conversation, and no longer after this.
+async fn taken(user: &User, session: &str) -> Option<Conversation> {
+    let token = held(user, session).await;
+    let take = Change::TakeConversation { session: session.to_owned(), token };
+    let Ok(Done::Conversation(taken)) = user.change(take).await else { panic!() };
+    let resource = Resource::Turn { session: session.to_owned() };
+    user.change(Change::Release { resource, token }).await.unwrap();
+    taken
+}
+
+async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let of = user.start(None).await.id;
+    assert_eq!(taken(&user, &of).await, None);
+    let first = talking("c1", Some("t1"));
+    talk(&user, &of, &first).await;
+    assert_eq!(taken(&user, &of).await, Some(first.clone()));
+    assert_eq!(taken(&user, &of).await, None, "who took it may have said anything since");
+    talk(&user, &of, &first).await;
+    let second = talking("c2", None);
+    talk(&user, &of, &second).await;
+    let fork = Change::Fork { session: of.clone(), at: None, id: id(), name: None };
+    let fork = session(user.change(fork).await).id;
+    assert_eq!(taken(&user, &fork).await, None);
+    assert_eq!(taken(&user, &of).await, Some(second.clone()));
+    talk(&user, &of, &second).await;
+    user.append(&of, &["by somebody else"]).await.unwrap();
+    assert_eq!(taken(&user, &of).await, None);
+    talk(&user, &of, &second).await;
+    user.change(Change::Rewind { session: of.clone(), to: 2 }).await.unwrap();
+    assert_eq!(taken(&user, &of).await, None);
+    talk(&user, &of, &second).await;
+    let token = held(&user, &of).await;
+    user.commit(&of, token, &["by hand".to_owned()]).await.unwrap();
+    assert_eq!(taken(&user, &of).await, None);
+    let late = Change::TakeConversation { session: of.clone(), token };
+    assert_eq!(user.change(late).await, Err(Refusal::Lost { token }));
+    // Neither among the values nor among the settings.
+    talk(&user, &of, &second).await;
+    let entries = Query::Entries { session: of.clone(), key: None, after: None, limit: 9 };
+    assert_eq!(user.ask(entries).await, Ok(Answer::Entries(Vec::new())));
+    let Ok(Answer::Session(shown)) = user.ask(Query::Session { session: of }).await else { panic!() };
+    assert!(shown.settings.is_empty());
+}
+
+async fn a_context_belongs_to_one_session(store: &Throwaway) {
+    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    let (hers, another, his) = (ann.start(None).await.id, ann.start(None).await.id, bob.start(None).await.id);
+    let same = talking("default", None);
+    talk(&ann, &hers, &same).await;
+    for (user, session) in [(&ann, &another), (&bob, &his)] {
+        talk(user, session, &same).await;
+        assert_eq!(taken(user, session).await, None, "the context is another session's");
+        assert_eq!(user.texts(session).await, ["said"]);
+    }
+    assert_eq!(taken(&ann, &hers).await, Some(same.clone()));
+    // Also while hers is under way.
+    talk(&bob, &his, &same).await;
+    assert_eq!(taken(&bob, &his).await, None);
+    let elsewhere = Conversation { agent: "https://other.example".to_owned(), ..same };
+    talk(&bob, &his, &elsewhere).await;
+    assert_eq!(taken(&bob, &his).await, Some(elsewhere));
 }
 
 async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
@@ -434,7 +523,9 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let wait = Change::Wait { resource: resource.clone(), place, claim: claim.clone(), ttl_ms, history: 1 };
     twice("wait", wait).await.unwrap();
     twice("renew", Change::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
-    twice("commit", Change::CommitTurn { session: session(), token, bodies: bodies() }).await.unwrap();
+    twice("commit", Change::CommitTurn { session: session(), token, bodies: bodies(), conversation: None })
+        .await
+        .unwrap();
     let held = ticket(twice("ask again", ask()).await);
     let place = held.place;
     twice("leave", Change::Leave { resource: resource.clone(), place, claim }).await.unwrap();

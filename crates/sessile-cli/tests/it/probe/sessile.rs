@@ -1,7 +1,7 @@
 //! Our own service, probed.
 
 use serde_json::{Value, json};
-use testkit::{Done, Home, TlsServer};
+use testkit::{AgentAuth, AgentOptions, Done, Home, ScriptedAgent, TlsServer};
 
 use super::count;
 use super::server::{Asked, Server};
@@ -57,6 +57,24 @@ fn a_service_with_an_upstream_passes_if_that_is_honest() {
         asked.headers.iter().any(|header| header.to_lowercase() == "authorization: bearer sk-1")
     };
     assert!(heard.iter().all(has_key), "{heard:?}");
+}
+
+#[test]
+fn a_service_with_an_agent_upstream_passes_too() {
+    let home = home();
+    let guarded = AgentOptions::default().guarded(AgentAuth::Bearer, "sk-1", "service");
+    let agent = ScriptedAgent::start(guarded);
+    let key = home.write("key", "sk-1\n");
+    let flags = [
+        ["--upstream", agent.url()],
+        ["--upstream-protocol", "a2a"],
+        ["--upstream-key-file", key.to_str().unwrap()],
+    ];
+    let service = Serving::start(&home, 5, flags.as_flattened());
+    let report = probe(&home, &service, &["--users", "5", "--turns", "4"]).exit(0).json();
+    assert_eq!((&report["verdict"], &report["answered"]), (&json!("clean"), &json!(25)), "{report}");
+    let contexts = agent.contexts();
+    assert_eq!((contexts.len(), contexts.values().sum::<u64>()), (5, 25), "a context for each session");
 }
 
 #[test]
@@ -120,6 +138,9 @@ fn an_upstream_that_a_key_may_not_go_to_is_refused_at_the_start() {
         assert!(told.contains("--upstream: ") && !told.contains("hunter2"), "{told}");
     }
     serve(&["http://127.0.0.1:1"]).exit(2);
+    let agent = ["--upstream-protocol", "a2a"];
+    serve(&[&["http://agent.example"], &agent[..]].concat()).exit(2);
+    serve(&[&["http://127.0.0.1:1"], &agent[..], &model[..]].concat()).exit(2);
     serve(&[&["http://127.0.0.1:1", "--upstream-key-file", "none"], &model[..]].concat()).exit(5);
     home.write("key", "two lines\nof it");
     let key = home.path("key");

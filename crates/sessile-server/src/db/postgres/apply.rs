@@ -128,6 +128,7 @@ pub(super) struct Needs<'a> {
     settings: bool,
     queue: Option<(String, Lock)>,
     entry: Option<&'a str>,
+    conversation: bool,
 }
 
 /// How a queue is locked.
@@ -162,6 +163,9 @@ impl<'a> Needs<'a> {
             | Change::Rewind { session, .. }
             | Change::CommitTurn { session, .. } => {
                 Needs { session: Some(session), queue: turn(session), ..none }
+            }
+            Change::TakeConversation { session, .. } => {
+                Needs { session: Some(session), queue: turn(session), conversation: true, ..none }
             }
             Change::SetEntry { session, key, .. } => {
                 Needs { session: Some(session), entry: Some(key), ..none }
@@ -210,6 +214,9 @@ impl<'a> Needs<'a> {
         if let (Some(session), Some(key)) = (self.session, self.entry) {
             order.entry = push(Step::Run(Sql::Entry, params![user(), session.to_owned(), key.to_owned()]));
         }
+        if let (Some(session), true) = (self.session, self.conversation) {
+            order.conversation = push(Step::Run(Sql::Conversation, params![user(), session.to_owned()]));
+        }
         if let Some(key) = key {
             order.answered = push(Step::Run(Sql::Answered, params![user(), key.to_owned()]));
         }
@@ -226,6 +233,7 @@ struct Order {
     alive: Option<usize>,
     settings: Option<usize>,
     entry: Option<usize>,
+    conversation: Option<usize>,
     answered: Option<usize>,
 }
 
@@ -256,7 +264,9 @@ impl Order {
         };
         let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
         let entry = rows(self.entry).first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()?;
-        let make = Make::new(user, now, session.into_iter().next(), named.into_iter().next(), queue, entry);
+        let kept = rows(self.conversation).first().map(|row| row.try_get::<_, &str>(0)).transpose()?;
+        let make = Make::new(user, now, session.into_iter().next(), named.into_iter().next(), queue, entry)
+            .with_conversation(kept.and_then(|kept| serde_json::from_str(kept).ok()));
         let answered = rows(self.answered).first().map(pair).transpose()?;
         Ok(Read { now, make, answered })
     }

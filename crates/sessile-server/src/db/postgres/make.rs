@@ -7,7 +7,7 @@ use super::rows::Found;
 use super::sql::Sql;
 use super::transaction::{Params, Step, params};
 use crate::change::{Change, Done, Refusal};
-use crate::model::{Entry, Resource, Session, Ticket};
+use crate::model::{Conversation, Entry, Resource, Session, Ticket};
 
 type Outcome = Result<Done, Refusal>;
 
@@ -24,6 +24,8 @@ pub(super) struct Make {
     queue: Queue,
     /// The kind and revision of the value that it is about.
     entry: Option<(String, i64)>,
+    /// Where the session stands with its agent, if that is asked for.
+    conversation: Option<Conversation>,
     writes: Vec<Step>,
 }
 
@@ -37,7 +39,12 @@ impl Make {
         entry: Option<(String, i64)>,
     ) -> Self {
         let (user, writes) = (user.to_owned(), Vec::new());
-        Make { user, now, session, named, new: None, queue, entry, writes }
+        Make { user, now, session, named, new: None, queue, entry, conversation: None, writes }
+    }
+
+    pub(super) fn with_conversation(mut self, conversation: Option<Conversation>) -> Self {
+        self.conversation = conversation;
+        self
     }
 
     /// The id of the session that it is about.
@@ -106,6 +113,7 @@ impl Make {
                 self.nobody_holds()?;
                 let last = found.session.messages;
                 let to = (*to).clamp(0, last);
+                self.run(Sql::DropConversation, params![self.user.clone(), session.clone()]);
                 self.run(Sql::CutMessages, params![self.user.clone(), session.clone(), to]);
                 found.session.messages = to;
                 self.event(&mut found, "messages.rewound", &json!({ "to": to }));
@@ -132,10 +140,23 @@ impl Make {
             }
             Change::Leave { place, claim, .. } => self.queue.leave(*place, claim).map(|()| Done::Left),
             Change::Release { token, .. } => self.queue.release(*token).map(|()| Done::Left),
-            Change::CommitTurn { token, bodies, .. } => {
+            Change::CommitTurn { session, token, bodies, conversation } => {
                 let found = self.live()?;
                 self.queue.release(*token)?;
-                Ok(self.append(found, *token, bodies))
+                let done = self.append(found, *token, bodies);
+                if let Some(conversation) = conversation {
+                    let (user, mark) = (self.user.clone(), conversation.mark());
+                    self.run(Sql::ClaimContext, params![user.clone(), mark.clone(), session.clone()]);
+                    let value = serde_json::to_string(conversation).unwrap_or_default();
+                    self.run(Sql::PutConversation, params![user, mark, session.clone(), value, self.now]);
+                }
+                Ok(done)
+            }
+            Change::TakeConversation { session, token } => {
+                self.session = Some(self.live()?);
+                self.queue.held_with(*token)?;
+                self.run(Sql::DropConversation, params![self.user.clone(), session.clone()]);
+                Ok(Done::Conversation(self.conversation.take()))
             }
         }
     }
@@ -235,6 +256,7 @@ impl Make {
     }
 
     fn append(&mut self, mut found: Found, token: i64, bodies: &[Value]) -> Done {
+        self.run(Sql::DropConversation, params![self.user.clone(), found.session.id.clone()]);
         let first = found.session.messages + 1;
         let last = found.session.messages + i64::try_from(bodies.len()).unwrap_or(0);
         if !bodies.is_empty() {

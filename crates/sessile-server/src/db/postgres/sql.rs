@@ -96,6 +96,16 @@ statements! {
     InsertEntry = "INSERT INTO entry (user_id, session, kind, key, value, revision, changed_ms)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
+    Conversation = "SELECT value FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'";
+    DropConversation = "DELETE FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'";
+    /// A context that another session has, of this user or not, stays that one's.
+    ClaimContext = "INSERT INTO claim (user_id, context, session) VALUES ($1, $2, $3)
+        ON CONFLICT (context) DO NOTHING";
+    /// Only if the context is this session's.
+    PutConversation = "INSERT INTO entry (user_id, session, kind, key, value, revision, changed_ms)
+        SELECT $1, session, 'conversation', '', $4, 1, $5 FROM claim
+        WHERE {mine} AND context = $2 AND session = $3";
+
     Messages = "SELECT number, token, body, at_ms FROM message
         WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4";
     /// Numbers have no gaps, so the last ones are found by the last one.

@@ -8,7 +8,7 @@ use super::rows::{self, Found};
 use crate::change::{Change, Done, Refusal};
 use crate::db::record::{self, Noted};
 use crate::db::{Read, Request};
-use crate::model::{Entry, Resource, Session, Ticket};
+use crate::model::{Conversation, Entry, Resource, Session, Ticket};
 
 type Outcome = Result<std::result::Result<Done, Refusal>>;
 
@@ -168,6 +168,7 @@ impl Make<'_> {
                     return Ok(Err(Refusal::Held { holder: held.holder, expires_ms: held.expires_ms }));
                 }
                 let to = (*to).clamp(0, found.messages);
+                self.forget_conversation(session)?;
                 self.connection
                     .prepare_cached("DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3")?
                     .execute((self.user, session, to))?;
@@ -210,12 +211,33 @@ impl Make<'_> {
                 }
                 Ok(Ok(Done::Left))
             }
-            Change::CommitTurn { session, token, bodies } => {
+            Change::CommitTurn { session, token, bodies, conversation } => {
                 or_refuse!(self.live(session)?);
                 if !self.queue(&self.queue_of_turn(session)).release(*token)? {
                     return Ok(Err(Refusal::Lost { token: *token }));
                 }
-                self.append(session, *token, bodies).map(Ok)
+                let done = self.append(session, *token, bodies)?;
+                if let Some(conversation) = conversation {
+                    self.keep_conversation(session, conversation)?;
+                }
+                Ok(Ok(done))
+            }
+            Change::TakeConversation { session, token } => {
+                or_refuse!(self.live(session)?);
+                let queue = self.queue_of_turn(session);
+                if self.queue(&queue).held_with(*token)?.is_none() {
+                    return Ok(Err(Refusal::Lost { token: *token }));
+                }
+                let kept: Option<String> = self
+                    .connection
+                    .prepare_cached(
+                        "SELECT value FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'conversation'",
+                    )?
+                    .query_row((self.user, session), |row| row.get(0))
+                    .optional()?;
+                self.forget_conversation(session)?;
+                let conversation = kept.and_then(|kept| serde_json::from_str(&kept).ok());
+                Ok(Ok(Done::Conversation(conversation)))
             }
         }
     }
@@ -288,6 +310,7 @@ impl Make<'_> {
     }
 
     fn append(&self, session: &str, token: i64, bodies: &[Value]) -> Result<Done> {
+        self.forget_conversation(session)?;
         let count = i64::try_from(bodies.len()).unwrap_or(0);
         let next: i64 = self
             .connection
@@ -305,6 +328,32 @@ impl Make<'_> {
         let last = next - 1;
         self.event(session, "messages.appended", &json!({ "first": first, "last": last, "token": token }))?;
         Ok(Done::Appended { first, last })
+    }
+
+    fn forget_conversation(&self, session: &str) -> Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'conversation'")?
+            .execute((self.user, session))
+            .map(drop)
+    }
+
+    /// Keeps it if the context is this session's, or nobody's until now.
+    fn keep_conversation(&self, session: &str, conversation: &Conversation) -> Result<()> {
+        let mark = conversation.mark();
+        self.connection
+            .prepare_cached(
+                "INSERT INTO claim (context, user, session) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            )?
+            .execute((&mark, self.user, session))?;
+        let value = serde_json::to_string(conversation).unwrap_or_default();
+        self.connection
+            .prepare_cached(
+                "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
+                 SELECT user, session, 'conversation', '', ?4, 1, ?5 FROM claim
+                 WHERE context = ?1 AND user = ?2 AND session = ?3",
+            )?
+            .execute((mark, self.user, session, value, self.now))
+            .map(drop)
     }
 
     fn fork(&self, session: &str, at: Option<i64>, id: &str, name: Option<&str>) -> Outcome {

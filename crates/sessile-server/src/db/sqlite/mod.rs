@@ -34,7 +34,7 @@ const READERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the service adds, in order; each is run once.
-const ADDED: &[&str] = &[include_str!("schema.sql")];
+const ADDED: &[&str] = &[include_str!("schema.sql"), include_str!("contexts.sql")];
 
 /// A store in a file.
 #[derive(Clone, Debug)]

@@ -117,7 +117,13 @@ impl Stream {
             Ok(answer) => {
                 // Also for who gets it a second time, when no token came.
                 let whole = answer["reply"]["body"]["content"].as_str().unwrap_or_default();
-                self.delta(whole.get(self.sent..).unwrap_or_default()).await?;
+                let more = {
+                    let sent = self.coming.borrow();
+                    // An agent may think better of what it has said; then only the whole counts.
+                    let more = whole.strip_prefix(sent.get(..self.sent).unwrap_or_default());
+                    more.unwrap_or_default().to_owned()
+                };
+                self.delta(&more).await?;
                 self.event("done", &answer).await
             }
             Err(problem) => self.event("error", &problem.told()).await,

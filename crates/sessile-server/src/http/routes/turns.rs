@@ -115,7 +115,9 @@ async fn commit(
     let session = input::session(&session)?;
     appended(
         StatusCode::OK,
-        caller.change(Change::CommitTurn { session, token, bodies: turn.messages }).await?,
+        caller
+            .change(Change::CommitTurn { session, token, bodies: turn.messages, conversation: None })
+            .await?,
     )
 }
 

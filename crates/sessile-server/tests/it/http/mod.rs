@@ -1,6 +1,7 @@
 //! The service over HTTP: a real server on this machine for each test, and plain clients.
 
 mod access;
+mod agents;
 mod events;
 mod hostile;
 mod messages;

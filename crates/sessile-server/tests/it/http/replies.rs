@@ -23,19 +23,19 @@ fn patient() -> (Running, Scripted) {
     with_upstream(Duration::from_secs(20))
 }
 
-fn say(user: &Client, session: &str, headers: &[(&str, &str)], text: &str) -> Reply {
+pub(super) fn say(user: &Client, session: &str, headers: &[(&str, &str)], text: &str) -> Reply {
     let body = json!({ "messages": [{ "role": "user", "content": text }] }).to_string();
     user.send("POST", &format!("{session}/messages?reply=true"), headers, Some(&body))
 }
 
-fn contents(user: &Client, session: &str) -> Vec<String> {
+pub(super) fn contents(user: &Client, session: &str) -> Vec<String> {
     let page = user.get(&format!("{session}/messages?limit=1000")).ok(200);
     let content = |message: &Value| message["body"]["content"].as_str().unwrap().to_owned();
     page["messages"].as_array().unwrap().iter().map(content).collect()
 }
 
 /// Until nobody has the turn.
-fn is_free(user: &Client, session: &str) -> bool {
+pub(super) fn is_free(user: &Client, session: &str) -> bool {
     let turn = user.post(&format!("{session}/turns"), &json!({ "busy": "reject" }));
     if turn.status == 201 {
         user.delete(&format!("{session}/turns/{}", turn.json()["token"])).ok(204);
@@ -44,7 +44,7 @@ fn is_free(user: &Client, session: &str) -> bool {
 }
 
 /// The events of a stream, with their data.
-fn events(text: &str) -> Vec<(String, Value)> {
+pub(super) fn events(text: &str) -> Vec<(String, Value)> {
     let event = |block: &str| {
         let (kind, data) = block.split_once("\ndata: ").unwrap();
         (kind.strip_prefix("event: ").unwrap().to_owned(), serde_json::from_str(data).unwrap())
@@ -52,7 +52,7 @@ fn events(text: &str) -> Vec<(String, Value)> {
     text.split("\n\n").filter(|block| !block.is_empty() && *block != ":").map(event).collect()
 }
 
-const STREAM: (&str, &str) = ("accept", "text/event-stream");
+pub(super) const STREAM: (&str, &str) = ("accept", "text/event-stream");
 
 #[test]
 fn a_reply_is_made_from_the_sessions_own_messages() {
