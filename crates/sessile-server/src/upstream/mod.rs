@@ -111,7 +111,11 @@ impl Upstream {
                     let line = self.site.connect().await.map_err(failed)?;
                     let before = remembered.await?;
                     let asking = a2a::Talk { site: &self.site, interface: &interface, asked };
-                    asking.reply(line, before).await.map_err(failed)
+                    let reply = asking.reply(line, before).await;
+                    if let Err(fault) = &reply {
+                        agent.doubt(fault).await;
+                    }
+                    reply.map_err(failed)
                 }
             }
         };

@@ -56,6 +56,7 @@ with_every_store! {
 pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     another_user_sees_nothing_of_it(store).await;
     a_lock_excludes_within_a_user_and_not_between_users(store).await;
+    a_context_belongs_to_one_session(store).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     // Two users may have the same ids, names, keys and queues.
     let same = starting(Some("same"), 60_000);
@@ -523,10 +524,14 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let wait = Change::Wait { resource: resource.clone(), place, claim: claim.clone(), ttl_ms, history: 1 };
     twice("wait", wait).await.unwrap();
     twice("renew", Change::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
-    twice("commit", Change::CommitTurn { session: session(), token, bodies: bodies(), conversation: None })
-        .await
-        .unwrap();
+    let conversation = Some(talking("c", Some("t")));
+    let commit = Change::CommitTurn { session: session(), token, bodies: bodies(), conversation };
+    twice("commit", commit).await.unwrap();
     let held = ticket(twice("ask again", ask()).await);
+    let take = || Change::TakeConversation { session: session(), token: held.token.unwrap() };
+    let taken = twice("take", take()).await;
+    assert_eq!(taken, Ok(Done::Conversation(Some(talking("c", Some("t"))))));
+    assert_eq!(twice("take again", take()).await, Ok(Done::Conversation(None)));
     let place = held.place;
     twice("leave", Change::Leave { resource: resource.clone(), place, claim }).await.unwrap();
     let token = ticket(twice("and again", ask()).await).token.unwrap();

@@ -33,6 +33,9 @@ const CARD_BYTES: usize = 1 << 20;
 /// How long a card is believed.
 const CARD_AGE: Duration = Duration::from_secs(300);
 
+/// How long reading it may take: everybody waits for it.
+const CARD_TIME: Duration = Duration::from_secs(10);
+
 /// The largest answer: it may hold more than its text.
 const ANSWER_BYTES: usize = 4 << 20;
 
@@ -54,9 +57,20 @@ impl Agent {
         {
             return Ok(Arc::clone(interface));
         }
-        let interface = Arc::new(Interface::choose(&read_card(site).await?, site)?);
+        let read = tokio::time::timeout(CARD_TIME, read_card(site)).await.unwrap_or(Err(Fault::TimedOut));
+        let interface = Arc::new(Interface::choose(&read?, site)?);
         *card = Some((Instant::now(), Arc::clone(&interface)));
         Ok(interface)
+    }
+
+    /// Reads the card again before the next reply, if what went wrong may be because it has changed.
+    pub(super) async fn doubt(&self, fault: &Fault) {
+        if matches!(
+            fault,
+            Fault::Refused { status: 404 | 405, .. } | Fault::Declined { code: Some(-32601 | -32009), .. }
+        ) {
+            *self.card.lock().await = None;
+        }
     }
 }
 
