@@ -103,7 +103,7 @@ impl Talk<'_> {
         let before = before.filter(|before| before.agent == self.site.address());
         match self.ask(line, before.as_ref()).await {
             // It has forgotten the context or the task, and nothing of what was sent has been done.
-            Err(fault) if before.is_some() && is_about_ids(&fault) => {
+            Err(fault) if before.is_some() && is_about_ids(&fault) && !self.has_told() => {
                 self.ask(self.site.connect().await?, None).await
             }
             reply => reply,
@@ -130,6 +130,11 @@ impl Talk<'_> {
         drop(coming);
         self.wait(&mut said).await?;
         self.told(said)
+    }
+
+    /// Whether anything was handed on already.
+    fn has_told(&self) -> bool {
+        self.asked.text.is_some_and(|text| !text.borrow().is_empty())
     }
 
     async fn send(&self, line: Line, call: &Call) -> Result<Coming, Fault> {
