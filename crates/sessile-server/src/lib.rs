@@ -1,7 +1,7 @@
 //! The session service: sessions, messages, turns, values and locks of many users, who never see each other's.
 //!
 //! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), [`db`] (who carries it out), [`users`]
-//! (who may), `http` (how it is asked over the network), [`serve`] (listening, and ending well).
+//! (who may), `http` (how it is asked over the network), `mcp` (the same for agents), [`serve`] (listening, and ending well).
 
 pub mod account;
 pub mod change;
@@ -9,6 +9,7 @@ mod clock;
 pub mod db;
 mod http;
 pub mod limits;
+mod mcp;
 pub mod model;
 pub mod query;
 pub mod serve;
@@ -16,6 +17,7 @@ pub mod upstream;
 pub mod users;
 
 pub use http::openapi;
+pub use mcp::described as mcp_tools;
 
 /// Runs something of this crate to its end, for a caller that has no runtime.
 pub fn block_on<F: Future>(what: F) -> std::io::Result<F::Output> {

@@ -31,7 +31,7 @@ pub use call::{Call, Done};
 pub use home::Home;
 pub use keyring::Keyring;
 pub use loopback::Loopback;
-pub use mcp::{Inspector, McpClient, PythonMcpClient, Revision};
+pub use mcp::{Inspector, McpClient, McpServer, McpUrl, PythonMcpClient, Revision};
 pub use oauth::{OidcCounts, OidcOptions, OidcServer};
 pub use postgres::{Database, Postgres};
 pub use tls::TlsServer;

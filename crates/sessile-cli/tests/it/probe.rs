@@ -2,7 +2,7 @@
 
 mod fastapi;
 mod refusals;
-mod server;
+pub(crate) mod server;
 mod service;
 mod sessile;
 

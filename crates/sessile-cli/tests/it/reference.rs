@@ -290,6 +290,7 @@ fn schema_kind(schema: &Value) -> String {
     match text(schema, "type") {
         "" if choices.is_empty() => "any JSON".to_owned(),
         "" => choices.join(", "),
+        "array" if schema["items"].get("type").is_none() => "a list of any JSON".to_owned(),
         "array" => "a list of texts".to_owned(),
         "string" => "text".to_owned(),
         kind => kind.to_owned(),
@@ -357,6 +358,59 @@ fn mcp_tools() {
         let _ = writeln!(out, "\nResult: {}. Annotations: {}.", fields.join(", "), hints.join(", "));
     }
     repository::assert_generated("docs/reference/mcp-tools.md", &out);
+}
+
+#[test]
+fn service_tools() {
+    let tools = sessile_server::mcp_tools();
+    let mut out = format!("# MCP tools of the service\n{MADE}\n\n");
+    out.push_str(
+        "What [`sessile serve`](../guide/service.md#for-agents-mcp) offers at `/mcp`. Every tool is a request of [the\n\
+         API](openapi.json), made with the same token; what that does, and how it can fail, stands there. A token sees the\n\
+         tools that its scopes allow. A result may have more than is said here.\n\n\
+         | tool | request | scopes | about |\n|---|---|---|---|\n",
+    );
+    let request = |tool: &Value| format!("`{} {}`", text(tool, "method"), text(tool, "path"));
+    for tool in &tools {
+        let name = text(&tool["listed"], "name");
+        let about = cell(text(&tool["listed"], "description"));
+        let scopes: Vec<&str> = items(tool, "scopes").iter().filter_map(Value::as_str).collect();
+        let _ = writeln!(out, "| [`{name}`](#{name}) | {} | {} | {about} |", request(tool), scopes.join(", "));
+    }
+    for tool in &tools {
+        let listed = &tool["listed"];
+        let _ = writeln!(out, "\n## `{}`\n\n{}\n", text(listed, "name"), cell(text(listed, "description")));
+        let always: Vec<String> =
+            items(tool, "always").iter().filter_map(Value::as_str).map(|one| format!(" with `{one}`")).collect();
+        let upstream = if tool["needs_upstream"] == true { " Only with `--upstream`." } else { "" };
+        let _ = writeln!(out, "Is {}{}.{upstream}", request(tool), always.join(""));
+        let arguments = items(tool, "arguments");
+        if !arguments.is_empty() {
+            out.push_str("\n| argument | takes | becomes | about |\n|---|---|---|---|\n");
+        }
+        for argument in arguments {
+            let name = text(argument, "name");
+            let schema = &listed["inputSchema"]["properties"][name];
+            let is_needed = items(&listed["inputSchema"], "required").iter().any(|needed| needed == name);
+            let usual = schema.get("default").map_or_else(String::new, |usual| format!(", `{usual}`"));
+            let optional = if is_needed { String::new() } else { format!("; optional{usual}") };
+            let choices: Vec<&str> = items(schema, "enum").iter().filter_map(Value::as_str).collect();
+            let kind = if choices.is_empty() { schema_kind(schema) } else { choices.join(", ") };
+            let (becomes, about) = (text(argument, "becomes"), cell(text(schema, "description")));
+            let _ = writeln!(out, "| `{name}` | {kind}{optional} | {becomes} | {about} |");
+        }
+        let fields: Vec<String> = items(&listed["outputSchema"], "required")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
+        let hints = listed["annotations"].as_object();
+        let hints: Vec<String> =
+            hints.into_iter().flatten().map(|(hint, value)| format!("`{hint}: {value}`")).collect();
+        let _ = writeln!(out, "\nResult: {fields}. Annotations: {}.", hints.join(", "));
+    }
+    repository::assert_generated("docs/reference/service-tools.md", &out);
 }
 
 #[test]

@@ -82,18 +82,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
-        let media = header(request.headers(), header::CONTENT_TYPE.as_str())?.unwrap_or_default();
-        let media = media.split(';').next().unwrap_or_default().trim();
-        if !media.eq_ignore_ascii_case("application/json") {
-            return Err(unsupported("a body is JSON: `Content-Type: application/json`"));
-        }
-        if request.headers().contains_key(header::CONTENT_ENCODING) {
-            return Err(unsupported("a body is not compressed"));
-        }
-        let bytes = tokio::time::timeout(app.limits.body, read(request.into_body(), app.limits.body_bytes))
-            .await
-            .map_err(|_| Problem::timed_out("the body did not come in time"))??;
-        check_depth(&bytes, app.limits.depth)?;
+        let (head, body) = request.into_parts();
+        let bytes = taken(&head.headers, body, app).await?;
         serde_json::from_slice(&bytes).map(Json).map_err(|error| {
             let detail = shortened(&error.to_string(), 300);
             Problem::invalid(format!("the body is not what was expected: {detail}"))
@@ -101,12 +91,29 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
+/// A body that says it is JSON, and is not too large, too late or nested too deep.
+pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &App) -> Result<Vec<u8>, Problem> {
+    let media = header(headers, header::CONTENT_TYPE.as_str())?.unwrap_or_default();
+    let media = media.split(';').next().unwrap_or_default().trim();
+    if !media.eq_ignore_ascii_case("application/json") {
+        return Err(unsupported("a body is JSON: `Content-Type: application/json`"));
+    }
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return Err(unsupported("a body is not compressed"));
+    }
+    let bytes = tokio::time::timeout(app.limits.body, read(body, app.limits.body_bytes))
+        .await
+        .map_err(|_| Problem::timed_out("the body did not come in time"))??;
+    check_depth(&bytes, app.limits.depth)?;
+    Ok(bytes)
+}
+
 fn unsupported(detail: &str) -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail)
 }
 
 /// A body, up to a size. No more of it is ever held.
-async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::too_large(format!("a body has at most {most} bytes"));
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());

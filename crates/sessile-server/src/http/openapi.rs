@@ -54,7 +54,8 @@ fn name(scope: &Scope) -> &'static str {
     }
 }
 
-fn parameters(route: &Route) -> Vec<String> {
+/// What a request takes besides its body, as names of the document's parameters.
+pub(crate) fn parameters(route: &Route) -> Vec<String> {
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut names: Vec<String> = in_path.map(|name| format!("{name}-path")).collect();
     names.extend(route.params.iter().map(|name| (*name).to_owned()));

@@ -4,37 +4,53 @@ use std::net::SocketAddr;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use axum::Router;
 use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Extension, Router};
 use sessile::Code;
 
 use super::app::App;
-use super::caller::Who;
+use super::caller::{Needs, Who};
 use super::drain::Rest;
 use super::input;
 use super::log::Line;
 use super::metrics::Gauge;
 use super::problem::{Cause, Coded, Problem};
+use super::route::ANY;
 use super::routes;
 use crate::clock::now_ms;
+use crate::mcp::{self, Mcp};
 
 /// Who is at the other end of the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-const REQUEST_ID: &str = "x-request-id";
+/// The id of a request, as the log has it.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestId(pub(crate) String);
 
-/// All routes.
-pub(crate) fn router(app: App) -> Router {
-    let mut router = Router::new();
-    for route in routes::all() {
-        router = router.route(route.path, route.handler);
-    }
-    router
+impl RequestId {
+    pub(crate) const HEADER: &str = "x-request-id";
+}
+
+/// All routes, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
+/// whether the name by which the service is asked can be relied on.
+pub(crate) fn router(app: App, has_name: bool) -> Router {
+    let mcp = Mcp::new(finished(api(), app.clone()), app.upstream.is_some(), has_name);
+    let answer = move |State(app): State<App>, request: Request| mcp::answer(app, mcp.clone(), request);
+    finished(api().route("/mcp", post(answer).layer(Extension(Needs(ANY)))), app)
+}
+
+fn api() -> Router<App> {
+    routes::all().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler))
+}
+
+fn finished(routes: Router<App>, app: App) -> Router {
+    routes
         .fallback(|| async {
             Problem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
         })
@@ -54,6 +70,7 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
     };
     let who = Who::default();
     request.extensions_mut().insert(who.clone());
+    request.extensions_mut().insert(RequestId(request_id.clone()));
     let peer = request.extensions().get().map(|Peer(peer)| peer.to_string());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = input::route(request.extensions()).map(str::to_owned);
@@ -69,7 +86,7 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
     }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&request_id) {
-        headers.insert(REQUEST_ID, id);
+        headers.insert(RequestId::HEADER, id);
     }
     // Nothing here is for caches, and nothing is to be taken for a page.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -97,7 +114,7 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
 
 /// The caller's id of the request if it is a sensible one, else a new one.
 fn request_id(request: &Request) -> Result<String, Problem> {
-    let given = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    let given = request.headers().get(RequestId::HEADER).and_then(|id| id.to_str().ok());
     let fits = |id: &&str| {
         !id.is_empty() && id.len() <= 128 && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };

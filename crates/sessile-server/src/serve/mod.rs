@@ -201,12 +201,14 @@ impl Server {
             closing: is_closing,
             busy: busy.downgrade(),
         });
+        // A certificate or a proxy vouches for a name; an address of this machine can have any.
+        let router = http::router(app, options.tls.is_some() || options.behind_proxy);
         Ok(Server {
             listener,
             address,
             acceptor,
             options,
-            router: http::router(app),
+            router,
             metrics,
             closing,
             busy: (busy, idle),

@@ -1,6 +1,6 @@
-"""The official SDK's client: goes through a list of calls of a server on stdio, and prints what came of it.
+"""The official SDK's client: goes through a list of calls of a server, and prints what came of it.
 
-Standard input is JSON: `command`, `args`, `env`, `cwd`, `revision`, `calls` with `tool` and `arguments`, `answers` to
+Standard input is JSON: `command`, `args`, `env`, `cwd` of a server on stdio, or `url` and `token`; `revision`, `calls` with `tool` and `arguments`, `answers` to
 what the user is asked, in turn, the last one for all that follows; `seconds` that anything may take.
 """
 
@@ -13,6 +13,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 import mcp.client.session
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import ElicitResult
 
 
@@ -66,8 +68,12 @@ async def main():
         # The SDK accepts each of these, but has no setting for which one it offers.
         mcp.client.session.LATEST_HANDSHAKE_VERSION = mode
         mode = 'legacy'
-    server = StdioServerParameters(
-        command=given['command'], args=given['args'], env=given['env'], cwd=given['cwd'])
+    if 'url' in given:
+        http = create_mcp_http_client(headers={'Authorization': f"Bearer {given['token']}"})
+        server = streamable_http_client(given['url'], http_client=http)
+    else:
+        server = StdioServerParameters(
+            command=given['command'], args=given['args'], env=given['env'], cwd=given['cwd'])
     client = Client(
         server, mode=mode, read_timeout_seconds=given['seconds'], elicitation_callback=elicit if answers else None)
     async with client:

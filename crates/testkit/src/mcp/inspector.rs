@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::fetched;
-use crate::{Call, Done};
+use super::{McpServer, fetched};
+use crate::Done;
 
 /// The Inspector's command, by the revisions that it speaks.
 ///
@@ -26,14 +26,14 @@ pub enum Inspector {
 impl Inspector {
     /// The tools. Fails if the Inspector finds that a schema would not work with every client.
     #[track_caller]
-    pub fn list(self, server: &Call) -> Vec<Value> {
+    pub fn list(self, server: &impl McpServer) -> Vec<Value> {
         let done = self.run(server, "tools/list", &["--strict"]).exit(0);
         done.json()["result"]["tools"].as_array().expect("a list of tools").clone()
     }
 
     /// The result of a tool. The Inspector makes arguments of texts, as the tool's schema says.
     #[track_caller]
-    pub fn call(self, server: &Call, tool: &str, arguments: &[(&str, &str)]) -> Value {
+    pub fn call(self, server: &impl McpServer, tool: &str, arguments: &[(&str, &str)]) -> Value {
         let pairs: Vec<String> = arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut options = vec!["--tool-name", tool];
         for pair in &pairs {
@@ -48,7 +48,7 @@ impl Inspector {
     /// Any method, with options of the Inspector's: how its command ended. Its output is `{"result": ..}`, an error is on
     /// standard error.
     #[track_caller]
-    pub fn run(self, server: &Call, method: &str, options: &[&str]) -> Done {
+    pub fn run(self, server: &impl McpServer, method: &str, options: &[&str]) -> Done {
         let era = match self {
             Inspector::Legacy => "legacy",
             Inspector::Auto => "auto",
@@ -56,15 +56,21 @@ impl Inspector {
         };
         let modules = "inspector/node_modules";
         let launcher = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
-        let mut command = server
+        let call = server.call();
+        let mut command = call
             .replaced(&fetched(&format!("{modules}/node/bin/node")), &[])
             .arg(fetched(&format!("{modules}/{launcher}")))
             .args(&["--cli", "--format", "json", "--stored-auth-only", "--protocol-era", era])
-            .args(&["--cwd", &server.directory(), "--method", method])
+            .args(&["--method", method])
             .args(options);
-        for (name, value) in server.variables() {
+        if let Some((url, token)) = server.address() {
+            let header = format!("Authorization: Bearer {token}");
+            return command.args(&["--transport", "http", "--server-url", url, "--header", &header]).run();
+        }
+        command = command.args(&["--cwd", &call.directory()]);
+        for (name, value) in call.variables() {
             command = command.arg("-e").arg(format!("{name}={value}"));
         }
-        command.arg("--").args(&server.words().iter().map(String::as_str).collect::<Vec<_>>()).run()
+        command.arg("--").args(&call.words().iter().map(String::as_str).collect::<Vec<_>>()).run()
     }
 }

@@ -1,6 +1,6 @@
-//! Clients of an MCP server on stdio, to test one from outside: one of our own, which sees every byte, the official SDK for
+//! Clients of an MCP server, to test one from outside: one of our own, which sees every byte on stdio, the official SDK for
 //! Python, and the Inspector. The server is the program of a [`Call`](crate::Call), with its arguments, variables and
-//! directory.
+//! directory, or an [`McpUrl`].
 //!
 //! ```no_run
 //! # use serde_json::json;
@@ -28,6 +28,49 @@ pub use inspector::Inspector;
 pub use python::{PythonMcpClient, Revision};
 
 use std::path::PathBuf;
+
+use crate::Call;
+
+/// What a client can talk to: the program of a call, on stdio, or an address.
+pub trait McpServer {
+    /// The program, or where a client of an address runs.
+    fn call(&self) -> &Call;
+
+    /// The address, and the token.
+    fn address(&self) -> Option<(&str, &str)> {
+        None
+    }
+}
+
+impl McpServer for Call {
+    fn call(&self) -> &Call {
+        self
+    }
+}
+
+/// A server on the network, with a token for it. The call says where its clients run.
+pub struct McpUrl {
+    call: Call,
+    url: String,
+    token: String,
+}
+
+impl McpUrl {
+    /// The server at a URL.
+    pub fn new(call: Call, url: impl Into<String>, token: impl Into<String>) -> Self {
+        McpUrl { call, url: url.into(), token: token.into() }
+    }
+}
+
+impl McpServer for McpUrl {
+    fn call(&self) -> &Call {
+        &self.call
+    }
+
+    fn address(&self) -> Option<(&str, &str)> {
+        Some((&self.url, &self.token))
+    }
+}
 
 /// What `scripts/test` has put into the directory of test tools.
 #[track_caller]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::fetched;
-use crate::{Call, Done};
+use super::{McpServer, fetched};
+use crate::Done;
 
 /// How long the server may take for one answer, in seconds; less than a call of a program may take.
 const SECONDS: u32 = 60;
@@ -63,36 +63,38 @@ impl PythonMcpClient {
         self
     }
 
-    /// Starts the server, lists its tools, calls these and ends it. The report has `protocolVersion`, `serverInfo`,
+    /// Starts the server, or connects to it, lists its tools, calls these and ends it. The report has `protocolVersion`, `serverInfo`,
     /// `capabilities`, `instructions`, `tools`, `results` (of each call its result, or `{"error": ..}` with the JSON-RPC
     /// error), `progress` (each with the number of its `call`), and `elicitations` (the params of each).
     #[track_caller]
-    pub fn run(self, server: &Call, calls: &[(&str, Value)]) -> Value {
+    pub fn run(self, server: &impl McpServer, calls: &[(&str, Value)]) -> Value {
         self.try_run(server, calls).exit(0).json()
     }
 
     /// The same, if it may fail; the reason is on standard error, after what the server wrote there.
     #[track_caller]
-    pub fn try_run(self, server: &Call, calls: &[(&str, Value)]) -> Done {
+    pub fn try_run(self, server: &impl McpServer, calls: &[(&str, Value)]) -> Done {
         let calls = calls.iter().map(|(tool, arguments)| json!({"tool": tool, "arguments": arguments}));
         let revision = match self.revision {
             Revision::Auto => "auto",
             Revision::Modern => "2026-07-28",
             Revision::Handshake(version) => version,
         };
-        let words = server.words();
-        let given = json!({
-            "command": words[0],
-            "args": words[1..],
-            "env": server.variables(),
-            "cwd": server.directory(),
+        let mut given = json!({
             "revision": revision,
             "calls": calls.collect::<Vec<_>>(),
             "answers": self.answers,
             "seconds": SECONDS,
         });
-        server
-            .replaced(&fetched("mcp/bin/python"), &["-I", "-B", "-c", include_str!("client.py")])
+        let call = server.call();
+        if let Some((url, token)) = server.address() {
+            (given["url"], given["token"]) = (json!(url), json!(token));
+        } else {
+            let words = call.words();
+            (given["command"], given["args"]) = (json!(words[0]), json!(words[1..]));
+            (given["env"], given["cwd"]) = (json!(call.variables()), json!(call.directory()));
+        }
+        call.replaced(&fetched("mcp/bin/python"), &["-I", "-B", "-c", include_str!("client.py")])
             .stdin(given.to_string())
             .run()
     }

@@ -1,5 +1,6 @@
 //! The session service as it is run: `sessile user`, and `sessile serve` as processes, used over HTTP by plain clients.
 
+mod agents;
 mod campaign;
 mod checked;
 mod faults;
@@ -64,7 +65,14 @@ impl Service {
     /// Starts it on a store, and waits until it serves.
     #[track_caller]
     fn start(store: &Store<'_>) -> Self {
+        Service::start_with(store, &[])
+    }
+
+    /// The same, with more flags.
+    #[track_caller]
+    fn start_with(store: &Store<'_>, flags: &[&str]) -> Self {
         let call = store.call(&["serve", "--listen", "127.0.0.1:0", "--log", "off", "--rate", "1000000"]);
+        let call = call.args(flags);
         let mut child = call.command().stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

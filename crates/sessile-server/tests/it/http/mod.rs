@@ -4,6 +4,7 @@ mod access;
 mod agents;
 mod events;
 mod hostile;
+mod mcp;
 mod messages;
 mod openapi;
 mod replies;

@@ -1,0 +1,226 @@
+//! A call of a tool: the request of the API that it is, and what came of that.
+
+use axum::body::Body;
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
+use serde_json::{Map, Value, json};
+use sessile::text::{quoted, shortened};
+
+use super::tool::{Argument, To, Tool};
+use crate::http::Problem;
+
+/// What is needed of the client's own request. Nothing else of it reaches the API.
+const HANDED_ON: &[HeaderName] = &[header::AUTHORIZATION];
+
+/// The request that a call is.
+pub(super) fn request(
+    tool: &Tool,
+    given: &Map<String, Value>,
+    headers: &axum::http::HeaderMap,
+) -> Result<Request<Body>, Problem> {
+    check_names(tool, given)?;
+    let mut path = tool.path.to_owned();
+    let mut query: Vec<String> =
+        tool.always.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    let mut members = Map::new();
+    let mut whole = None;
+    let mut request = Request::new(Body::empty());
+    for argument in &tool.arguments {
+        let name = argument.name.as_str();
+        // A value may be null; of anything else that is the same as none.
+        let value = given.get(name).filter(|value| argument.to == To::Body || !value.is_null());
+        let Some(value) = value else {
+            if argument.is_needed {
+                return Err(Problem::usage(format!("{} needs the argument {}", tool.name, quoted(name))));
+            }
+            continue;
+        };
+        match argument.to {
+            To::Path => {
+                let text = text_of(argument, value)?;
+                if text.is_empty() {
+                    return Err(Problem::invalid(format!("the argument {} is empty", quoted(name))));
+                }
+                path = path.replace(&format!("{{{name}}}"), &escaped(&text));
+            }
+            To::Query => query.push(format!("{name}={}", escaped(&text_of(argument, value)?))),
+            To::Member => {
+                members.insert(name.to_owned(), value.clone());
+            }
+            To::Body => whole = Some(value.clone()),
+            To::Key => {
+                let key = header_value(argument, &text_of(argument, value)?)?;
+                request.headers_mut().insert("idempotency-key", key);
+            }
+            To::Revision => {
+                let (header, tag) = match text_of(argument, value)?.as_str() {
+                    "0" => (header::IF_NONE_MATCH, "*".to_owned()),
+                    revision => (header::IF_MATCH, format!("\"{revision}\"")),
+                };
+                request.headers_mut().insert(header, header_value(argument, &tag)?);
+            }
+        }
+    }
+    if !query.is_empty() {
+        path = format!("{path}?{}", query.join("&"));
+    }
+    let target = PathAndQuery::try_from(path)
+        .map_err(|_| Problem::invalid("the arguments are too long for a request"))?;
+    *request.uri_mut() = Uri::from(target);
+    *request.method_mut() = tool.method.clone();
+    for name in HANDED_ON {
+        for value in headers.get_all(name) {
+            request.headers_mut().append(name, value.clone());
+        }
+    }
+    let has_members = tool.arguments.iter().any(|argument| argument.to == To::Member);
+    if let Some(body) = whole.or_else(|| has_members.then_some(Value::Object(members))) {
+        request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *request.body_mut() = Body::from(body.to_string());
+    }
+    Ok(request)
+}
+
+fn check_names(tool: &Tool, given: &Map<String, Value>) -> Result<(), Problem> {
+    let known = || tool.arguments.iter().map(|argument| argument.name.as_str());
+    let Some(other) = given.keys().find(|name| !known().any(|known| known == name.as_str())) else {
+        return Ok(());
+    };
+    let meant = sessile::names::nearest(other, known());
+    let meant = meant.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
+    let other = quoted(shortened(other, 60));
+    Err(Problem::usage(format!("{} takes no argument {other}{meant}", tool.name)))
+}
+
+/// An argument that is no part of a body, as text.
+fn text_of(argument: &Argument, value: &Value) -> Result<String, Problem> {
+    let kind = argument.schema["type"].as_str().unwrap_or_default();
+    let text = match (kind, value) {
+        ("string", Value::String(text)) => Some(text.clone()),
+        ("integer", Value::Number(number)) if number.is_i64() => Some(number.to_string()),
+        ("boolean", Value::Bool(switch)) => Some(switch.to_string()),
+        _ => None,
+    };
+    text.ok_or_else(|| {
+        let (name, value) = (quoted(&argument.name), shortened(&value.to_string(), 60));
+        let kind = if kind == "string" { "text" } else { kind };
+        Problem::invalid(format!("the argument {name} must be {kind}, not {value}"))
+    })
+}
+
+fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text).map_err(|_| {
+        Problem::invalid(format!(
+            "the argument {} has characters that it cannot have",
+            quoted(&argument.name)
+        ))
+    })
+}
+
+/// Text as a part of a path or of what follows it.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(byte.into()),
+            other => escaped.push_str(&format!("%{other:02X}")),
+        }
+    }
+    escaped
+}
+
+/// What the API answered, as the result of the tool.
+pub(super) fn result(status: StatusCode, body: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(body);
+    if !status.is_success() {
+        return failed(&serde_json::from_str(&text).unwrap_or_default());
+    }
+    if text.is_empty() {
+        return json!({ "content": [{ "type": "text", "text": "done" }], "isError": false });
+    }
+    let content: Value = serde_json::from_str(&text).unwrap_or_default();
+    json!({ "content": [{ "type": "text", "text": text }], "structuredContent": content, "isError": false })
+}
+
+/// A failure, as the API tells of it. Clients hold structured content against the schema of the result even if it is an
+/// error: so an error is text, and that is JSON, as of the tools on standard input and output.
+pub(super) fn failed(problem: &Value) -> Value {
+    let error = json!({
+        "code": problem["code"],
+        "message": problem["detail"],
+        "status": problem["status"],
+        "retryable": problem["retryable"],
+        "retry_after_ms": problem["retry_after_ms"],
+    });
+    json!({ "content": [{ "type": "text", "text": json!({ "error": error }).to_string() }], "isError": true })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+
+    use super::super::tool;
+    use super::*;
+
+    fn made(name: &str, given: Value) -> Result<Request<Body>, String> {
+        let tools = tool::all();
+        let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer x"));
+        headers.insert(header::COOKIE, HeaderValue::from_static("a=b"));
+        request(tool, given.as_object().unwrap(), &headers)
+            .map_err(|problem| problem.told()["detail"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn what_is_given_stays_in_its_place() {
+        let given = json!({ "session": "../locks?x=1#", "key": "a/b \u{e9}%", "value": null, "if_revision": 0,
+                            "idempotency_key": "k1" });
+        let request = made("set_state", given).unwrap();
+        assert_eq!(request.method(), "PUT");
+        assert_eq!(request.uri().to_string(), "/v1/sessions/..%2Flocks%3Fx%3D1%23/state/a%2Fb%20%C3%A9%25");
+        let headers = request.headers();
+        assert_eq!(
+            (&headers["idempotency-key"], &headers["if-none-match"]),
+            (&"k1".parse().unwrap(), &"*".parse().unwrap())
+        );
+        assert_eq!(headers["authorization"], "Bearer x");
+        assert!(!headers.contains_key("cookie"));
+        let given = json!({ "session": "s", "key": "k", "value": 1, "if_revision": 3 });
+        let request = made("set_state", given).unwrap();
+        assert_eq!(request.headers()["if-match"], "\"3\"");
+        let request = made("release_lock", json!({ "name": "{token}", "token": 7 })).unwrap();
+        assert_eq!(request.uri().to_string(), "/v1/locks/%7Btoken%7D?token=7");
+        let request = made("send_message", json!({ "session": "s", "messages": [], "wait_ms": 5 })).unwrap();
+        assert_eq!(request.uri().to_string(), "/v1/sessions/s/messages?reply=true&wait_ms=5");
+    }
+
+    #[test]
+    fn what_is_not_taken_is_refused() {
+        let refusal = |name: &str, given: Value| made(name, given).unwrap_err();
+        assert_eq!(refusal("stop_session", json!({})), "stop_session needs the argument \"session\"");
+        assert_eq!(refusal("stop_session", json!({ "session": null })), refusal("stop_session", json!({})));
+        assert_eq!(
+            refusal("set_state", json!({ "session": "s", "key": "k" })),
+            "set_state needs the argument \"value\""
+        );
+        assert_eq!(
+            refusal("stop_session", json!({ "session": 7 })),
+            "the argument \"session\" must be text, not 7"
+        );
+        assert_eq!(
+            refusal("list_locks", json!({ "limit": "7" })),
+            "the argument \"limit\" must be integer, not \"7\""
+        );
+        assert_eq!(
+            refusal("get_state", json!({ "session": "s", "key": "" })),
+            "the argument \"key\" is empty"
+        );
+        assert!(refusal("stop_session", json!({ "sesion": "x" })).contains("did you mean \"session\"?"));
+        assert!(refusal("send_message", json!({ "reply": "false" })).contains("takes no argument"));
+        let long = "x".repeat(200_000);
+        assert!(refusal("stop_session", json!({ "session": long })).contains("too long"));
+        let key = json!({ "idempotency_key": "a\nb" });
+        assert!(refusal("start_session", key).contains("characters"));
+    }
+}

@@ -1,0 +1,203 @@
+//! The endpoint: a message comes in by a POST, and its answer goes out with it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde_json::{Map, Value, json};
+use sessile::Code;
+use sessile::text::{quoted, shortened};
+
+use super::protocol::{
+    Asked, Era, Head, INVALID_PARAMS, INVALID_REQUEST, Message, PARSE_ERROR, Refused, completed, discovered,
+    era, fresh, greeted, unknown,
+};
+use super::tool::{self, Tool};
+use super::{call, origin};
+use crate::account::Scope;
+use crate::http::{App, Caller, Paid, Peer, Problem, RequestId, header as one, read, reply, taken};
+
+/// How many messages may come together.
+const TOGETHER: usize = 100;
+
+/// What the endpoint needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Mcp(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// Who carries calls out.
+    api: Router,
+    tools: Vec<Tool>,
+    /// Whether the name by which the service is asked can be relied on.
+    has_name: bool,
+}
+
+impl Mcp {
+    /// For an API. What needs an upstream is only offered if there is one.
+    pub(crate) fn new(api: Router, has_upstream: bool, has_name: bool) -> Self {
+        let tools = tool::all().into_iter().filter(|tool| has_upstream || !tool.asks_upstream).collect();
+        Mcp(Arc::new(Shared { api, tools, has_name }))
+    }
+}
+
+/// Answers what was posted.
+pub(crate) async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    origin::check(&parts.headers, mcp.0.has_name)?;
+    let caller = Caller::from_request_parts(&mut parts, &app).await?;
+    let accept = one(&parts.headers, header::ACCEPT.as_str())?.unwrap_or("*/*").to_ascii_lowercase();
+    if !["application/json", "application/*", "*/*"].iter().any(|media| accept.contains(media)) {
+        let detail = "answers are JSON: `Accept: application/json, text/event-stream`";
+        return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, Code::Usage, detail));
+    }
+    let bytes = taken(&parts.headers, body, &app).await?;
+    let head = Head::of(&parts.headers)?;
+    let scopes = caller.token().scopes.clone();
+    // The calls have places of their own among those who are served at once: who waits must not take one away.
+    drop(caller);
+    let mut conversation = Conversation { mcp: &mcp, parts: &parts, head, scopes, is_paid: true };
+    let message = match serde_json::from_slice(&bytes) {
+        Ok(message) => message,
+        Err(error) => {
+            let why = format!("the body is not JSON: {}", shortened(&error.to_string(), 200));
+            return told(Refused::bad(PARSE_ERROR, why), None);
+        }
+    };
+    match message {
+        Value::Array(messages) => conversation.batch(messages).await,
+        message => {
+            let answered = conversation.one(message).await;
+            answered.map_or_else(accepted, |(status, answer)| reply::json(status, &answer))
+        }
+    }
+}
+
+/// There is nothing to answer.
+fn accepted() -> Result<Response, Problem> {
+    Ok(reply::empty(StatusCode::ACCEPTED))
+}
+
+fn told(refused: Refused, id: Option<&Value>) -> Result<Response, Problem> {
+    reply::json(refused.status, &refused.told(id))
+}
+
+/// One request, and who made it.
+struct Conversation<'a> {
+    mcp: &'a Mcp,
+    parts: &'a Parts,
+    head: Head,
+    scopes: Vec<Scope>,
+    /// Whether a call is still to be had for the request that was let in: every further one of a batch counts by itself.
+    is_paid: bool,
+}
+
+impl Conversation<'_> {
+    async fn batch(&mut self, messages: Vec<Value>) -> Result<Response, Problem> {
+        let wrong = |why: &str| told(Refused::bad(INVALID_REQUEST, why), None);
+        if !self.head.allows_batches() {
+            return wrong("this revision has no batches: send one message");
+        }
+        if messages.is_empty() || messages.len() > TOGETHER {
+            return wrong(&format!("a batch has 1 to {TOGETHER} messages"));
+        }
+        let mut answers = Vec::new();
+        for message in messages {
+            if message["method"] == "initialize" {
+                return wrong("a greeting comes alone");
+            }
+            answers.extend(self.one(message).await.map(|(_, answer)| answer));
+        }
+        if answers.is_empty() { accepted() } else { reply::json(StatusCode::OK, &answers) }
+    }
+
+    /// The status and the answer to a message, if it has one.
+    async fn one(&mut self, message: Value) -> Option<(StatusCode, Value)> {
+        let asked = match Message::of(message) {
+            Message::Request(asked) => asked,
+            Message::Silent => return None,
+            Message::Wrong(id, refused) => return Some((refused.status, refused.told(id.as_ref()))),
+        };
+        let answer = match era(&asked, &self.head) {
+            Ok(era) => self.result(&asked, era).await.map(|result| completed(&asked.id, result, era)),
+            Err(refused) => Err(refused),
+        };
+        Some(match answer {
+            Ok(answer) => (StatusCode::OK, answer),
+            Err(refused) => (refused.status, refused.told(Some(&asked.id))),
+        })
+    }
+
+    async fn result(&mut self, asked: &Asked, era: Era) -> Result<Value, Refused> {
+        match (asked.method.as_str(), era) {
+            ("initialize", Era::Greeting) => greeted(asked),
+            ("ping", Era::Greeting) => Ok(json!({})),
+            ("server/discover", _) => Ok(discovered()),
+            ("tools/list", Era::Greeting) => Ok(self.tools()),
+            ("tools/list", Era::Inline) => Ok(fresh(self.tools())),
+            ("tools/call", _) => self.call(asked).await,
+            (method, era) => Err(unknown(method, era)),
+        }
+    }
+
+    /// What the token allows.
+    fn tools(&self) -> Value {
+        let allowed = |tool: &&Tool| tool.scopes.iter().all(|scope| self.scopes.contains(scope));
+        let tools: Vec<Value> = self.mcp.0.tools.iter().filter(allowed).map(Tool::listed).collect();
+        json!({ "tools": tools })
+    }
+
+    async fn call(&mut self, asked: &Asked) -> Result<Value, Refused> {
+        let none = Map::new();
+        let arguments = match asked.params.get("arguments") {
+            None | Some(Value::Null) => Some(&none),
+            Some(arguments) => arguments.as_object(),
+        };
+        let (Some(name), Some(arguments)) = (asked.params.get("name").and_then(Value::as_str), arguments)
+        else {
+            return Err(Refused::new(INVALID_PARAMS, "`name` is text, and `arguments` is an object"));
+        };
+        let tools = &self.mcp.0.tools;
+        let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+            let near = sessile::names::nearest(name, tools.iter().map(|tool| tool.name));
+            let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            let why = format!("there is no tool {}{meant}", quoted(shortened(name, 60)));
+            return Err(Refused::new(INVALID_PARAMS, why));
+        };
+        match call::request(tool, arguments, &self.parts.headers) {
+            Ok(request) => Ok(self.carried_out(request).await),
+            Err(problem) => Ok(call::failed(&problem.told())),
+        }
+    }
+
+    /// Has the API carry a request out, as one of the same client.
+    async fn carried_out(&mut self, mut request: Request) -> Value {
+        let from = &self.parts.extensions;
+        if let Some(peer) = from.get::<Peer>() {
+            request.extensions_mut().insert(*peer);
+        }
+        if let Some(RequestId(id)) = from.get()
+            && let Ok(id) = HeaderValue::from_str(id)
+        {
+            request.headers_mut().insert(RequestId::HEADER, id);
+        }
+        if std::mem::take(&mut self.is_paid) {
+            request.extensions_mut().insert(Paid);
+        }
+        let api = TowerToHyperService::new(self.mcp.0.api.clone());
+        let response = api.call(request).await.unwrap_or_else(|never| match never {});
+        let status = response.status();
+        let body: Body = response.into_body();
+        // What the API answers has limits of its own.
+        match read(body, usize::MAX).await {
+            Ok(body) => call::result(status, &body),
+            Err(problem) => call::failed(&problem.told()),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A tool: an entry of the table, with what the route and the OpenAPI document say of its request.
+
+use axum::http::Method;
+use serde_json::{Map, Value, json};
+
+use super::tools::{ARGUMENTS, Entry, TOOLS};
+use crate::account::Scope;
+use crate::http::{Route, openapi, routes};
+
+/// What can be called.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(super) name: &'static str,
+    about: &'static str,
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    pub(super) scopes: &'static [Scope],
+    pub(super) always: &'static [(&'static str, &'static str)],
+    pub(super) arguments: Vec<Argument>,
+    /// The schema of the result, if it has one.
+    output: Option<Value>,
+    destroys: bool,
+    pub(super) asks_upstream: bool,
+}
+
+/// What a tool takes.
+#[derive(Debug)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) to: To,
+    pub(super) schema: Value,
+    pub(super) is_needed: bool,
+}
+
+/// What becomes of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    /// A part of the path.
+    Path,
+    /// A parameter after the `?`.
+    Query,
+    /// A member of the body.
+    Member,
+    /// The body.
+    Body,
+    /// The idempotency key.
+    Key,
+    /// The revision at which the change is to be made.
+    Revision,
+}
+
+/// All tools, in the order of the table.
+pub(super) fn all() -> Vec<Tool> {
+    let document: Value = serde_json::from_str(&openapi::document()).unwrap_or_default();
+    let routes = routes();
+    // That every entry has its route is tested.
+    let of = |entry: &Entry| {
+        let route = routes.iter().find(|route| route.id == entry.operation)?;
+        Some(Tool::new(entry, route, &document["components"]))
+    };
+    TOOLS.iter().filter_map(of).collect()
+}
+
+impl Tool {
+    fn new(entry: &Entry, route: &Route, components: &Value) -> Self {
+        Tool {
+            name: entry.name,
+            about: entry.about,
+            method: route.method.clone(),
+            path: route.path,
+            scopes: route.scopes,
+            always: entry.always,
+            arguments: arguments(entry, route, components),
+            output: route.reply.1.map(|schema| result(&components["schemas"], schema)),
+            destroys: entry.destroys,
+            asks_upstream: entry.asks_upstream,
+        }
+    }
+
+    /// How it is told to clients.
+    pub(super) fn listed(&self) -> Value {
+        let properties: Map<String, Value> =
+            self.arguments.iter().map(|one| (one.name.clone(), one.schema.clone())).collect();
+        let needed: Vec<&str> =
+            self.arguments.iter().filter(|one| one.is_needed).map(|one| one.name.as_str()).collect();
+        let mut input = json!({ "type": "object", "properties": properties });
+        if !needed.is_empty() {
+            input["required"] = json!(needed);
+        }
+        let mut listed = json!({ "name": self.name, "description": self.about, "inputSchema": input });
+        if let Some(output) = &self.output {
+            listed["outputSchema"] = output.clone();
+        }
+        listed["annotations"] = self.annotations();
+        listed
+    }
+
+    /// What the protocol takes for granted is left unsaid, except whether something is destroyed.
+    fn annotations(&self) -> Value {
+        let mut annotations = Map::new();
+        let mut say = |hint: &str, value: bool| annotations.insert(hint.to_owned(), json!(value));
+        if self.method == Method::GET {
+            say("readOnlyHint", true);
+        } else {
+            say("destructiveHint", self.destroys);
+            // What these methods do twice is done once.
+            if matches!(self.method, Method::PUT | Method::DELETE) {
+                say("idempotentHint", true);
+            }
+        }
+        if !self.asks_upstream {
+            say("openWorldHint", false);
+        }
+        Value::Object(annotations)
+    }
+}
+
+fn arguments(entry: &Entry, route: &Route, components: &Value) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    let is_argument = |name: &str| {
+        !entry.without.contains(&name) && !entry.always.iter().any(|(always, _)| *always == name)
+    };
+    for name in openapi::parameters(route) {
+        let given = &components["parameters"][&name];
+        let to = match given["in"].as_str() {
+            Some("path") => To::Path,
+            Some("query") if is_argument(&name) => To::Query,
+            _ => continue,
+        };
+        let name = given["name"].as_str().unwrap_or_default();
+        arguments.push(Argument::new(name, to, &given["schema"], given["required"] == true));
+    }
+    let body = route.body.map(|schema| &components["schemas"][schema]);
+    match body.map(|body| (body, body["properties"].as_object())) {
+        Some((body, Some(members))) => {
+            let needed = body["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+            for (name, schema) in members {
+                let is_needed = needed.iter().any(|needed| needed == name);
+                arguments.push(Argument::new(name, To::Member, schema, is_needed));
+            }
+        }
+        Some((body, None)) => arguments.push(Argument::new("value", To::Body, body, true)),
+        None => {}
+    }
+    if route.refusals.contains(&412) {
+        arguments.push(Argument::new("if_revision", To::Revision, &json!({ "type": "integer" }), false));
+    }
+    if route.scopes.contains(&Scope::Write) {
+        arguments.push(Argument::new("idempotency_key", To::Key, &json!({ "type": "string" }), false));
+    }
+    arguments
+}
+
+impl Argument {
+    fn new(name: &str, to: To, schema: &Value, is_needed: bool) -> Self {
+        let mut schema = lean(schema);
+        if let Some((_, about)) = ARGUMENTS.iter().find(|(argument, _)| *argument == name) {
+            schema["description"] = json!(about);
+        }
+        Argument { name: name.to_owned(), to, schema, is_needed }
+    }
+}
+
+/// What of a schema helps a model. Limits are told when they are passed: a list of tools is read in every conversation.
+fn lean(schema: &Value) -> Value {
+    let mut lean = Map::new();
+    if let Some(kind) = kind(schema) {
+        lean.insert("type".to_owned(), json!(kind));
+    }
+    for name in ["enum", "default"] {
+        if let Some(value) = schema.get(name) {
+            lean.insert(name.to_owned(), value.clone());
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        lean.insert("items".to_owned(), self::lean(items));
+    }
+    Value::Object(lean)
+}
+
+/// What a value is, if it is not null.
+fn kind(schema: &Value) -> Option<&str> {
+    match &schema["type"] {
+        Value::String(kind) => Some(kind),
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        _ => None,
+    }
+}
+
+/// The schema of a result: what there always is, and of which kind unless it may be null.
+fn result(schemas: &Value, name: &str) -> Value {
+    let schema = &schemas[name];
+    let members = schema["properties"].as_object().into_iter().flatten();
+    let properties: Map<String, Value> = members
+        .filter_map(|(name, member)| Some((name.clone(), json!({ "type": member["type"].as_str()? }))))
+        .collect();
+    json!({ "type": "object", "properties": properties, "required": schema["required"] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(name: &str) -> Value {
+        all().iter().find(|tool| tool.name == name).unwrap().listed()
+    }
+
+    #[test]
+    fn every_request_is_a_tool_or_knowingly_none() {
+        let tools = all();
+        assert_eq!(tools.len(), TOOLS.len());
+        // Streams are for those who stay connected, the rest is for people and programs.
+        let others = [
+            "followSession",
+            "editSession",
+            "rewindSession",
+            "whoAmI",
+            "isHealthy",
+            "isReady",
+            "getMetrics",
+            "getOpenApi",
+        ];
+        for route in routes() {
+            let offered = TOOLS.iter().any(|entry| entry.operation == route.id);
+            assert!(offered != others.contains(&route.id), "{}", route.id);
+        }
+    }
+
+    #[test]
+    fn all_of_them_are_described_in_less_than_12_kb() {
+        let tools: Vec<Value> = all().iter().map(Tool::listed).collect();
+        let size =
+            json!({ "jsonrpc": "2.0", "id": 1_000_000, "result": { "tools": tools } }).to_string().len();
+        assert!(size < 12_000, "{size}");
+    }
+
+    #[test]
+    fn arguments_and_results_are_those_of_the_route() {
+        let begin = listed("begin_turn");
+        let names: Vec<&String> = begin["inputSchema"]["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["session", "ttl_ms", "wait_ms", "busy", "history", "holder", "idempotency_key"]);
+        assert_eq!(begin["inputSchema"]["required"], json!(["session"]));
+        assert_eq!(begin["outputSchema"]["properties"]["token"], json!({ "type": "integer" }));
+        let set = listed("set_state");
+        assert_eq!(set["inputSchema"]["required"], json!(["session", "key", "value"]));
+        assert!(set["inputSchema"]["properties"]["if_revision"].is_object());
+        let append = &listed("append_messages")["inputSchema"];
+        assert!(append["properties"].get("reply").is_none() && append["properties"].get("busy").is_none());
+        let send = &listed("send_message")["inputSchema"];
+        assert!(send["properties"].get("reply").is_none() && send["properties"].get("busy").is_some());
+        assert!(listed("abandon_turn").get("outputSchema").is_none());
+    }
+
+    #[test]
+    fn annotations_say_what_is_read_destroyed_and_asked_outside() {
+        let of = |name: &str| listed(name)["annotations"].clone();
+        assert_eq!(of("list_sessions"), json!({ "readOnlyHint": true, "openWorldHint": false }));
+        assert_eq!(
+            of("stop_session"),
+            json!({ "destructiveHint": true, "idempotentHint": true, "openWorldHint": false })
+        );
+        assert_eq!(of("append_messages"), json!({ "destructiveHint": false, "openWorldHint": false }));
+        assert_eq!(of("send_message"), json!({ "destructiveHint": false }));
+        for tool in all() {
+            let reads = tool.scopes == [Scope::Read];
+            assert_eq!(of(tool.name)["readOnlyHint"] == true, reads, "{}", tool.name);
+        }
+    }
+}

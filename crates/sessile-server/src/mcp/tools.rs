@@ -1,0 +1,79 @@
+//! The table of all tools: which request of the API each is, and what a model is told of it.
+
+/// A tool, as far as the route does not say it.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// The request, by its `operationId`.
+    pub(super) operation: &'static str,
+    pub(super) about: &'static str,
+    /// Parameters that always have one value, and are no arguments.
+    pub(super) always: &'static [(&'static str, &'static str)],
+    /// Parameters that are no arguments.
+    pub(super) without: &'static [&'static str],
+    /// Whether something is gone afterwards.
+    pub(super) destroys: bool,
+    /// Whether somebody outside the service is asked: only where there is an upstream.
+    pub(super) asks_upstream: bool,
+}
+
+/// Every tool, in the order in which they are listed.
+pub(super) const TOOLS: &[Entry] = &[
+    tool("list_sessions", "listSessions", "Your sessions, newest first."),
+    tool("start_session", "createSession", "Start a session. Its id goes into other tools."),
+    tool("show_session", "getSession", "A session, by its id or the name of a live one."),
+    Entry {
+        destroys: true,
+        ..tool("stop_session", "endSession", "End a session. Nothing can be added to it then.")
+    },
+    tool("fork_session", "forkSession", "Start a session with the messages of another."),
+    tool("read_messages", "listMessages", "Messages, oldest first: after a number, or the last ones."),
+    Entry {
+        without: &["reply", "busy", "wait_ms", "history"],
+        ..tool(
+            "append_messages",
+            "appendMessages",
+            "Append messages, all or none; refused while somebody has the turn.",
+        )
+    },
+    Entry {
+        always: &[("reply", "true")],
+        asks_upstream: true,
+        ..tool(
+            "send_message",
+            "appendMessages",
+            "Have messages {role, content} answered by the upstream model; both are appended in one turn.",
+        )
+    },
+    tool(
+        "begin_turn",
+        "beginTurn",
+        "Wait for a session's turn and take it: nobody else appends until you commit, abandon, or its time is over.",
+    ),
+    tool("commit_turn", "commitTurn", "End a turn and append its messages, all or none."),
+    tool("renew_turn", "renewTurn", "Begin the time of a turn anew."),
+    tool("abandon_turn", "abandonTurn", "End a turn without a message."),
+    tool("list_state", "listState", "Values that a session keeps, by key."),
+    tool("get_state", "getState", "One value, with its revision."),
+    tool("set_state", "putState", "Keep a JSON value in a session."),
+    Entry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
+    tool("list_locks", "listLocks", "Locks held, by whom, until when."),
+    tool("acquire_lock", "takeLock", "Wait for a lock and take it. Its token renews and releases it."),
+    tool("renew_lock", "renewLock", "Begin the time of a lock anew."),
+    tool("release_lock", "releaseLock", "Give a lock back."),
+];
+
+/// A tool, with what most have in common.
+const fn tool(name: &'static str, operation: &'static str, about: &'static str) -> Entry {
+    Entry { name, operation, about, always: &[], without: &[], destroys: false, asks_upstream: false }
+}
+
+/// What a model is told of arguments whose names do not say it. The OpenAPI document says more, to people who read it once.
+pub(super) const ARGUMENTS: &[(&str, &str)] = &[
+    ("label", "KEY=VALUE"),
+    ("cursor", "`next` of the page before"),
+    ("last", "instead of after and limit"),
+    ("at", "last message to take along"),
+    ("if_last", "only if this is the last message"),
+    ("if_revision", "only at this; 0: if there is none"),
+    ("busy", "if somebody has it"),
+];
