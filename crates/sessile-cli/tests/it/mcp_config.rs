@@ -247,3 +247,69 @@ fn a_program_that_is_not_found_by_its_name_is_told() {
 fn to_run_commands_and_to_change_nothing_contradict_each_other() {
     home().call(&["mcp", "config", "--client", "zed", "--allow-run", "--read-only"]).run().exit(2);
 }
+
+#[test]
+fn a_service_is_named_by_its_address_and_its_token_is_not_in_the_snippet() {
+    let (home, _) = with_program(&[]);
+    let done = home.call(&["mcp", "config", "--client", "codex", "--url", "https://sessions.example/"]).ok();
+    insta::assert_snapshot!(done.told(), @r#"
+    exit 0
+    --- stdout
+    [mcp_servers.sessile]
+    url = "https://sessions.example/mcp"
+    bearer_token_env_var = "SESSILE_TOKEN"
+    --- stderr
+    it goes into ~/.codex/config.toml; to a file that is there, add the entry
+    the token is the client's to know: in the variable SESSILE_TOKEN, or typed where it asks for it
+    "#);
+    let mut able = 0;
+    for client in clients() {
+        let done = home
+            .call(&["mcp", "config", "--client", &client, "--url", "http://127.0.0.1:8737/mcp", "-ojson"])
+            .env("SESSILE_TOKEN", "sst_hunter2")
+            .run();
+        if done.status() == Some(2) {
+            assert!(
+                done.json_error()["message"].as_str().unwrap().contains("claude, codex, cursor"),
+                "{client}"
+            );
+            continue;
+        }
+        let result = done.exit(0).json();
+        let snippet = result["snippet"].as_str().unwrap();
+        assert_eq!(result["url"], "http://127.0.0.1:8737/mcp");
+        assert!(
+            snippet.contains("\"http://127.0.0.1:8737/mcp\"") && snippet.contains("SESSILE_TOKEN"),
+            "{snippet}"
+        );
+        assert!(!snippet.contains("hunter2"));
+        match result["format"].as_str().unwrap() {
+            "json" => drop(serde_json::from_str::<Value>(snippet).unwrap()),
+            "toml" => drop(snippet.parse::<toml_edit::DocumentMut>().unwrap()),
+            other => panic!("{other}"),
+        }
+        able += 1;
+    }
+    assert_eq!(able, 7);
+}
+
+#[test]
+fn an_address_that_would_give_the_token_away_is_refused() {
+    let home = home_with(&["staging"]);
+    let config = |args: &[&str]| home.call(&["mcp", "config", "--client", "claude"]).args(args).run().exit(2);
+    for url in [
+        "http://sessions.example",
+        "sessions.example",
+        "https://ann:hunter2@sessions.example",
+        "ftp://x",
+        "https://x/?t=1",
+    ] {
+        let told = config(&["--url", url]).stderr();
+        assert!(told.contains("--url") && !told.contains("hunter2"), "{told}");
+    }
+    let url = ["--url", "https://sessions.example"];
+    for other in [&["--session", "web"][..], &["--context", "staging"], &["--read-only"], &["--absolute"]] {
+        config(&[&url[..], other].concat());
+    }
+    home.call(&["mcp", "config", "--url", "https://sessions.example"]).run().exit(2);
+}

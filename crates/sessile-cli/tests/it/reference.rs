@@ -375,13 +375,17 @@ fn service_tools() {
         let name = text(&tool["listed"], "name");
         let about = cell(text(&tool["listed"], "description"));
         let scopes: Vec<&str> = items(tool, "scopes").iter().filter_map(Value::as_str).collect();
-        let _ = writeln!(out, "| [`{name}`](#{name}) | {} | {} | {about} |", request(tool), scopes.join(", "));
+        let _ =
+            writeln!(out, "| [`{name}`](#{name}) | {} | {} | {about} |", request(tool), scopes.join(", "));
     }
     for tool in &tools {
         let listed = &tool["listed"];
         let _ = writeln!(out, "\n## `{}`\n\n{}\n", text(listed, "name"), cell(text(listed, "description")));
-        let always: Vec<String> =
-            items(tool, "always").iter().filter_map(Value::as_str).map(|one| format!(" with `{one}`")).collect();
+        let always: Vec<String> = items(tool, "always")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|one| format!(" with `{one}`"))
+            .collect();
         let upstream = if tool["needs_upstream"] == true { " Only with `--upstream`." } else { "" };
         let _ = writeln!(out, "Is {}{}.{upstream}", request(tool), always.join(""));
         let arguments = items(tool, "arguments");

@@ -20,6 +20,8 @@ pub(super) struct Client {
     /// The same for all projects of the user, if there is one for each.
     pub(super) user: Option<String>,
     snippet: String,
+    /// The same for a service at an address.
+    service: Option<String>,
     add: Option<String>,
 }
 
@@ -47,6 +49,10 @@ impl Client {
     fn read(table: &Table, snippets: &Table) -> Option<Self> {
         let text = |table: &Table, key: &str| table.get(key)?.as_str().map(str::to_owned);
         let snippet = snippets.get(table.get("snippet")?.as_str()?)?.as_table()?;
+        let service = match text(table, "service") {
+            Some(service) => Some(text(snippets.get(&service)?.as_table()?, "text")?),
+            None => None,
+        };
         let elsewhere = if cfg!(target_os = "linux") { text(table, "linux") } else { None };
         Some(Client {
             name: text(table, "name")?,
@@ -55,6 +61,7 @@ impl Client {
             path: elsewhere.or_else(|| text(table, "path"))?,
             user: text(table, "user"),
             snippet: text(snippet, "text")?,
+            service,
             add: text(table, "add"),
         })
     }
@@ -65,6 +72,11 @@ impl Client {
             .replace("{command}", &quoted(&started.command))
             .replace("{args}", &list(started.args.iter()))
             .replace("{line}", &list(started.line()))
+    }
+
+    /// What makes the client talk to a service, if it can take the token from elsewhere than its file.
+    pub(super) fn for_service(&self, url: &str) -> Option<String> {
+        self.service.as_ref().map(|snippet| snippet.replace("{url}", &quoted(url)))
     }
 
     /// A command of the client's own that does the same.

@@ -9,20 +9,23 @@ use super::client::{Client, Started};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::http::Address;
 use crate::output::Table;
 use crate::throwaway::has_program;
 
-/// Print what makes an MCP client start the server
+/// Print what makes an MCP client start the server, or talk to a service
 ///
 /// Standard output is the snippet and nothing else; where it goes is said beside it. --session and --context go into the
-/// snippet, and so does what the server is to offer. Without --client, lists the clients and the file that each reads.
-/// Nothing is written.
+/// snippet, and so does what the server is to offer. With --url the client talks to a service of `serve` instead; the token
+/// is not in the snippet, but taken by the client from SESSILE_TOKEN or asked for. Without --client, lists the clients and
+/// the file that each reads. Nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile mcp config"
     "sessile mcp config --client cursor > .cursor/mcp.json"
     "sessile mcp config --client claude --session web --context staging"
     "sessile mcp config --client claude-desktop --absolute --read-only"
+    "sessile mcp config --client codex --url https://sessions.example"
 ))]
 pub struct Args {
     /// The client
@@ -40,6 +43,10 @@ pub struct Args {
     /// Name this program by its path, for clients that do not find it otherwise
     #[arg(long)]
     absolute: bool,
+
+    /// Talk to the session service at this address, instead of starting a server
+    #[arg(long, value_name = "URL", requires = "client", conflicts_with_all = ["allow_run", "read_only", "absolute"])]
+    url: Option<String>,
 }
 
 fn clients() -> Vec<PossibleValue> {
@@ -48,7 +55,10 @@ fn clients() -> Vec<PossibleValue> {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     match Client::all().iter().find(|client| Some(&client.name) == args.client.as_ref()) {
-        Some(client) => print(client, args, cx),
+        Some(client) => match &args.url {
+            Some(url) => print_service(client, url, cx),
+            None => print(client, args, cx),
+        },
         None => list(cx),
     }
 }
@@ -88,11 +98,59 @@ fn print(client: &Client, args: &Args, cx: &Cx) -> Outcome {
         "args": started.args,
     });
     cx.out.result(&result, || snippet.clone())?;
-    let user = client.user.as_ref().map_or_else(String::new, |path| format!(" or, for all projects, {path}"));
-    cx.out.note(&format!("it goes into {}{user}; to a file that is there, add the entry", client.path));
+    say_where(client, cx);
     if let Some(add) = client.add(&started) {
         cx.out.note(&format!("or: {add}"));
     }
+    Ok(())
+}
+
+fn say_where(client: &Client, cx: &Cx) {
+    let user = client.user.as_ref().map_or_else(String::new, |path| format!(" or, for all projects, {path}"));
+    cx.out.note(&format!("it goes into {}{user}; to a file that is there, add the entry", client.path));
+}
+
+/// What makes a client talk to a service. Whose sessions they are is the token's to say, and that is not in it.
+fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
+    let said = cx.state.args();
+    let has_session = said.session.is_some() && cx.state.session_origin().layer == Layer::Flag;
+    if has_session || said.context.is_some() {
+        let why =
+            "--session and --context are for a server on this machine: a service has sessions of its own";
+        return Err(Error::Usage(why.to_owned()).into());
+    }
+    let address = Address::parse(url).map_err(|error| Error::Usage(format!("--url: {error}")))?;
+    if address.uri().query().is_some() {
+        return Err(Error::Usage("--url: the address of a service has no query".to_owned()).into());
+    }
+    let url = address.to_string();
+    let url = url.trim_end_matches('/');
+    let url = if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") };
+    let Some(snippet) = client.for_service(&url) else {
+        let able: Vec<&str> = Client::all()
+            .iter()
+            .filter(|client| client.for_service(&url).is_some())
+            .map(|client| client.name.as_str())
+            .collect();
+        let why = format!(
+            "{} takes a token only in its file, or none: --url is for {}",
+            client.about,
+            able.join(", ")
+        );
+        return Err(Error::Usage(why).into());
+    };
+    let result = json!({
+        "client": client.name,
+        "format": client.format,
+        "path": client.path,
+        "snippet": snippet,
+        "url": url,
+    });
+    cx.out.result(&result, || snippet.clone())?;
+    say_where(client, cx);
+    cx.out.note(
+        "the token is the client's to know: in the variable SESSILE_TOKEN, or typed where it asks for it",
+    );
     Ok(())
 }
 
