@@ -168,7 +168,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer x"));
         headers.insert(header::COOKIE, HeaderValue::from_static("a=b"));
-        request(tool, given.as_object().unwrap(), &headers)
+        let given: Map<String, Value> = serde_json::from_value(given).unwrap();
+        request(tool, &given, &headers)
             .map_err(|problem| problem.told()["detail"].as_str().unwrap().to_owned())
     }
 

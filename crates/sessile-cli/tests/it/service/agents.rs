@@ -179,10 +179,8 @@ fn another_users_session_does_not_exist() {
     for (((tool, _), result), other) in calls.iter().zip(&anns).zip(&nobodys) {
         assert_eq!(result["isError"], true, "{tool}: {result}");
         let told: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-        // Only the queue is asked whether a turn can be renewed, and that knows nothing of sessions.
-        let expected = if *tool == "renew_turn" { ("LOCK_LOST", 409) } else { ("SESSION_NOT_FOUND", 404) };
-        let error = &told["error"];
-        assert_eq!((&error["code"], &error["status"]), (&json!(expected.0), &json!(expected.1)), "{tool}");
+        let (code, status) = (&told["error"]["code"], &told["error"]["status"]);
+        assert_eq!((code, status), (&json!("SESSION_NOT_FOUND"), &json!(404)), "{tool}");
         assert_eq!(result["content"], other["content"], "{tool}");
     }
     assert_eq!(bob.client.get("/v1/sessions")["sessions"], json!([]));

@@ -21,13 +21,16 @@ fn post(client: &Client, headers: &[(&str, &str)], message: &Value) -> Reply {
 }
 
 fn request(method: &str, params: Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+    let mut request = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+    request["params"] = params;
+    request
 }
 
 /// Calls a tool as clients of older revisions do.
 #[track_caller]
 fn call(client: &Client, tool: &str, arguments: Value) -> Value {
-    let params = json!({ "name": tool, "arguments": arguments });
+    let mut params = json!({ "name": tool });
+    params["arguments"] = arguments;
     let answer = post(client, &[], &request("tools/call", params)).ok(200);
     assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(1)), "{answer}");
     answer["result"].clone()
