@@ -9,6 +9,7 @@ mod clock;
 pub mod db;
 mod http;
 pub mod limits;
+pub mod login;
 pub mod model;
 pub mod query;
 pub mod serve;

@@ -34,6 +34,9 @@ pub enum UserError {
     /// There is no such token.
     #[error("there is no token {0:?}")]
     NoToken(String),
+    /// No machine that asks to be let in shows this code.
+    #[error("no login waits under the code {0:?}")]
+    NoLogin(String),
     /// A token without a scope opens nothing.
     #[error("a token needs a scope: read, write or admin")]
     NoScope,

@@ -145,6 +145,7 @@ const ELSEWHERE: &[&str] = &[
     "conversation show",
     "mcp",
     "serve",
+    "user approve",
     "user disable",
     "user token create",
     "user token list",

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::{Account, Administer, Token};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
@@ -132,6 +132,30 @@ impl Db {
         match self {
             Db::Sqlite(store) => store.token(hash).await,
             Db::Postgres(store) => store.token(hash).await,
+        }
+    }
+
+    /// Puts down a machine that asks to be let in. Not if there are so many already that one more is too many.
+    pub async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        match self {
+            Db::Sqlite(store) => store.begin_login(asked, most).await,
+            Db::Postgres(store) => store.begin_login(asked, most).await,
+        }
+    }
+
+    /// The machine that asks to be let in under a code, by what that hashes to, if it can still be decided on.
+    pub async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.login(code_hash).await,
+            Db::Postgres(store) => store.login(code_hash).await,
+        }
+    }
+
+    /// Makes the token of a machine that was let in, once, however many ask for it.
+    pub async fn collect_login(&self, device_hash: &str, minted: Minted) -> Result<Collected, DbError> {
+        match self {
+            Db::Sqlite(store) => store.collect_login(device_hash, minted).await,
+            Db::Postgres(store) => store.collect_login(device_hash, minted).await,
         }
     }
 

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::db::{Db, DbError};
-use crate::http::{self, App, Gate, Logger, Metrics, Shared};
+use crate::http::{self, App, Gate, Logger, Metrics, Shared, Strangers};
 use crate::limits::Limits;
 use crate::upstream::Upstream;
 
@@ -174,6 +174,7 @@ impl Server {
         let (busy, idle) = mpsc::channel(1);
         let app = App::new(Shared {
             gate: Gate::new(db, audit),
+            strangers: Strangers::new(&options.limits, options.behind_proxy),
             limits: options.limits.clone(),
             upstream: options.upstream.clone(),
             metrics: Arc::clone(&metrics),

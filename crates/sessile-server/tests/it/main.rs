@@ -11,6 +11,7 @@
 mod crowd;
 mod http;
 mod linear;
+mod logins;
 mod postgres;
 mod stores;
 mod suite;

@@ -27,6 +27,8 @@ macro_rules! with_every_store {
     };
 }
 
+pub(crate) use with_every_store;
+
 with_every_store! {
     a_session_is_started_read_edited_and_ended
     another_user_sees_nothing_of_it

@@ -3,6 +3,7 @@
 mod campaign;
 mod checked;
 mod faults;
+mod login;
 mod serve;
 mod shared;
 mod users;

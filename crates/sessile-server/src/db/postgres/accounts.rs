@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
 use super::Inner;
+use super::logins;
 use super::transaction::{Link, Params, Step, Trouble, params, trouble};
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
@@ -15,6 +16,7 @@ macro_rules! now {
         "floor(extract(epoch FROM now()) * 1000)::bigint"
     };
 }
+pub(super) use now;
 
 macro_rules! columns {
     () => {
@@ -65,6 +67,7 @@ pub(super) async fn administer(
             (ADD_TOKEN, params![hash.clone(), token.id.clone(), user, scopes, token.expires_ms])
         }
         Administer::Revoke(id) => (REVOKE, params![id.clone()]),
+        Administer::Decide(code_hash, decision) => logins::decide(code_hash, decision),
     };
     let changed = run(inner, sql, params, true).await?;
     Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
@@ -94,7 +97,7 @@ pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), Trouble> {
     run(inner, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
 }
 
-async fn run(
+pub(super) async fn run(
     inner: &Arc<Inner>,
     sql: &'static str,
     params: Params,
@@ -105,11 +108,11 @@ async fn run(
     Ok(rows.into_iter().next().unwrap_or_default())
 }
 
-fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, Trouble> {
+pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, Trouble> {
     rows.iter().map(one).collect::<Result<_, _>>().map_err(|error| trouble(&error, false))
 }
 
-fn token(row: &Row) -> Result<Token, Error> {
+pub(super) fn token(row: &Row) -> Result<Token, Error> {
     Ok(Token {
         id: row.try_get(0)?,
         user: UserId(row.try_get(1)?),

@@ -7,6 +7,7 @@ mod accounts;
 mod apply;
 mod connect;
 mod listen;
+mod logins;
 mod make;
 mod migrate;
 mod queue;
@@ -24,7 +25,7 @@ use tokio::task::JoinHandle;
 
 use super::wake::{self, Bells};
 use super::{DbError, Read, Request};
-use crate::account::{Account, Administer, Token};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::model::UserId;
 use crate::query::{Answer, Query};
@@ -170,6 +171,22 @@ impl Postgres {
 
     pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
         tried(&self.inner, || accounts::usable(&self.inner, hash)).await
+    }
+
+    pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        tried(&self.inner, || logins::begin(&self.inner, &asked, most)).await
+    }
+
+    pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        tried(&self.inner, || logins::get(&self.inner, code_hash)).await
+    }
+
+    pub(super) async fn collect_login(
+        &self,
+        device_hash: &str,
+        minted: Minted,
+    ) -> Result<Collected, DbError> {
+        tried(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
     }
 
     pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {

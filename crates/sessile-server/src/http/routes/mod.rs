@@ -2,6 +2,7 @@
 
 mod events;
 mod locks;
+mod login;
 mod messages;
 mod replies;
 mod service;
@@ -21,6 +22,7 @@ pub(crate) fn all() -> Vec<Route> {
     all.extend(turns::routes());
     all.extend(events::routes());
     all.extend(locks::routes());
+    all.extend(login::routes());
     all.extend(service::routes());
     all
 }

@@ -3,6 +3,7 @@
 mod access;
 mod events;
 mod hostile;
+mod login;
 mod messages;
 mod openapi;
 mod replies;
