@@ -376,6 +376,7 @@ pub const TABLE: &[Entry] = &[
     write("user add", SERVICE, serving![UserExists]).outside(),
     write("user approve", SERVICE, serving![UserNotFound, LoginNotFound, ConfirmationRequired, Declined])
         .outside(),
+    read("user audit", serving![UserNotFound]).outside(),
     write("user disable", SERVICE, serving![UserNotFound]).idempotent().outside(),
     read("user list", serving![]).outside(),
     write("user token create", SERVICE, serving![UserNotFound]).outside(),

@@ -96,17 +96,30 @@ pub async fn decide(db: &Db, code: &str, decision: Decision) -> Result<(), UserE
         check_user(db, user).await?;
     }
     let letters = letters(code).ok_or_else(no_login)?;
-    db.administer(Administer::Decide(users::hash(&letters), decision)).await?.map_err(|_| no_login())
+    let approved = match &decision {
+        Decision::Approve { user, .. } => Some(user.clone()),
+        Decision::Deny => None,
+    };
+    let decided = db.administer(Administer::Decide(users::hash(&letters), decision)).await?;
+    decided.map_err(|_| no_login())?;
+    match approved {
+        Some(user) => users::record(db, &user, "login.approve", None).await,
+        None => Ok(()),
+    }
 }
 
 /// Makes the token of a machine that was approved. It gets it once.
 pub async fn collect(db: &Db, device_code: &str) -> Result<Outcome, UserError> {
     // The token is there before it is known whether it is needed, so that making it is one step of the store's.
     let secret = format!("{}{}", users::PREFIX, URL_SAFE_NO_PAD.encode(random::<32>()?));
-    let id = sessile::session::SessionId::new(now_ms()).map_err(no_random)?.to_string();
+    let id = sessile::session::SessionId::new(now_ms()).map_err(|error| no_random(&error))?.to_string();
     let minted = Minted { id, hash: users::hash(&secret) };
     Ok(match db.collect_login(&users::hash(device_code), minted).await? {
-        Collected::Token(token) => Outcome::Token(token, Secret::new(secret)),
+        Collected::Token(token) => {
+            // The token is made and counts: that it is not on the record keeps nobody from it.
+            let _ = users::record(db, &token.user, "token.create", Some(token.id.clone())).await;
+            Outcome::Token(token, Secret::new(secret))
+        }
         Collected::Pending => Outcome::Pending,
         Collected::Denied => Outcome::Denied,
         Collected::Nothing => Outcome::Nothing,
@@ -114,10 +127,10 @@ pub async fn collect(db: &Db, device_code: &str) -> Result<Outcome, UserError> {
 }
 
 fn random<const N: usize>() -> Result<[u8; N], UserError> {
-    sessile::random::bytes().map_err(no_random)
+    sessile::random::bytes().map_err(|error| no_random(&error))
 }
 
-fn no_random(error: sessile::Error) -> UserError {
+fn no_random(error: &sessile::Error) -> UserError {
     UserError::Random(error.to_string())
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, Done};
-use crate::model::{Entry, Event, Message, Session, Ticket};
+use crate::model::{Accessed, Entry, Event, Message, Session, Ticket};
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,19 @@ pub enum Query {
         /// So many at most.
         limit: i64,
     },
+    /// What is on the record of the user's accesses, the newest first.
+    History {
+        /// Only about this session.
+        session: Option<String>,
+        /// Only since then.
+        since_ms: Option<i64>,
+        /// Also what was only read.
+        reads: bool,
+        /// Before this id.
+        before: Option<String>,
+        /// So many at most.
+        limit: i64,
+    },
 }
 
 /// An answer.
@@ -91,6 +104,8 @@ pub enum Answer {
     Entries(Vec<Entry>),
     /// Locks by name, each with who holds it.
     Locks(Vec<(String, Ticket)>),
+    /// Accesses.
+    History(Vec<Accessed>),
     /// Events.
     Events(Vec<Event>),
     /// The change that was made under a key, and what it came to.

@@ -39,7 +39,7 @@ pub struct Access {
     pub token: Option<String>,
 }
 
-/// Something that was read, for the record.
+/// Something that was read, or done by who administers the store, for the record.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// By whom.
@@ -132,6 +132,14 @@ impl Db {
         match self {
             Db::Sqlite(store) => store.token(hash).await,
             Db::Postgres(store) => store.token(hash).await,
+        }
+    }
+
+    /// Whose token has an id.
+    pub async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.owner(token).await,
+            Db::Postgres(store) => store.owner(token).await,
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod add;
 pub mod approve;
+pub mod audit;
 pub mod disable;
 pub mod list;
 pub mod token;
@@ -37,6 +38,8 @@ pub enum Command {
     Approve(Lazy<approve::Args>),
     /// Shut a user out, or let them in again
     Disable(Lazy<disable::Args>),
+    /// Show who did what in the session service, the newest first
+    Audit(Lazy<audit::Args>),
     /// Make, list and take back tokens
     Token(LazyGroup<token::Command>),
 }
@@ -48,6 +51,7 @@ impl Command {
             Command::List(Lazy(args)) => list::run(args, cx),
             Command::Approve(Lazy(args)) => approve::run(args, cx),
             Command::Disable(Lazy(args)) => disable::run(args, cx),
+            Command::Audit(Lazy(args)) => audit::run(args, cx),
             Command::Token(LazyGroup(command)) => command.run(cx),
         }
     }

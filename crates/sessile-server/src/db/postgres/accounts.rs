@@ -44,6 +44,7 @@ const REVOKE: &str =
     concat!("UPDATE token SET revoked_ms = coalesce(revoked_ms, ", now!(), ") WHERE id = $1 RETURNING 1");
 const ALL: &str = "SELECT user_id, made_ms, disabled_ms FROM account ORDER BY user_id";
 const TOKENS: &str = concat!("SELECT ", columns!(), " FROM token WHERE user_id = $1 ORDER BY made_ms, id");
+const OWNER: &str = "SELECT user_id FROM token WHERE id = $1";
 const USABLE: &str = concat!(
     "SELECT ",
     columns!(),
@@ -84,6 +85,13 @@ pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, Trouble> {
 /// The tokens of a user.
 pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Token>, Trouble> {
     read(&run(inner, TOKENS, params![user.0.clone()], false).await?, token)
+}
+
+/// Whose token has an id.
+pub(super) async fn owner(inner: &Arc<Inner>, id: &str) -> Result<Option<UserId>, Trouble> {
+    let user = |row: &Row| Ok(UserId(row.try_get(0)?));
+    let found = read(&run(inner, OWNER, params![id.to_owned()], false).await?, user)?;
+    Ok(found.into_iter().next())
 }
 
 /// A token that may be used now.

@@ -10,6 +10,7 @@ use crate::db::DbError;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_sessions_queues_accounts.sql"),
     include_str!("migrations/0002_logins.sql"),
+    include_str!("migrations/0003_history.sql"),
 ];
 
 const BEGIN: &str =

@@ -173,6 +173,10 @@ impl Postgres {
         tried(&self.inner, || accounts::usable(&self.inner, hash)).await
     }
 
+    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        tried(&self.inner, || accounts::owner(&self.inner, token)).await
+    }
+
     pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
         tried(&self.inner, || logins::begin(&self.inner, &asked, most)).await
     }

@@ -1,5 +1,7 @@
 //! Every statement on what belongs to users, in one place. `{mine}` is where a statement is bound to its user.
 
+use crate::db::record::changing;
+
 /// Which walls there are between users. All but the first are only for tests, which show that each holds alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Walls {
@@ -134,6 +136,12 @@ statements! {
     Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";
     InsertAnswered = "INSERT INTO answered (user_id, key, change, done, at_ms) VALUES ($1, $2, $3, $4, $5)";
 
+    History = "SELECT id, at_ms, action, session, outcome, token FROM audit
+        WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4) AND ", changing!(), "
+        ORDER BY id DESC LIMIT $5";
+    HistoryAndReads = "SELECT id, at_ms, action, session, outcome, token FROM audit
+        WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4)
+        ORDER BY id DESC LIMIT $5";
     InsertAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
     /// For a change that may have been put on the record before, and is kept from being made twice by its key.

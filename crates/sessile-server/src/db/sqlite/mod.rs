@@ -35,7 +35,7 @@ const READERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the service adds, in order; each is run once.
-const ADDED: &[&str] = &[include_str!("schema.sql"), include_str!("logins.sql")];
+const ADDED: &[&str] = &[include_str!("schema.sql"), include_str!("logins.sql"), include_str!("history.sql")];
 
 /// A store in a file.
 #[derive(Clone, Debug)]
@@ -114,6 +114,11 @@ impl Sqlite {
     pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
         let hash = hash.to_owned();
         self.read(move |connection| accounts::usable(connection, &hash, now_ms())).await
+    }
+
+    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        let token = token.to_owned();
+        self.read(move |connection| Ok(accounts::with_id(connection, &token)?.map(|token| token.user))).await
     }
 
     pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {

@@ -2,6 +2,7 @@
 
 mod access;
 mod events;
+mod history;
 mod hostile;
 mod login;
 mod messages;
