@@ -12,6 +12,7 @@ pub mod limits;
 pub mod login;
 pub mod model;
 pub mod query;
+pub mod retention;
 pub mod serve;
 pub mod upstream;
 pub mod users;

@@ -75,6 +75,11 @@ pub enum Query {
         /// So many at most.
         limit: i64,
     },
+    /// The number of the last event of a session, whether or not it is still kept.
+    LastEvent {
+        /// Of which session.
+        session: String,
+    },
     /// What is on the record of the user's accesses, the newest first.
     History {
         /// Only about this session.
@@ -104,6 +109,8 @@ pub enum Answer {
     Entries(Vec<Entry>),
     /// Locks by name, each with who holds it.
     Locks(Vec<(String, Ticket)>),
+    /// The number of an event; 0 if there was none.
+    LastEvent(i64),
     /// Accesses.
     History(Vec<Accessed>),
     /// Events.

@@ -212,6 +212,8 @@ codes! {
     LoginNotFound = "LOGIN_NOT_FOUND", exit::NOT_FOUND;
     /// Nobody has approved the login yet.
     LoginPending = "LOGIN_PENDING", exit::CONFLICT;
+    /// The events that were asked for are not kept any more.
+    EventsGone = "EVENTS_GONE", exit::NOT_FOUND;
     /// Something took longer than it was given, and was ended.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.

@@ -56,6 +56,17 @@ pub struct Read {
     pub at_ms: i64,
 }
 
+/// What is not kept for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// What changes came to that were made under an idempotency key.
+    Answered,
+    /// Events of sessions.
+    Events,
+    /// The record of accesses.
+    Audit,
+}
+
 /// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DbError {
@@ -140,6 +151,21 @@ impl Db {
         match self {
             Db::Sqlite(store) => store.owner(token).await,
             Db::Postgres(store) => store.owner(token).await,
+        }
+    }
+
+    /// Removes what a user has that is older than a time, `most` rows of it at most; how many it were. Nobody waits long for a
+    /// few of them.
+    pub async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        match self {
+            Db::Sqlite(store) => store.forget(user, what, before_ms, most).await,
+            Db::Postgres(store) => store.forget(user, what, before_ms, most).await,
         }
     }
 

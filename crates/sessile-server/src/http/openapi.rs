@@ -126,7 +126,7 @@ fn described(status: u16) -> &'static str {
         404 => "There is no such thing of yours.",
         408 => "What was waited for did not come in time.",
         409 => "Somebody else has it, it has changed, or nobody has decided yet.",
-        410 => "The session has ended or expired.",
+        410 => "The session has ended or expired, or the events are not kept any more.",
         412 => "It has changed since.",
         413 => "It is too large.",
         415 => "A body is JSON.",

@@ -13,5 +13,6 @@ mod http;
 mod linear;
 mod logins;
 mod postgres;
+mod retention;
 mod stores;
 mod suite;

@@ -116,8 +116,9 @@ fn who_did_what_is_shown() {
     ];
     assert_eq!(told, expected);
     assert!(session.ends_with(listed[0]["session"].as_str().unwrap()));
-    let next = store.call(&["user", "audit", "ann", "--limit", "1", "-ojson", "--cursor"]);
-    let next = next.args(&[listed[0]["id"].as_str().unwrap()]).ok().json();
+    let cursor = listed[0]["id"].as_str().unwrap();
+    let next =
+        store.call(&["user", "audit", "ann", "--limit", "1", "-ojson", "--cursor", cursor]).ok().json();
     assert_eq!(next, serde_json::json!([listed[3]]));
     let text = store.call(&["user", "audit", "ann"]).ok().stdout();
     assert!(text.starts_with("AT") && text.lines().count() == 4 && !text.contains("bob"), "{text}");

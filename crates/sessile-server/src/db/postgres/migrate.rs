@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_sessions_queues_accounts.sql"),
     include_str!("migrations/0002_logins.sql"),
     include_str!("migrations/0003_history.sql"),
+    include_str!("migrations/0004_retention.sql"),
 ];
 
 const BEGIN: &str =

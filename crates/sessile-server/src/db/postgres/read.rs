@@ -100,6 +100,12 @@ impl Asking<'_> {
                     .collect::<Result<_, Error>>()
                     .map(|locks| Ok(Answer::Locks(locks)))
             }
+            Query::LastEvent { session } => {
+                let last = Step::Run(Sql::LastEvent, params![user(), session.clone()]);
+                let (_, rows) = self.read(vec![last]).await?;
+                let Some(row) = at(&rows, 0).first() else { return Ok(Err(Refusal::NoSession)) };
+                Ok(Ok(Answer::LastEvent(row.try_get(0)?)))
+            }
             Query::History { session, since_ms, reads, before, limit } => {
                 let sql = if *reads { Sql::HistoryAndReads } else { Sql::History };
                 // Larger than every id.

@@ -5,6 +5,7 @@
 mod accounts;
 mod apply;
 mod logins;
+mod old;
 mod queue;
 mod read;
 mod rows;
@@ -20,7 +21,7 @@ use sessile::store::Store;
 use tokio::sync::Semaphore;
 
 use super::wake::{self, Bells};
-use super::{DbError, Read, Request};
+use super::{DbError, Old, Read, Request};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::clock::now_ms;
@@ -35,7 +36,12 @@ const READERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the service adds, in order; each is run once.
-const ADDED: &[&str] = &[include_str!("schema.sql"), include_str!("logins.sql"), include_str!("history.sql")];
+const ADDED: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("logins.sql"),
+    include_str!("history.sql"),
+    include_str!("retention.sql"),
+];
 
 /// A store in a file.
 #[derive(Clone, Debug)]
@@ -119,6 +125,17 @@ impl Sqlite {
     pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
         let token = token.to_owned();
         self.read(move |connection| Ok(accounts::with_id(connection, &token)?.map(|token| token.user))).await
+    }
+
+    pub(super) async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        let user = user.clone();
+        self.writer.run(move |connection, _| old::forget(connection, &user, what, before_ms, most)).await
     }
 
     pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {

@@ -121,6 +121,13 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 .collect::<Result<Vec<_>>>()?;
             Ok(Ok(Answer::Locks(locks)))
         }
+        Query::LastEvent { session } => {
+            let last = connection
+                .prepare_cached("SELECT next_event - 1 FROM session WHERE user = ?1 AND id = ?2")?
+                .query_row((user, session), |row| row.get(0))
+                .optional()?;
+            Ok(last.map(Answer::LastEvent).ok_or(Refusal::NoSession))
+        }
         Query::History { session, since_ms, reads, before, limit } => {
             let sql = if *reads { HISTORY_AND_READS } else { HISTORY };
             // Larger than every id.
