@@ -66,6 +66,10 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = parse_duration)]
     keep_audit: Duration,
 
+    /// How long sessions are kept after they ended or expired, with all that they have; else for ever
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    keep_sessions: Option<Duration>,
+
     /// How long requests may take to end when it is told to
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     grace: Duration,
@@ -130,7 +134,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         },
         upstream: args.upstream.open(cx)?,
         limits: Limits { rate, burst: rate * 2.0, ..Limits::default() },
-        keep: Keep { audit: args.keep_audit, ..Keep::default() },
+        keep: Keep { audit: args.keep_audit, sessions: args.keep_sessions, ..Keep::default() },
         grace: args.grace,
     };
     let scheme = if options.tls.is_some() { "https" } else { "http" };

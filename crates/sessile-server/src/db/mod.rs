@@ -169,6 +169,29 @@ impl Db {
         }
     }
 
+    /// Sessions of a user that ended or expired before a time, `most` of them at most.
+    pub async fn over(&self, user: &UserId, before_ms: i64, most: i64) -> Result<Vec<String>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.over(user, before_ms, most).await,
+            Db::Postgres(store) => store.over(user, before_ms, most).await,
+        }
+    }
+
+    /// Removes a session that was over before a time, with all that it has. Not more than `most` messages at once, the last
+    /// ones first; whether it is gone.
+    pub async fn forget_session(
+        &self,
+        user: &UserId,
+        session: &str,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<bool, DbError> {
+        match self {
+            Db::Sqlite(store) => store.forget_session(user, session, before_ms, most).await,
+            Db::Postgres(store) => store.forget_session(user, session, before_ms, most).await,
+        }
+    }
+
     /// Puts down a machine that asks to be let in. Not if there are so many already that one more is too many.
     pub async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
         match self {

@@ -3,25 +3,26 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sessile_server::change::{Change, Refusal};
+use sessile_server::change::{Busy, Change, Refusal};
 use sessile_server::db::{Access, Old, Read};
 use sessile_server::query::{Answer, Query};
 use sessile_server::retention::{Keep, sweep};
 use sessile_server::users;
 
-use crate::stores::{Throwaway, User, id};
+use crate::stores::{Throwaway, User, id, session, starting, ticket, turn};
 use crate::suite::with_every_store;
 
 with_every_store! {
     what_is_old_is_removed_and_what_is_not_stays
     only_so_much_is_removed_at_once_and_only_of_one_user
     several_may_remove_at_the_same_time
+    a_session_that_was_over_long_ago_goes_with_all_it_has
 }
 
 /// Every kind for this long.
 fn keep(seconds: u64) -> Keep {
     let time = Duration::from_secs(seconds);
-    Keep { answered: time, events: time, audit: time }
+    Keep { answered: time, events: time, audit: time, sessions: None }
 }
 
 async fn events(user: &User, session: &str) -> Vec<i64> {
@@ -114,4 +115,58 @@ async fn several_may_remove_at_the_same_time(store: &Throwaway) {
     }
     assert_eq!(removed, 30 + 31 + 32, "each row by one of them");
     assert_eq!(ann.texts(&session.id).await.len(), 30);
+}
+
+async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway) {
+    let db = &store.db;
+    let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
+    for name in ["ann", "bob"] {
+        users::add(db, name).await.unwrap();
+    }
+    let (ended, live, expired) = (
+        ann.start(Some("a")).await,
+        ann.start(Some("b")).await,
+        session(ann.change(starting(None, 1)).await),
+    );
+    let his = bob.start(None).await;
+    for of in [&ended, &live] {
+        ann.append(&of.id, &["x"; 25]).await.unwrap();
+        let value = Change::SetEntry {
+            session: of.id.clone(),
+            key: "k".to_owned(),
+            value: Some(json!(1)),
+            if_revision: None,
+        };
+        ann.change(value).await.unwrap();
+        let held = ticket(ann.ask_for(&turn(of), Busy::Reject, 60_000).await);
+        ann.commit(&of.id, held.token.unwrap(), &["last".to_owned()]).await.unwrap();
+    }
+    for (user, of) in [(&ann, &ended), (&bob, &his)] {
+        user.change(Change::EndSession { session: of.id.clone(), reason: "done".to_owned() }).await.unwrap();
+    }
+    let now = ended.started_ms;
+    let soon = now + 60_000;
+    assert_eq!(db.over(&ann.id, now - 1000, 10).await.unwrap(), [""; 0]);
+    let mut over = [ended.id.clone(), expired.id.clone()];
+    over.sort_unstable();
+    assert_eq!(db.over(&ann.id, soon, 10).await.unwrap(), over);
+    assert!(db.forget_session(&ann.id, &live.id, soon, 10).await.unwrap());
+    assert_eq!(ann.texts(&live.id).await.len(), 26, "one that lives is left alone");
+    // In pieces, and never with a gap.
+    assert!(!db.forget_session(&ann.id, &ended.id, soon, 10).await.unwrap());
+    assert_eq!(ann.texts(&ended.id).await.len(), 16);
+    assert!(!db.forget_session(&ann.id, &ended.id, soon, 10).await.unwrap());
+    assert_eq!(ann.texts(&ended.id).await.len(), 6);
+    let keep = Keep { sessions: Some(Duration::from_secs(3600)), ..keep(1_000_000) };
+    assert_eq!(sweep(db, &keep, now + 60_000).await.unwrap(), 0);
+    assert_eq!(sweep(db, &keep, soon + 3_600_000).await.unwrap(), 3, "hers, hers that expired, and his");
+    for of in [&ended, &expired] {
+        let query = Query::Session { session: of.id.clone() };
+        assert_eq!(ann.ask(query).await, Err(Refusal::NoSession));
+    }
+    assert_eq!(bob.ask(Query::Session { session: his.id.clone() }).await, Err(Refusal::NoSession));
+    let kept = store.left_of(&ended.id);
+    assert_eq!(kept, 0, "nothing of it is left");
+    assert!(store.left_of(&live.id) > 0, "and it was looked in the right places");
+    assert_eq!(ann.texts(&live.id).await.len(), 26);
 }

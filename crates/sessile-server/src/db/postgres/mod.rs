@@ -10,6 +10,7 @@ mod listen;
 mod logins;
 mod make;
 mod migrate;
+mod old;
 mod queue;
 mod read;
 mod rows;
@@ -177,8 +178,6 @@ impl Postgres {
         tried(&self.inner, || accounts::owner(&self.inner, token)).await
     }
 
-    /// Removes some of what a user has that is older than a time. Other processes may do the same at the same time: what one
-    /// has removed the others do not find.
     pub(super) async fn forget(
         &self,
         user: &UserId,
@@ -186,23 +185,26 @@ impl Postgres {
         before_ms: i64,
         most: i64,
     ) -> Result<usize, DbError> {
-        let sql = match what {
-            Old::Answered => Sql::ForgetAnswered,
-            Old::Events => Sql::ForgetEvents,
-            Old::Audit => Sql::ForgetAudit,
-        };
-        let forget = || async {
-            let steps = [
-                Step::Plain(apply::BEGIN),
-                Step::Run(Sql::As, params![user.0.clone()]),
-                Step::Run(sql, params![user.0.clone(), before_ms, most]),
-                Step::Plain("COMMIT"),
-            ];
-            let mut link = Link::take(&self.inner).await?;
-            let rows = link.send(&steps).await.map_err(|error| transaction::trouble(&error, false))?;
-            Ok(rows.get(2).map_or(0, Vec::len))
-        };
-        tried(&self.inner, forget).await
+        tried(&self.inner, || old::forget(&self.inner, user, what, before_ms, most)).await
+    }
+
+    pub(super) async fn over(
+        &self,
+        user: &UserId,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<Vec<String>, DbError> {
+        tried(&self.inner, || old::over(&self.inner, user, before_ms, most)).await
+    }
+
+    pub(super) async fn forget_session(
+        &self,
+        user: &UserId,
+        session: &str,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<bool, DbError> {
+        tried(&self.inner, || old::forget_session(&self.inner, user, session, before_ms, most)).await
     }
 
     pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {

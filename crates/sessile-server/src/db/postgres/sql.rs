@@ -148,6 +148,19 @@ statements! {
             SELECT id FROM audit WHERE {mine} ORDER BY id LIMIT $3)
         RETURNING 1";
 
+    Over = "SELECT id FROM session
+        WHERE {mine} AND coalesce(ended_ms, least(used_ms + idle_ms, started_ms + max_ms)) < $2
+        ORDER BY id LIMIT $3";
+    LockOver = "SELECT next_message - 1 FROM session
+        WHERE {mine} AND id = $2 AND coalesce(ended_ms, least(used_ms + idle_ms, started_ms + max_ms)) < $3 FOR UPDATE";
+    SetLastMessage = "UPDATE session SET next_message = $3::bigint + 1 WHERE {mine} AND id = $2";
+    ForgetEventsOf = "DELETE FROM event WHERE {mine} AND session = $2 AND number IN (
+            SELECT number FROM event WHERE {mine} AND session = $2 ORDER BY number LIMIT $3)
+        RETURNING 1";
+    DropEntries = "DELETE FROM entry WHERE {mine} AND session = $2";
+    DropNumbers = "DELETE FROM queue WHERE {mine} AND resource = $2";
+    DropSession = "DELETE FROM session WHERE {mine} AND id = $2";
+
     History = "SELECT id, at_ms, action, session, outcome, token FROM audit
         WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4) AND ", changing!(), "
         ORDER BY id DESC LIMIT $5";

@@ -138,6 +138,30 @@ impl Sqlite {
         self.writer.run(move |connection, _| old::forget(connection, &user, what, before_ms, most)).await
     }
 
+    pub(super) async fn over(
+        &self,
+        user: &UserId,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<Vec<String>, DbError> {
+        let user = user.clone();
+        self.read(move |connection| old::over(connection, &user, before_ms, most)).await
+    }
+
+    pub(super) async fn forget_session(
+        &self,
+        user: &UserId,
+        session: &str,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<bool, DbError> {
+        let (user, session) = (user.clone(), session.to_owned());
+        let forget = move |connection: &Connection, _| {
+            old::forget_session(connection, &user, &session, before_ms, most)
+        };
+        self.writer.run(forget).await
+    }
+
     pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
         self.writer.run(move |connection, now| logins::begin(connection, &asked, most, now)).await
     }
