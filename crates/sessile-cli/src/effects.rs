@@ -137,7 +137,7 @@ const fn entry_of(
 /// What opening the service's store can fail with.
 macro_rules! serving {
     ($($code:ident),* $(,)?) => {
-        writing![Unreachable, $($code),*]
+        writing![Unreachable, CredentialRejected, $($code),*]
     };
 }
 

@@ -313,6 +313,7 @@ impl Error {
             Error::UserNotFound(_) => Code::UserNotFound,
             Error::TokenNotFound(_) => Code::TokenNotFound,
             Error::LoginNotFound(_) => Code::LoginNotFound,
+            Error::StoreRefused(_) => Code::CredentialRejected,
             Error::SiteRefused { .. } => Code::SiteRefused,
             Error::ConversationNotFound { .. } => Code::ConversationNotFound,
             Error::ConversationExists(_) => Code::ConversationExists,

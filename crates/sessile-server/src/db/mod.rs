@@ -76,6 +76,12 @@ pub enum DbError {
     /// Something is wrong with it.
     #[error("the store failed: {0}")]
     Failed(String),
+    /// It does not let this program in: the role or the password is not one of its own.
+    #[error("the store lets nobody in with this role and password: {0}")]
+    Refused(String),
+    /// The address is none, or leads to what must not be used.
+    #[error("the store cannot be used: {0}")]
+    Unfit(String),
 }
 
 /// A store.
@@ -227,7 +233,7 @@ impl Db {
     /// Whether it can be reached.
     pub async fn ready(&self) -> Result<(), DbError> {
         match self {
-            Db::Sqlite(store) => store.accounts().await.map(drop),
+            Db::Sqlite(store) => store.ready().await,
             Db::Postgres(store) => store.ready().await,
         }
     }

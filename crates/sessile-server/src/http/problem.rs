@@ -157,7 +157,9 @@ impl From<DbError> for Problem {
                 problem.cause = Some(cause);
                 problem.retry_after(1000)
             }
-            DbError::Failed(cause) => Problem::internal(cause),
+            DbError::Failed(cause) | DbError::Refused(cause) | DbError::Unfit(cause) => {
+                Problem::internal(cause)
+            }
         }
     }
 }

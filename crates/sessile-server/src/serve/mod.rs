@@ -100,6 +100,8 @@ impl ServeError {
             ServeError::Tls(..) => Code::FileValue,
             ServeError::Db(DbError::Unavailable(_)) => Code::Unreachable,
             ServeError::Db(DbError::Failed(_)) => Code::Store,
+            ServeError::Db(DbError::Refused(_)) => Code::CredentialRejected,
+            ServeError::Db(DbError::Unfit(_)) => Code::InvalidValue,
         }
     }
 }

@@ -13,7 +13,7 @@ use sessile::Error;
 use sessile_server::account::Scope;
 use sessile_server::users::UserError;
 
-use super::service_store::{StoreArgs, failed};
+use super::service_store::{Place, StoreArgs, failed};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -63,7 +63,14 @@ fn with_store<T>(
     store: &StoreArgs,
     what: impl AsyncFnOnce(&sessile_server::db::Db) -> Result<T, UserError>,
 ) -> Result<T, Failure> {
-    let place = store.place(cx)?;
+    with_place(store.existing(cx)?, what)
+}
+
+/// The same with one that is made if there is none.
+fn with_place<T>(
+    place: Place,
+    what: impl AsyncFnOnce(&sessile_server::db::Db) -> Result<T, UserError>,
+) -> Result<T, Failure> {
     let done = sessile_server::block_on(async {
         let db = place.open().await?;
         what(&db).await

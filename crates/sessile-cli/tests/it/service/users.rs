@@ -9,7 +9,7 @@ use crate::home;
 fn users_are_added_listed_and_shut_out() {
     let home = home();
     let store = Store::file(&home);
-    let none = store.call(&["user", "list"]).ok().stdout();
+    let none = home.call(&["user", "list"]).ok().stdout();
     assert!(none.contains("there are no users"), "{none}");
     let added = store.call(&["user", "add", "ann"]).ok().stdout();
     assert!(added.contains("added user ann"), "{added}");
@@ -96,7 +96,7 @@ fn a_token_is_shown_once_listed_without_its_secret_and_taken_back() {
 fn who_did_what_is_shown() {
     let home = home();
     let store = Store::file(&home);
-    assert!(store.call(&["user", "audit"]).ok().stdout().contains("nothing is on the record"));
+    assert!(home.call(&["user", "audit"]).ok().stdout().contains("nothing is on the record"));
     let (ann, _) = (store.user("ann"), store.user("bob"));
     let service = Service::start(&store);
     let session = service.client(&ann).session();
@@ -124,6 +124,40 @@ fn who_did_what_is_shown() {
     assert!(text.starts_with("AT") && text.lines().count() == 4 && !text.contains("bob"), "{text}");
     let none = store.call(&["user", "audit", "eve", "-ojson"]).run().exit(5);
     assert_eq!(none.code(), "USER_NOT_FOUND", "{}", none.told());
+}
+
+#[test]
+fn a_store_that_is_not_there_is_made_by_nobody_but_who_begins() {
+    let home = home();
+    let store = Store::file(&home);
+    for words in [
+        &["user", "list"][..],
+        &["user", "audit"],
+        &["user", "disable", "ann"],
+        &["user", "token", "create", "ann"],
+        &["user", "approve", "BCDF-GHJK", "--deny"],
+    ] {
+        let done = store.call(words).args(&["-ojson"]).run().exit(5);
+        assert_eq!(done.code(), "FILE_NOT_FOUND", "{words:?}: {}", done.told());
+        assert!(!home.path("service.db").exists(), "{words:?}");
+    }
+    store.call(&["user", "add", "ann"]).ok();
+    store.call(&["user", "list"]).ok();
+}
+
+#[test]
+fn a_database_that_lets_nobody_in_is_said_to_do_so() {
+    let (server, home) = (testkit::Postgres::shared(), home());
+    let database = server.database();
+    let wrong = home.write("wrong", "not it\n").display().to_string();
+    let mut store = Store::postgres(&home, &database);
+    let right = std::mem::replace(&mut store.flags[3], wrong);
+    let done = store.call(&["user", "list", "-ojson"]).run().exit(8);
+    assert_eq!(done.code(), "CREDENTIAL_REJECTED", "{}", done.told());
+    store.flags[3] = right;
+    store.flags[1].push_str("?sslmode=perhaps");
+    let done = store.call(&["user", "list", "-ojson"]).run().exit(2);
+    assert!(done.told().contains("sslmode cannot be"), "{}", done.told());
 }
 
 #[test]

@@ -83,5 +83,5 @@ pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Troubl
     let why = format!(
         "row security does not hold for the role of the address ({open}): use one that is neither SUPERUSER nor BYPASSRLS"
     );
-    Err(Trouble::Over(DbError::Failed(why)))
+    Err(Trouble::Over(DbError::Unfit(why)))
 }

@@ -51,6 +51,11 @@ pub(super) fn all(connection: &Connection) -> Result<Vec<Account>> {
         .collect()
 }
 
+/// Whether the tables are there.
+pub(super) fn ready(connection: &Connection) -> Result<()> {
+    connection.prepare_cached("SELECT 1 FROM account LIMIT 1")?.exists([]).map(drop)
+}
+
 const COLUMNS: &str = "token.id, token.user, token.scopes, token.made_ms, token.expires_ms, token.revoked_ms";
 
 fn token(row: &Row<'_>) -> Result<Token> {

@@ -112,6 +112,10 @@ impl Sqlite {
         self.read(accounts::all).await
     }
 
+    pub(super) async fn ready(&self) -> Result<(), DbError> {
+        self.read(accounts::ready).await
+    }
+
     pub(super) async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
         let user = user.clone();
         self.read(move |connection| accounts::tokens(connection, &user)).await
