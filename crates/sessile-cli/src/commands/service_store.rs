@@ -73,6 +73,18 @@ impl StoreArgs {
     }
 }
 
+impl StoreArgs {
+    /// The store that is meant, which must be there if a file was named: a name with a mistake in it is not a new one.
+    pub(crate) fn existing(&self, cx: &Cx) -> Result<Place, Failure> {
+        match self.place(cx)? {
+            Place::File(path) if self.store.is_some() && !path.exists() => {
+                Err(Error::FileNotFound(path).into())
+            }
+            place => Ok(place),
+        }
+    }
+}
+
 impl Place {
     /// The kind of store, in a word.
     pub(crate) fn kind(&self) -> &'static str {
@@ -99,6 +111,8 @@ pub(crate) fn failed(error: &DbError) -> Failure {
         DbError::Unavailable(reason) => {
             Error::Unreachable { what: "the service's store".into(), reason: reason.clone() }.into()
         }
+        DbError::Refused(reason) => Error::StoreRefused(reason.clone()).into(),
+        DbError::Unfit(why) => Error::Usage(format!("--store: {why}")).into(),
         DbError::Failed(detail) => {
             Error::Store { path: "the service's store".into(), detail: detail.clone() }.into()
         }

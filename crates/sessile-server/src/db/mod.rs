@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sessile::session::SessionId;
 
-use crate::account::{Account, Administer, Token};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::model::{Resource, UserId};
@@ -43,7 +43,7 @@ pub struct Access {
     pub token: Option<String>,
 }
 
-/// Something that was read, for the record.
+/// Something that was read, or done by who administers the store, for the record.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// By whom.
@@ -60,6 +60,17 @@ pub struct Read {
     pub at_ms: i64,
 }
 
+/// What is not kept for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// What changes came to that were made under an idempotency key.
+    Answered,
+    /// Events of sessions.
+    Events,
+    /// The record of accesses.
+    Audit,
+}
+
 /// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DbError {
@@ -69,6 +80,12 @@ pub enum DbError {
     /// Something is wrong with it.
     #[error("the store failed: {0}")]
     Failed(String),
+    /// It does not let this program in: the role or the password is not one of its own.
+    #[error("the store lets nobody in with this role and password: {0}")]
+    Refused(String),
+    /// The address is none, or leads to what must not be used.
+    #[error("the store cannot be used: {0}")]
+    Unfit(String),
 }
 
 /// What stands for this process in a store.
@@ -145,6 +162,76 @@ impl Db {
         }
     }
 
+    /// Whose token has an id.
+    pub async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.owner(token).await,
+            Db::Postgres(store) => store.owner(token).await,
+        }
+    }
+
+    /// Removes what a user has that is older than a time, `most` rows of it at most; how many it were. Nobody waits long for a
+    /// few of them.
+    pub async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        match self {
+            Db::Sqlite(store) => store.forget(user, what, before_ms, most).await,
+            Db::Postgres(store) => store.forget(user, what, before_ms, most).await,
+        }
+    }
+
+    /// Sessions of a user that ended or expired before a time, `most` of them at most.
+    pub async fn over(&self, user: &UserId, before_ms: i64, most: i64) -> Result<Vec<String>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.over(user, before_ms, most).await,
+            Db::Postgres(store) => store.over(user, before_ms, most).await,
+        }
+    }
+
+    /// Removes a session that was over before a time, with all that it has. Not more than `most` messages at once, the last
+    /// ones first; whether it is gone.
+    pub async fn forget_session(
+        &self,
+        user: &UserId,
+        session: &str,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<bool, DbError> {
+        match self {
+            Db::Sqlite(store) => store.forget_session(user, session, before_ms, most).await,
+            Db::Postgres(store) => store.forget_session(user, session, before_ms, most).await,
+        }
+    }
+
+    /// Puts down a machine that asks to be let in. Not if there are so many already that one more is too many.
+    pub async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        match self {
+            Db::Sqlite(store) => store.begin_login(asked, most).await,
+            Db::Postgres(store) => store.begin_login(asked, most).await,
+        }
+    }
+
+    /// The machine that asks to be let in under a code, by what that hashes to, if it can still be decided on.
+    pub async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.login(code_hash).await,
+            Db::Postgres(store) => store.login(code_hash).await,
+        }
+    }
+
+    /// Makes the token of a machine that was let in, once, however many ask for it.
+    pub async fn collect_login(&self, device_hash: &str, minted: Minted) -> Result<Collected, DbError> {
+        match self {
+            Db::Sqlite(store) => store.collect_login(device_hash, minted).await,
+            Db::Postgres(store) => store.collect_login(device_hash, minted).await,
+        }
+    }
+
     /// Puts on the record what was read.
     pub async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
         match self {
@@ -165,7 +252,7 @@ impl Db {
     /// Whether it can be reached.
     pub async fn ready(&self) -> Result<(), DbError> {
         match self {
-            Db::Sqlite(store) => store.accounts().await.map(drop),
+            Db::Sqlite(store) => store.ready().await,
             Db::Postgres(store) => store.ready().await,
         }
     }

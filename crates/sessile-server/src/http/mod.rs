@@ -18,6 +18,7 @@ mod route;
 mod router;
 mod routes;
 mod share;
+mod strangers;
 mod wake;
 
 pub(crate) use app::{App, Shared};
@@ -31,3 +32,4 @@ pub(crate) use problem::Problem;
 pub(crate) use route::Route;
 pub(crate) use router::{Peer, RequestId, router};
 pub(crate) use routes::all as routes;
+pub(crate) use strangers::Strangers;

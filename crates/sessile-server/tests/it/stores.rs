@@ -56,6 +56,43 @@ impl Throwaway {
         }
     }
 
+    /// Everything that is kept about accounts, as far as it is text.
+    pub(crate) fn text(&self) -> String {
+        match &self.of {
+            Of::Sqlite { _dir: dir, .. } => {
+                let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().path());
+                let bytes = files.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap());
+                bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+            }
+            Of::Postgres { database, .. } => ["account", "audit", "login", "token"]
+                .map(|table| database.sql(&format!("SELECT string_agg(one::text, ' ') FROM {table} AS one")))
+                .join(" "),
+        }
+    }
+
+    /// How many rows of a session there are, but for what is on the record.
+    pub(crate) fn left_of(&self, session: &str) -> i64 {
+        let rows = [
+            ("session", "id", session.to_owned()),
+            ("message", "session", session.to_owned()),
+            ("entry", "session", session.to_owned()),
+            ("event", "session", session.to_owned()),
+            ("queue", "resource", format!("turn:{session}")),
+            ("place", "resource", format!("turn:{session}")),
+        ];
+        let count = |(table, column, value): (&str, &str, String)| {
+            let sql = format!("SELECT count(*) FROM {table} WHERE {column} = '{value}'");
+            match &self.of {
+                Of::Sqlite { path, .. } => {
+                    let connection = rusqlite::Connection::open(path).unwrap();
+                    connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+                }
+                Of::Postgres { database, .. } => database.sql(&sql).parse::<i64>().unwrap(),
+            }
+        };
+        rows.map(count).into_iter().sum()
+    }
+
     /// The database behind it.
     pub(crate) fn database(&self) -> &Database<'static> {
         match &self.of {

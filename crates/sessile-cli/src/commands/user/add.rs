@@ -3,7 +3,7 @@
 use serde_json::json;
 use sessile::text::shown;
 
-use super::with_store;
+use super::with_place;
 use crate::cli::Cx;
 use crate::commands::service_store::StoreArgs;
 use crate::error::Outcome;
@@ -22,7 +22,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    with_store(cx, &args.store, async |db| sessile_server::users::add(db, &args.user).await)?;
+    let place = args.store.place(cx)?;
+    with_place(place, async |db| sessile_server::users::add(db, &args.user).await)?;
     cx.changed(json!({ "user": args.user }), || {
         format!("added user {0}; give them a token: sessile user token create {0}\n", shown(&args.user))
     })

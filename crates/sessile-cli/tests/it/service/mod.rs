@@ -4,6 +4,7 @@ mod agents;
 mod campaign;
 mod checked;
 mod faults;
+mod login;
 mod serve;
 mod shared;
 mod users;

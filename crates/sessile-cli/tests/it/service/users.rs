@@ -9,7 +9,7 @@ use crate::home;
 fn users_are_added_listed_and_shut_out() {
     let home = home();
     let store = Store::file(&home);
-    let none = store.call(&["user", "list"]).ok().stdout();
+    let none = home.call(&["user", "list"]).ok().stdout();
     assert!(none.contains("there are no users"), "{none}");
     let added = store.call(&["user", "add", "ann"]).ok().stdout();
     assert!(added.contains("added user ann"), "{added}");
@@ -90,6 +90,74 @@ fn a_token_is_shown_once_listed_without_its_secret_and_taken_back() {
     assert_eq!(whole.send("GET", &session, None).0, 401, "she is shut out");
     store.call(&["user", "disable", "ann", "--undo"]).ok();
     assert_eq!(whole.send("GET", &session, None).0, 200, "what she has stays");
+}
+
+#[test]
+fn who_did_what_is_shown() {
+    let home = home();
+    let store = Store::file(&home);
+    assert!(home.call(&["user", "audit"]).ok().stdout().contains("nothing is on the record"));
+    let (ann, _) = (store.user("ann"), store.user("bob"));
+    let service = Service::start(&store);
+    let session = service.client(&ann).session();
+    let listed = store.call(&["user", "audit", "-ojson"]).ok().json();
+    let told: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["user"].as_str().unwrap(), item["action"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("ann", "start_session"),
+        ("bob", "token.create"),
+        ("bob", "user.add"),
+        ("ann", "token.create"),
+        ("ann", "user.add"),
+    ];
+    assert_eq!(told, expected);
+    assert!(session.ends_with(listed[0]["session"].as_str().unwrap()));
+    let cursor = listed[0]["id"].as_str().unwrap();
+    let next =
+        store.call(&["user", "audit", "ann", "--limit", "1", "-ojson", "--cursor", cursor]).ok().json();
+    assert_eq!(next, serde_json::json!([listed[3]]));
+    let text = store.call(&["user", "audit", "ann"]).ok().stdout();
+    assert!(text.starts_with("AT") && text.lines().count() == 4 && !text.contains("bob"), "{text}");
+    let none = store.call(&["user", "audit", "eve", "-ojson"]).run().exit(5);
+    assert_eq!(none.code(), "USER_NOT_FOUND", "{}", none.told());
+}
+
+#[test]
+fn a_store_that_is_not_there_is_made_by_nobody_but_who_begins() {
+    let home = home();
+    let store = Store::file(&home);
+    for words in [
+        &["user", "list"][..],
+        &["user", "audit"],
+        &["user", "disable", "ann"],
+        &["user", "token", "create", "ann"],
+        &["user", "approve", "BCDF-GHJK", "--deny"],
+    ] {
+        let done = store.call(words).args(&["-ojson"]).run().exit(5);
+        assert_eq!(done.code(), "FILE_NOT_FOUND", "{words:?}: {}", done.told());
+        assert!(!home.path("service.db").exists(), "{words:?}");
+    }
+    store.call(&["user", "add", "ann"]).ok();
+    store.call(&["user", "list"]).ok();
+}
+
+#[test]
+fn a_database_that_lets_nobody_in_is_said_to_do_so() {
+    let (server, home) = (testkit::Postgres::shared(), home());
+    let database = server.database();
+    let wrong = home.write("wrong", "not it\n").display().to_string();
+    let mut store = Store::postgres(&home, &database);
+    let right = std::mem::replace(&mut store.flags[3], wrong);
+    let done = store.call(&["user", "list", "-ojson"]).run().exit(8);
+    assert_eq!(done.code(), "CREDENTIAL_REJECTED", "{}", done.told());
+    store.flags[3] = right;
+    store.flags[1].push_str("?sslmode=perhaps");
+    let done = store.call(&["user", "list", "-ojson"]).run().exit(2);
+    assert!(done.told().contains("sslmode cannot be"), "{}", done.told());
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl Address {
     /// Understands an address as libpq does, as far as it is about TLS.
     pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, DbError> {
         // An address may hold a password: what is wrong with it is said without it.
-        let wrong = |what: String| DbError::Failed(format!("the address of the database: {what}"));
+        let wrong = |what: String| DbError::Unfit(format!("the address of the database: {what}"));
         let (url, asked) = tls_asked(url);
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;

@@ -10,6 +10,9 @@ use crate::db::DbError;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_sessions_queues_accounts.sql"),
     include_str!("migrations/0002_contexts_of_agents.sql"),
+    include_str!("migrations/0003_logins.sql"),
+    include_str!("migrations/0004_history.sql"),
+    include_str!("migrations/0005_retention.sql"),
 ];
 
 const BEGIN: &str =
@@ -81,5 +84,5 @@ pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Troubl
     let why = format!(
         "row security does not hold for the role of the address ({open}): use one that is neither SUPERUSER nor BYPASSRLS"
     );
-    Err(Trouble::Over(DbError::Failed(why)))
+    Err(Trouble::Over(DbError::Unfit(why)))
 }

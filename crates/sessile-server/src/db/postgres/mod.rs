@@ -7,8 +7,10 @@ mod accounts;
 mod apply;
 mod connect;
 mod listen;
+mod logins;
 mod make;
 mod migrate;
+mod old;
 mod queue;
 mod read;
 mod rows;
@@ -23,8 +25,8 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::wake::{self, Bells};
-use super::{DbError, Read, Request};
-use crate::account::{Account, Administer, Token};
+use super::{DbError, Old, Read, Request};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::model::UserId;
 use crate::query::{Answer, Query};
@@ -173,6 +175,55 @@ impl Postgres {
 
     pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
         tried(&self.inner, || accounts::usable(&self.inner, hash)).await
+    }
+
+    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        tried(&self.inner, || accounts::owner(&self.inner, token)).await
+    }
+
+    pub(super) async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        tried(&self.inner, || old::forget(&self.inner, user, what, before_ms, most)).await
+    }
+
+    pub(super) async fn over(
+        &self,
+        user: &UserId,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<Vec<String>, DbError> {
+        tried(&self.inner, || old::over(&self.inner, user, before_ms, most)).await
+    }
+
+    pub(super) async fn forget_session(
+        &self,
+        user: &UserId,
+        session: &str,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<bool, DbError> {
+        tried(&self.inner, || old::forget_session(&self.inner, user, session, before_ms, most)).await
+    }
+
+    pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        tried(&self.inner, || logins::begin(&self.inner, &asked, most)).await
+    }
+
+    pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        tried(&self.inner, || logins::get(&self.inner, code_hash)).await
+    }
+
+    pub(super) async fn collect_login(
+        &self,
+        device_hash: &str,
+        minted: Minted,
+    ) -> Result<Collected, DbError> {
+        tried(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
     }
 
     pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {

@@ -71,6 +71,7 @@ pub(super) fn trouble(error: &Error, ending: bool) -> Trouble {
     };
     match db.code().code() {
         "40001" | "40P01" | "25006" | "53300" | "57P03" => Trouble::Again(text),
+        "28P01" | "28000" => Trouble::Over(DbError::Refused(text)),
         "23505" => Trouble::Twice(db.constraint().unwrap_or_default().to_owned()),
         "57014" | "55P03" | "53100" | "53200" => Trouble::Over(DbError::Unavailable(text)),
         code if code.starts_with("08") || code.starts_with("57P") || code == "25P03" => lost(text),

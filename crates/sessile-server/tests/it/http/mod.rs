@@ -3,7 +3,9 @@
 mod access;
 mod agents;
 mod events;
+mod history;
 mod hostile;
+mod login;
 mod mcp;
 mod messages;
 mod openapi;

@@ -1,0 +1,103 @@
+//! What is old, removed a little at a time, for one user after the other. Other processes may do the same at the same time: what
+//! one has removed the others do not find.
+
+use std::sync::Arc;
+
+use tokio_postgres::{Error, Row};
+
+use super::Inner;
+use super::apply::BEGIN;
+use super::sql::Sql;
+use super::transaction::{Link, Step, Trouble, params, trouble};
+use crate::db::Old;
+use crate::model::{Resource, UserId};
+
+/// Removes some of what a user has that is older than a time. How many rows.
+pub(super) async fn forget(
+    inner: &Arc<Inner>,
+    user: &UserId,
+    what: Old,
+    before_ms: i64,
+    most: i64,
+) -> Result<usize, Trouble> {
+    let sql = match what {
+        Old::Answered => Sql::ForgetAnswered,
+        Old::Events => Sql::ForgetEvents,
+        Old::Audit => Sql::ForgetAudit,
+    };
+    Ok(alone(inner, user, Step::Run(sql, params![user.0.clone(), before_ms, most])).await?.len())
+}
+
+/// Sessions of a user that were over before a time.
+pub(super) async fn over(
+    inner: &Arc<Inner>,
+    user: &UserId,
+    before_ms: i64,
+    most: i64,
+) -> Result<Vec<String>, Trouble> {
+    let rows = alone(inner, user, Step::Run(Sql::Over, params![user.0.clone(), before_ms, most])).await?;
+    let ids: Result<_, Error> = rows.iter().map(|row| row.try_get(0)).collect();
+    ids.map_err(|error| trouble(&error, false))
+}
+
+async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step) -> Result<Vec<Row>, Trouble> {
+    let steps =
+        [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.0.clone()]), step, Step::Plain("COMMIT")];
+    let mut link = Link::take(inner).await?;
+    let mut rows = link.send(&steps).await.map_err(|error| trouble(&error, false))?;
+    Ok(rows.drain(..).nth(2).unwrap_or_default())
+}
+
+/// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
+pub(super) async fn forget_session(
+    inner: &Arc<Inner>,
+    user: &UserId,
+    session: &str,
+    before_ms: i64,
+    most: i64,
+) -> Result<bool, Trouble> {
+    let mut link = Link::take(inner).await?;
+    forget_in(&mut link, &user.0, session, before_ms, most).await.map_err(|error| trouble(&error, false))
+}
+
+async fn forget_in(
+    link: &mut Link,
+    user: &str,
+    session: &str,
+    before_ms: i64,
+    most: i64,
+) -> Result<bool, Error> {
+    let (user, id) = (|| user.to_owned(), || session.to_owned());
+    let lock = [
+        Step::Plain(BEGIN),
+        Step::Run(Sql::As, params![user()]),
+        Step::Run(Sql::LockOver, params![user(), id(), before_ms]),
+    ];
+    let found = link.send(&lock).await?;
+    let last: Option<i64> =
+        found.get(2).and_then(|rows| rows.first()).map(|row| row.try_get(0)).transpose()?;
+    let Some(last) = last else {
+        link.send(&[Step::Plain("COMMIT")]).await?;
+        return Ok(true);
+    };
+    // From the end, as if it was rewound: who reads it meanwhile finds no gaps.
+    let stay = last.saturating_sub(most).max(0);
+    let some = [
+        Step::Run(Sql::CutMessages, params![user(), id(), stay]),
+        Step::Run(Sql::SetLastMessage, params![user(), id(), stay]),
+        Step::Run(Sql::ForgetEventsOf, params![user(), id(), most]),
+    ];
+    let events = link.send(&some).await?.get(2).map_or(0, Vec::len);
+    let is_all = stay == 0 && i64::try_from(events).is_ok_and(|events| events < most);
+    let mut rest = Vec::new();
+    if is_all {
+        let turn = Resource::Turn { session: id() }.key();
+        rest.push(Step::Run(Sql::DropQueue, params![user(), turn.clone()]));
+        rest.push(Step::Run(Sql::DropNumbers, params![user(), turn]));
+        rest.push(Step::Run(Sql::DropEntries, params![user(), id()]));
+        rest.push(Step::Run(Sql::DropSession, params![user(), id()]));
+    }
+    rest.push(Step::Plain("COMMIT"));
+    link.send(&rest).await?;
+    Ok(is_all)
+}

@@ -1,0 +1,94 @@
+//! What is old, removed a little at a time: the one who writes is nobody else's meanwhile.
+
+use rusqlite::{Connection, OptionalExtension, Result};
+
+use crate::db::Old;
+use crate::model::{Resource, UserId};
+
+/// Removes some of what a user has that is older than a time. How many rows.
+pub(super) fn forget(
+    connection: &Connection,
+    user: &UserId,
+    what: Old,
+    before_ms: i64,
+    most: i64,
+) -> Result<usize> {
+    let sql = match what {
+        Old::Answered => {
+            "DELETE FROM answered WHERE user = ?1 AND key IN (
+                 SELECT key FROM answered WHERE user = ?1 AND at_ms < ?2 ORDER BY at_ms LIMIT ?3)"
+        }
+        Old::Events => {
+            "DELETE FROM event WHERE user = ?1 AND (session, number) IN (
+                 SELECT session, number FROM event WHERE user = ?1 AND at_ms < ?2 ORDER BY at_ms LIMIT ?3)"
+        }
+        // Their ids are in the order of time.
+        Old::Audit => {
+            "DELETE FROM audit WHERE user = ?1 AND at_ms < ?2 AND id IN (
+                 SELECT id FROM audit WHERE user = ?1 ORDER BY id LIMIT ?3)"
+        }
+    };
+    connection.prepare_cached(sql)?.execute((&user.0, before_ms, most))
+}
+
+/// Sessions of a user that were over before a time.
+pub(super) fn over(connection: &Connection, user: &UserId, before_ms: i64, most: i64) -> Result<Vec<String>> {
+    connection
+        .prepare_cached(
+            "SELECT id FROM session
+             WHERE user = ?1 AND coalesce(ended_ms, min(used_ms + idle_ms, started_ms + max_ms)) < ?2
+             ORDER BY id LIMIT ?3",
+        )?
+        .query_map((&user.0, before_ms, most), |row| row.get(0))?
+        .collect()
+}
+
+/// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
+pub(super) fn forget_session(
+    connection: &Connection,
+    user: &UserId,
+    session: &str,
+    before_ms: i64,
+    most: i64,
+) -> Result<bool> {
+    let user = &user.0;
+    let last: Option<i64> = connection
+        .prepare_cached(
+            "SELECT next_message - 1 FROM session
+             WHERE user = ?1 AND id = ?2 AND coalesce(ended_ms, min(used_ms + idle_ms, started_ms + max_ms)) < ?3",
+        )?
+        .query_row((user, session, before_ms), |row| row.get(0))
+        .optional()?;
+    let Some(last) = last else { return Ok(true) };
+    // From the end, as if it was rewound: who reads it meanwhile finds no gaps.
+    let stay = last.saturating_sub(most).max(0);
+    connection
+        .prepare_cached("DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3")?
+        .execute((user, session, stay))?;
+    connection
+        .prepare_cached("UPDATE session SET next_message = ?3 + 1 WHERE user = ?1 AND id = ?2")?
+        .execute((user, session, stay))?;
+    let events = connection
+        .prepare_cached(
+            "DELETE FROM event WHERE user = ?1 AND session = ?2 AND number IN (
+                 SELECT number FROM event WHERE user = ?1 AND session = ?2 ORDER BY number LIMIT ?3)",
+        )?
+        .execute((user, session, most))?;
+    if stay > 0 || i64::try_from(events).is_ok_and(|events| events >= most) {
+        return Ok(false);
+    }
+    let turn = Resource::Turn { session: session.to_owned() }.key();
+    for sql in [
+        "DELETE FROM place WHERE user = ?1 AND resource = ?2",
+        "DELETE FROM queue WHERE user = ?1 AND resource = ?2",
+    ] {
+        connection.prepare_cached(sql)?.execute((user, &turn))?;
+    }
+    for sql in [
+        "DELETE FROM entry WHERE user = ?1 AND session = ?2",
+        "DELETE FROM session WHERE user = ?1 AND id = ?2",
+    ] {
+        connection.prepare_cached(sql)?.execute((user, session))?;
+    }
+    Ok(true)
+}
