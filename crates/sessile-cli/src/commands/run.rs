@@ -13,11 +13,12 @@ use sessile::tool::Plan;
 use crate::child::{Child, own_record};
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
-use crate::commands::lock::{holder, locks};
+use crate::commands::lock::{holder, keep_there, locks, run_kept};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{Flags, Inside, Ready, Start, Which, start};
 use crate::output::{Table, Tone};
+use crate::remote::{Server, ServerArgs};
 
 /// What fits into a table of the variables; the JSON has all of it.
 const WIDEST: usize = 120;
@@ -57,6 +58,9 @@ pub struct Args {
     /// Hold this lock while the command runs
     #[arg(long, value_name = "LOCK")]
     lock: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 
     /// End what the command left running in the session when it has ended
     #[arg(long)]
@@ -113,16 +117,22 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     }
     let ended = match lock {
         None => child.run(args.timeout),
-        Some(name) => {
-            let mut locks = locks(ready.state())?;
-            let held = locks.hold(name, &holder(ready.state(), "run")?)?;
-            let ended = child
-                .env(TOKEN_VARIABLE, held.token.to_string())
-                .inherit(held.descriptor())
-                .run(args.timeout);
-            locks.leave(held)?;
-            ended
-        }
+        Some(name) => match Server::of(cx, ready.state())? {
+            Some(server) => {
+                let kept = keep_there(cx, ready.state(), server, name, "run")?;
+                run_kept(cx, child, args.timeout, kept)
+            }
+            None => {
+                let mut locks = locks(ready.state())?;
+                let held = locks.hold(name, &holder(ready.state(), "run")?)?;
+                let ended = child
+                    .env(TOKEN_VARIABLE, held.token.to_string())
+                    .inherit(held.descriptor())
+                    .run(args.timeout);
+                locks.leave(held)?;
+                ended
+            }
+        },
     };
     // A command whose time is up ends with everything that it has started.
     if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {

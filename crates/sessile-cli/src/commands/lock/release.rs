@@ -8,6 +8,7 @@ use super::locks;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Server, ServerArgs};
 
 /// Give a lock back
 #[derive(Debug, clap::Args)]
@@ -20,16 +21,23 @@ pub struct Args {
     /// The token that acquiring it printed
     #[arg(long, value_name = "N")]
     token: i64,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    locks(&cx.state)?.release(&name, args.token)?;
-    record(
-        &cx.state,
-        "lock release",
-        &format!("{name} token {}", args.token),
-        "another may have the lock by now; acquire it anew",
-    )?;
+    if let Some(server) = Server::of(cx, &cx.state)? {
+        server.release_lock(&name, args.token)?;
+    } else {
+        locks(&cx.state)?.release(&name, args.token)?;
+        record(
+            &cx.state,
+            "lock release",
+            &format!("{name} token {}", args.token),
+            "another may have the lock by now; acquire it anew",
+        )?;
+    }
     cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))
 }

@@ -3,6 +3,7 @@
 mod campaign;
 mod checked;
 mod faults;
+mod remote;
 mod serve;
 mod shared;
 mod users;
