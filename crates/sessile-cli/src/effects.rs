@@ -397,6 +397,9 @@ pub const TABLE: &[Entry] = &[
     write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession])
         .idempotent(),
     write("user add", SERVICE, serving![UserExists]).outside(),
+    write("user approve", SERVICE, serving![UserNotFound, LoginNotFound, ConfirmationRequired, Declined])
+        .outside(),
+    read("user audit", serving![UserNotFound]).outside(),
     write("user disable", SERVICE, serving![UserNotFound]).idempotent().outside(),
     read("user list", serving![]).outside(),
     write("user token create", SERVICE, serving![UserNotFound]).outside(),

@@ -44,6 +44,74 @@ pub struct Token {
     pub revoked_ms: Option<i64>,
 }
 
+/// A machine that asks to be let in, as it is put down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What the secret hashes to that it collects its token with.
+    pub device_hash: String,
+    /// What the code hashes to that it is approved by.
+    pub code_hash: String,
+    /// What it calls itself.
+    pub client: String,
+    /// The address that it asked from.
+    pub peer: Option<String>,
+    /// How long there is to approve it and to collect the token.
+    pub lives_ms: i64,
+}
+
+/// A machine that asks to be let in, as who decides sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// What it calls itself.
+    pub client: String,
+    /// The address that it asked from.
+    pub peer: Option<String>,
+    /// When it asked.
+    pub asked_ms: i64,
+    /// When it has to ask anew.
+    pub expires_ms: i64,
+    /// Whether somebody approved it, and it has not collected its token yet.
+    pub is_approved: bool,
+}
+
+/// What is decided about a machine that asks to be let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It gets a token.
+    Approve {
+        /// Of this user.
+        user: UserId,
+        /// For this.
+        scopes: Vec<Scope>,
+        /// Until then.
+        expires_ms: Option<i64>,
+    },
+    /// It gets none.
+    Deny,
+}
+
+/// What a token that is about to be collected is to be kept as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Minted {
+    /// Its id.
+    pub id: String,
+    /// What it hashes to.
+    pub hash: String,
+}
+
+/// What came of asking for the token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Collected {
+    /// It is this one; nobody gets it again.
+    Token(Token),
+    /// Nobody has decided yet.
+    Pending,
+    /// It was refused.
+    Denied,
+    /// There is nothing to collect: there never was, its time is over, or it was collected.
+    Nothing,
+}
+
 /// A change of who there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Administer {
@@ -55,4 +123,6 @@ pub enum Administer {
     AddToken(Token, String),
     /// Takes a token back, by its id.
     Revoke(String),
+    /// Decides about a machine that asks to be let in, by what its code hashes to.
+    Decide(String, Decision),
 }

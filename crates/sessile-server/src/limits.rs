@@ -2,6 +2,15 @@
 
 use std::time::Duration;
 
+/// How often something may be done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Per second, in the long run.
+    pub rate: f64,
+    /// All at once.
+    pub burst: f64,
+}
+
 /// What is refused if it is more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -28,6 +37,16 @@ pub struct Limits {
     pub rate: f64,
     /// Requests of one user that may come all at once.
     pub burst: f64,
+    /// Machines that wait to be let in, all together.
+    pub logins: i64,
+    /// How often one address may ask to be let in: in the time that a login waits, for a part of all of them.
+    pub login_each: Pace,
+    /// How often all together may.
+    pub login_all: Pace,
+    /// How often one address may ask for its token.
+    pub poll_each: Pace,
+    /// How often all together may.
+    pub poll_all: Pace,
     /// How long a client may take to send the head of a request, and to send the next one.
     pub head: Duration,
     /// How long a client may take to send a body.
@@ -56,6 +75,11 @@ impl Default for Limits {
             streams: 2000,
             rate: 1000.0,
             burst: 2000.0,
+            logins: 1000,
+            login_each: Pace { rate: 0.1, burst: 10.0 },
+            login_all: Pace { rate: 5.0, burst: 100.0 },
+            poll_each: Pace { rate: 20.0, burst: 100.0 },
+            poll_all: Pace { rate: 1000.0, burst: 2000.0 },
             head: Duration::from_secs(30),
             body: Duration::from_secs(30),
             answer: Duration::from_secs(30),

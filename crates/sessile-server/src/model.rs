@@ -110,6 +110,23 @@ pub struct Ticket {
     pub expires_ms: i64,
 }
 
+/// An access, as it is on the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accessed {
+    /// Its id, which begins with the time.
+    pub id: String,
+    /// When it was.
+    pub at_ms: i64,
+    /// What: the name of the change or of the query.
+    pub action: String,
+    /// The session it was about.
+    pub session: Option<String>,
+    /// `done`, or why not.
+    pub outcome: String,
+    /// The id of the token that it was done with, or that it was about.
+    pub token_id: Option<String>,
+}
+
 /// Something that happened, for those who follow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {

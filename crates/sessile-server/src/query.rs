@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, Done};
-use crate::model::{Entry, Event, Message, Session, Ticket};
+use crate::model::{Accessed, Entry, Event, Message, Session, Ticket};
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +75,24 @@ pub enum Query {
         /// So many at most.
         limit: i64,
     },
+    /// The number of the last event of a session, whether or not it is still kept.
+    LastEvent {
+        /// Of which session.
+        session: String,
+    },
+    /// What is on the record of the user's accesses, the newest first.
+    History {
+        /// Only about this session.
+        session: Option<String>,
+        /// Only since then.
+        since_ms: Option<i64>,
+        /// Also what was only read.
+        reads: bool,
+        /// Before this id.
+        before: Option<String>,
+        /// So many at most.
+        limit: i64,
+    },
 }
 
 /// An answer.
@@ -91,6 +109,10 @@ pub enum Answer {
     Entries(Vec<Entry>),
     /// Locks by name, each with who holds it.
     Locks(Vec<(String, Ticket)>),
+    /// The number of an event; 0 if there was none.
+    LastEvent(i64),
+    /// Accesses.
+    History(Vec<Accessed>),
     /// Events.
     Events(Vec<Event>),
     /// The change that was made under a key, and what it came to.

@@ -2,14 +2,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sessile::session::SessionId;
 use sessile::vault::Secret;
 use sha2::{Digest, Sha256};
 
 use crate::account::{Account, Administer, Scope, Token};
 use crate::change::Refusal;
 use crate::clock::now_ms;
-use crate::db::{Db, DbError};
-use crate::model::UserId;
+use crate::db::{Access, Db, DbError, Read};
+use crate::model::{Accessed, UserId};
+use crate::query::{Answer, Query};
 
 /// What tokens begin with, so that one that lies about is recognised.
 pub const PREFIX: &str = "sst_";
@@ -34,6 +36,9 @@ pub enum UserError {
     /// There is no such token.
     #[error("there is no token {0:?}")]
     NoToken(String),
+    /// No machine that asks to be let in shows this code.
+    #[error("no login waits under the code {0:?}")]
+    NoLogin(String),
     /// A token without a scope opens nothing.
     #[error("a token needs a scope: read, write or admin")]
     NoScope,
@@ -62,10 +67,26 @@ pub async fn add(db: &Db, name: &str) -> Result<UserId, UserError> {
         return Err(UserError::InvalidName);
     }
     let user = UserId(name.to_owned());
-    match db.administer(Administer::AddUser(user.clone())).await? {
-        Ok(()) => Ok(user),
-        Err(_) => Err(UserError::Exists(name.to_owned())),
+    if db.administer(Administer::AddUser(user.clone())).await?.is_err() {
+        return Err(UserError::Exists(name.to_owned()));
     }
+    record(db, &user, "user.add", None).await?;
+    Ok(user)
+}
+
+/// Puts on the record what was done about a user by who administers the store. It is said after it was done, so it may be
+/// missing where the store fails in between; it never says what was not done.
+pub(crate) async fn record(
+    db: &Db,
+    user: &UserId,
+    action: &str,
+    token: Option<String>,
+) -> Result<(), UserError> {
+    let id = SessionId::new(now_ms()).map_err(|error| UserError::Random(error.to_string()))?;
+    let access = Access { id: id.to_string(), token };
+    let (user, action, outcome) = (user.clone(), action.to_owned(), "done".to_owned());
+    db.record(vec![Read { user, access, action, session: None, outcome, at_ms: now_ms() }]).await?;
+    Ok(())
 }
 
 /// The users, in order.
@@ -77,7 +98,8 @@ pub async fn list(db: &Db) -> Result<Vec<Account>, UserError> {
 pub async fn disable(db: &Db, user: &UserId, disabled: bool) -> Result<(), UserError> {
     found(db.administer(Administer::Disable(user.clone(), disabled)).await?, || {
         UserError::NoUser(user.0.clone())
-    })
+    })?;
+    record(db, user, if disabled { "user.disable" } else { "user.enable" }, None).await
 }
 
 /// Gives a user a token. The secret is in the answer and nowhere else.
@@ -93,7 +115,7 @@ pub async fn create_token(
     let random = |error: sessile::Error| UserError::Random(error.to_string());
     let bytes = sessile::random::bytes::<32>().map_err(random)?;
     let secret = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
-    let id = sessile::session::SessionId::new(now_ms()).map_err(random)?;
+    let id = SessionId::new(now_ms()).map_err(random)?;
     let mut scopes = scopes.to_vec();
     scopes.sort_unstable();
     scopes.dedup();
@@ -107,6 +129,7 @@ pub async fn create_token(
     };
     let added = db.administer(Administer::AddToken(token.clone(), hash(&secret))).await?;
     found(added, || UserError::NoUser(user.0.clone()))?;
+    record(db, user, "token.create", Some(token.id.clone())).await?;
     Ok(NewToken { token, secret: Secret::new(secret) })
 }
 
@@ -121,7 +144,36 @@ pub async fn tokens(db: &Db, user: &UserId) -> Result<Vec<Token>, UserError> {
 
 /// Takes a token back, by its id.
 pub async fn revoke(db: &Db, id: &str) -> Result<(), UserError> {
-    found(db.administer(Administer::Revoke(id.to_owned())).await?, || UserError::NoToken(id.to_owned()))
+    let no_token = || UserError::NoToken(id.to_owned());
+    let user = db.owner(id).await?.ok_or_else(no_token)?;
+    found(db.administer(Administer::Revoke(id.to_owned())).await?, no_token)?;
+    record(db, &user, "token.revoke", Some(id.to_owned())).await
+}
+
+/// What is on the record of one user, or of all, before an id and the newest first; what was only read too.
+pub async fn audit(
+    db: &Db,
+    user: Option<&UserId>,
+    before: Option<&str>,
+    limit: i64,
+) -> Result<Vec<(UserId, Accessed)>, UserError> {
+    let accounts = db.accounts().await?.into_iter().map(|account| account.user);
+    let wanted: Vec<UserId> = accounts.filter(|one| user.is_none_or(|user| user == one)).collect();
+    if let (Some(user), []) = (user, &wanted[..]) {
+        return Err(UserError::NoUser(user.0.clone()));
+    }
+    let mut all = Vec::new();
+    // One after the other, each bound to its user like everything else.
+    for user in wanted {
+        let before = before.map(str::to_owned);
+        let query = Query::History { session: None, since_ms: None, reads: true, before, limit };
+        if let Ok(Answer::History(history)) = db.ask(&user, query).await? {
+            all.extend(history.into_iter().map(|access| (user.clone(), access)));
+        }
+    }
+    all.sort_by(|(_, one), (_, other)| other.id.cmp(&one.id));
+    all.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(all)
 }
 
 fn found(outcome: Result<(), Refusal>, otherwise: impl FnOnce() -> UserError) -> Result<(), UserError> {

@@ -234,6 +234,10 @@ impl Error {
             }
             Error::UserNotFound(_) => format!("`{name} user list` shows those there are"),
             Error::TokenNotFound(_) => format!("`{name} user token list USER` shows those of a user"),
+            Error::LoginNotFound(_) => {
+                "a code has eight letters, and counts for 15 minutes until it is approved or refused; the machine can ask for \
+                 another".to_owned()
+            }
             Error::AgentUnauthorized { agent, .. } => {
                 format!("give it a credential: {name} auth set --url {}", shell_quoted(agent))
             }

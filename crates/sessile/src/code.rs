@@ -208,6 +208,12 @@ codes! {
     UserNotFound = "USER_NOT_FOUND", exit::NOT_FOUND;
     /// There is no token of the service with this id.
     TokenNotFound = "TOKEN_NOT_FOUND", exit::NOT_FOUND;
+    /// No login waits under this code: it is not one, its time is over, or its token was collected.
+    LoginNotFound = "LOGIN_NOT_FOUND", exit::NOT_FOUND;
+    /// Nobody has approved the login yet.
+    LoginPending = "LOGIN_PENDING", exit::CONFLICT;
+    /// The events that were asked for are not kept any more.
+    EventsGone = "EVENTS_GONE", exit::NOT_FOUND;
     /// Something took longer than it was given, and was ended.
     TimedOut = "TIMED_OUT", exit::TIMED_OUT;
     /// A directory that was to be a room may be another's.
@@ -224,6 +230,7 @@ impl Code {
                 | Code::RevisionConflict
                 | Code::Unreachable
                 | Code::RateLimited
+                | Code::LoginPending
         )
     }
 }
@@ -305,6 +312,7 @@ impl Error {
             Error::UserExists(_) => Code::UserExists,
             Error::UserNotFound(_) => Code::UserNotFound,
             Error::TokenNotFound(_) => Code::TokenNotFound,
+            Error::LoginNotFound(_) => Code::LoginNotFound,
             Error::SiteRefused { .. } => Code::SiteRefused,
             Error::ConversationNotFound { .. } => Code::ConversationNotFound,
             Error::ConversationExists(_) => Code::ConversationExists,

@@ -603,6 +603,9 @@ pub enum Error {
     /// No such token of the service.
     #[error("there is no token {}", quoted(.0))]
     TokenNotFound(String),
+    /// No machine that asks to be let in to the service shows this code.
+    #[error("no login waits under the code {}", quoted(.0))]
+    LoginNotFound(String),
     /// No such conversation.
     #[error("there is no conversation {}", quoted(name))]
     ConversationNotFound {

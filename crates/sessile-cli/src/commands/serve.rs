@@ -9,6 +9,7 @@ use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::vault::Secret;
 use sessile_server::limits::Limits;
+use sessile_server::retention::Keep;
 use sessile_server::serve::{self, Log, Options, ServeError, Tls};
 use sessile_server::upstream::Upstream;
 
@@ -60,6 +61,10 @@ pub struct Args {
     /// Requests of one user per second, in the long run
     #[arg(long, value_name = "N", default_value_t = 1000)]
     rate: u32,
+
+    /// How long the record of accesses is kept
+    #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = parse_duration)]
+    keep_audit: Duration,
 
     /// How long requests may take to end when it is told to
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
@@ -125,6 +130,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         },
         upstream: args.upstream.open(cx)?,
         limits: Limits { rate, burst: rate * 2.0, ..Limits::default() },
+        keep: Keep { audit: args.keep_audit, ..Keep::default() },
         grace: args.grace,
     };
     let scheme = if options.tls.is_some() { "https" } else { "http" };

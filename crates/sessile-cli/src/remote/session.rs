@@ -256,7 +256,7 @@ impl Remote<'_> {
         query.extend(since_ms.map(|since| ("since_ms", since.max(0).to_string())));
         query.extend(after.map(|id| ("cursor", cursor(id))));
         let user = self.server.me()?["user"].clone();
-        let items = self.server.pages(&["v1", "history"], &query, "items", limit, &Subject::default())?;
+        let items = self.server.pages(&["v1", "history"], &query, "history", limit, &Subject::default())?;
         let shown = |item: Value| {
             json!({
                 "id": item["id"],

@@ -124,6 +124,7 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("tool show", &["tool", "show", "kubectl"]),
     ("trust", &["trust", "project", "--yes"]),
     ("user add", &["user", "add", "ann"]),
+    ("user audit", &["user", "audit"]),
     ("user list", &["user", "list"]),
     ("undo", &["undo", "1"]),
 ];
@@ -145,6 +146,7 @@ const ELSEWHERE: &[&str] = &[
     "conversation show",
     "mcp",
     "serve",
+    "user approve",
     "user disable",
     "user token create",
     "user token list",

@@ -110,6 +110,8 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("trust", &["p"], 2),
     ("undo", &[], 2),
     ("user add", &["ann"], 0),
+    ("user approve", &["BCDF-GHJK", "--user", "ann"], 5),
+    ("user audit", &[], 0),
     ("user disable", &["ann"], 5),
     ("user list", &[], 0),
     ("user token create", &["ann"], 5),

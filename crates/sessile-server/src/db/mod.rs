@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::{Account, Administer, Token};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
@@ -39,7 +39,7 @@ pub struct Access {
     pub token: Option<String>,
 }
 
-/// Something that was read, for the record.
+/// Something that was read, or done by who administers the store, for the record.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// By whom.
@@ -54,6 +54,17 @@ pub struct Read {
     pub outcome: String,
     /// When.
     pub at_ms: i64,
+}
+
+/// What is not kept for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// What changes came to that were made under an idempotency key.
+    Answered,
+    /// Events of sessions.
+    Events,
+    /// The record of accesses.
+    Audit,
 }
 
 /// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
@@ -132,6 +143,53 @@ impl Db {
         match self {
             Db::Sqlite(store) => store.token(hash).await,
             Db::Postgres(store) => store.token(hash).await,
+        }
+    }
+
+    /// Whose token has an id.
+    pub async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.owner(token).await,
+            Db::Postgres(store) => store.owner(token).await,
+        }
+    }
+
+    /// Removes what a user has that is older than a time, `most` rows of it at most; how many it were. Nobody waits long for a
+    /// few of them.
+    pub async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        match self {
+            Db::Sqlite(store) => store.forget(user, what, before_ms, most).await,
+            Db::Postgres(store) => store.forget(user, what, before_ms, most).await,
+        }
+    }
+
+    /// Puts down a machine that asks to be let in. Not if there are so many already that one more is too many.
+    pub async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        match self {
+            Db::Sqlite(store) => store.begin_login(asked, most).await,
+            Db::Postgres(store) => store.begin_login(asked, most).await,
+        }
+    }
+
+    /// The machine that asks to be let in under a code, by what that hashes to, if it can still be decided on.
+    pub async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        match self {
+            Db::Sqlite(store) => store.login(code_hash).await,
+            Db::Postgres(store) => store.login(code_hash).await,
+        }
+    }
+
+    /// Makes the token of a machine that was let in, once, however many ask for it.
+    pub async fn collect_login(&self, device_hash: &str, minted: Minted) -> Result<Collected, DbError> {
+        match self {
+            Db::Sqlite(store) => store.collect_login(device_hash, minted).await,
+            Db::Postgres(store) => store.collect_login(device_hash, minted).await,
         }
     }
 

@@ -6,6 +6,18 @@ use super::Request;
 use crate::change::{Change, Done, Refusal};
 use crate::query::Answer;
 
+/// The actions that change something, for a statement. The index `audit_changes` has the same ones in the same order, else it
+/// is of no use.
+macro_rules! changing {
+    () => {
+        "action IN ('start_session', 'edit_session', 'end_session', 'append', 'rewind', 'fork', 'set_entry', 'ask', \
+         'wait', 'renew', 'leave', 'release', 'commit_turn', 'user.add', \
+         'user.disable', 'user.enable', 'token.create', 'token.revoke', \
+         'login.approve')"
+    };
+}
+pub(super) use changing;
+
 /// What the record says of a change.
 pub(super) struct Noted {
     pub(super) action: String,

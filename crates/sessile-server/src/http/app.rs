@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use super::caller::Gate;
 use super::log::Logger;
 use super::metrics::Metrics;
+use super::strangers::Strangers;
 use crate::limits::Limits;
 use crate::upstream::Upstream;
 
@@ -19,6 +20,7 @@ pub(crate) struct App(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) gate: Gate,
+    pub(crate) strangers: Strangers,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) logger: Logger,

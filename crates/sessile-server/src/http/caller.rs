@@ -21,6 +21,7 @@ use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::db::{Access, Db, Read, Request};
 use crate::limits::Limits;
+use crate::login::{self, Begun, Outcome};
 use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 use crate::users;
@@ -51,6 +52,22 @@ impl Gate {
     /// Whether the store can be reached.
     pub(crate) async fn ready(&self) -> Result<(), Problem> {
         Ok(self.db.ready().await?)
+    }
+
+    /// Puts down a machine that asks to be let in. It is nobody's yet.
+    pub(crate) async fn begin_login(
+        &self,
+        client: &str,
+        peer: Option<String>,
+        most: i64,
+    ) -> Result<Begun, Problem> {
+        let begun = login::begin(&self.db, client, peer, most).await?;
+        begun.ok_or_else(|| Problem::rate_limited("too many wait to be let in", 60_000))
+    }
+
+    /// The token of a machine that was let in.
+    pub(crate) async fn collect_login(&self, device_code: &str) -> Result<Outcome, Problem> {
+        Ok(login::collect(&self.db, device_code).await?)
     }
 
     /// The token that a request carries. It is looked up by its hash: what the time of a look-up could tell is about the

@@ -118,6 +118,14 @@ pub(crate) async fn events(bound: &Bound, session: &str, after: i64) -> Result<V
     }
 }
 
+/// The number of the last event of a session, whether or not it is still kept.
+pub(crate) async fn last(bound: &Bound, session: &str) -> Result<i64, Problem> {
+    match bound.peek(Query::LastEvent { session: session.to_owned() }).await? {
+        Answer::LastEvent(number) => Ok(number),
+        other => Err(unexpected(&other)),
+    }
+}
+
 /// Whether a page is the last for now.
 pub(crate) fn is_last(page: &[Event]) -> bool {
     i64::try_from(page.len()).is_ok_and(|read| read < PAGE)

@@ -18,6 +18,7 @@ mod route;
 mod router;
 mod routes;
 mod share;
+mod strangers;
 mod wake;
 
 pub(crate) use app::{App, Shared};
@@ -27,3 +28,4 @@ pub(crate) use log::Logger;
 pub use log::{Log, LogTo};
 pub(crate) use metrics::{Gauge, Metrics};
 pub(crate) use router::{Peer, router};
+pub(crate) use strangers::Strangers;

@@ -11,6 +11,7 @@ use crate::change::Refusal;
 use crate::clock::now_ms;
 use crate::db::DbError;
 use crate::upstream::Fault;
+use crate::users::UserError;
 
 /// The media type of an error.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
@@ -157,6 +158,15 @@ impl From<DbError> for Problem {
                 problem.retry_after(1000)
             }
             DbError::Failed(cause) => Problem::internal(cause),
+        }
+    }
+}
+
+impl From<UserError> for Problem {
+    fn from(error: UserError) -> Self {
+        match error {
+            UserError::Db(error) => error.into(),
+            other => Problem::internal(other.to_string()),
         }
     }
 }

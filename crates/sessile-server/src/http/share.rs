@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::Limits;
+use crate::limits::{Limits, Pace};
 
 /// One user's share.
 #[derive(Debug)]
@@ -16,8 +16,9 @@ pub(crate) struct Share {
     streams: Arc<Semaphore>,
 }
 
+/// What is taken from, and fills with time.
 #[derive(Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     left: f64,
     at: Instant,
     rate: f64,
@@ -26,10 +27,9 @@ struct Bucket {
 
 impl Share {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let bucket =
-            Bucket { left: limits.burst, at: Instant::now(), rate: limits.rate, burst: limits.burst };
+        let pace = Pace { rate: limits.rate, burst: limits.burst };
         Share {
-            bucket: Mutex::new(bucket),
+            bucket: Mutex::new(Bucket::new(pace)),
             at_once: Arc::new(Semaphore::new(limits.concurrent)),
             waiting: Arc::new(Semaphore::new(limits.waiting)),
             streams: Arc::new(Semaphore::new(limits.streams)),
@@ -55,7 +55,17 @@ impl Share {
 }
 
 impl Bucket {
-    fn take(&mut self, now: Instant) -> Result<(), i64> {
+    pub(crate) fn new(pace: Pace) -> Self {
+        Bucket { left: pace.burst, at: Instant::now(), rate: pace.rate, burst: pace.burst }
+    }
+
+    /// Whether nothing is missing from it by now: a new one would be the same.
+    pub(crate) fn is_full(&self, now: Instant) -> bool {
+        self.left + now.saturating_duration_since(self.at).as_secs_f64() * self.rate >= self.burst
+    }
+
+    /// Takes one. If there is none, after how many milliseconds there would be.
+    pub(crate) fn take(&mut self, now: Instant) -> Result<(), i64> {
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now;
         self.left = (self.left + since * self.rate).min(self.burst);

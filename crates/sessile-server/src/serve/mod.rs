@@ -19,8 +19,9 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::db::{Db, DbError};
-use crate::http::{self, App, Gate, Logger, Metrics, Shared};
+use crate::http::{self, App, Gate, Logger, Metrics, Shared, Strangers};
 use crate::limits::Limits;
+use crate::retention::{self, Keep};
 use crate::upstream::Upstream;
 
 pub use crate::http::{Log, LogTo};
@@ -40,6 +41,8 @@ pub struct Options {
     pub upstream: Option<Upstream>,
     /// What is refused if it is more.
     pub limits: Limits,
+    /// How long things are kept.
+    pub keep: Keep,
     /// How long requests may take to end when the service is told to.
     pub grace: Duration,
 }
@@ -62,6 +65,7 @@ impl Default for Options {
             log: Log::default(),
             upstream: None,
             limits: Limits::default(),
+            keep: Keep::default(),
             grace: Duration::from_secs(30),
         }
     }
@@ -171,9 +175,11 @@ impl Server {
         }));
         let (logger, log) = Logger::start(options.log, log_to, Arc::clone(&metrics));
         let (closing, is_closing) = watch::channel(false);
+        tokio::spawn(retention::run(db.clone(), options.keep.clone(), is_closing.clone()));
         let (busy, idle) = mpsc::channel(1);
         let app = App::new(Shared {
             gate: Gate::new(db, audit),
+            strangers: Strangers::new(&options.limits, options.behind_proxy),
             limits: options.limits.clone(),
             upstream: options.upstream.clone(),
             metrics: Arc::clone(&metrics),

@@ -11,6 +11,8 @@
 mod crowd;
 mod http;
 mod linear;
+mod logins;
 mod postgres;
+mod retention;
 mod stores;
 mod suite;

@@ -56,6 +56,20 @@ impl Throwaway {
         }
     }
 
+    /// Everything that is kept about accounts, as far as it is text.
+    pub(crate) fn text(&self) -> String {
+        match &self.of {
+            Of::Sqlite { _dir: dir, .. } => {
+                let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().path());
+                let bytes = files.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap());
+                bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+            }
+            Of::Postgres { database, .. } => ["account", "audit", "login", "token"]
+                .map(|table| database.sql(&format!("SELECT string_agg(one::text, ' ') FROM {table} AS one")))
+                .join(" "),
+        }
+    }
+
     /// The database behind it.
     pub(crate) fn database(&self) -> &Database<'static> {
         match &self.of {

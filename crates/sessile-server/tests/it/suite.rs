@@ -1,11 +1,14 @@
 //! What a store does, change by change.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
-use sessile_server::account::{Administer, Scope, Token};
+use sessile_server::account::{Administer, Decision, Scope, Token};
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
-use sessile_server::model::UserId;
+use sessile_server::model::{Accessed, UserId};
 use sessile_server::query::{Answer, Query};
+use sessile_server::{login, users};
 
 use crate::stores::{Throwaway, User, id, lock, session, starting, ticket, turn};
 
@@ -27,6 +30,8 @@ macro_rules! with_every_store {
     };
 }
 
+pub(crate) use with_every_store;
+
 with_every_store! {
     a_session_is_started_read_edited_and_ended
     another_user_sees_nothing_of_it
@@ -43,6 +48,8 @@ with_every_store! {
     whatever_is_changed_is_known_again_by_its_key
     events_can_be_followed_from_any_number
     users_and_tokens_come_and_go
+    what_a_user_changed_is_told_newest_first
+    what_is_done_about_a_user_is_on_the_record
     reads_of_several_users_are_recorded
     texts_come_back_as_they_were
 }
@@ -445,6 +452,93 @@ async fn users_and_tokens_come_and_go(store: &Throwaway) {
     assert_eq!(of("hash of t1").await, None);
     assert_eq!(administer(Administer::Revoke("t9".to_owned())).await, Err(Refusal::NoAccount));
     db.ready().await.unwrap();
+}
+
+async fn history(user: &User, session: Option<&str>, before: Option<&str>, limit: i64) -> Vec<Accessed> {
+    let (session, before) = (session.map(str::to_owned), before.map(str::to_owned));
+    let query = Query::History { session, since_ms: None, reads: false, before, limit };
+    match user.ask(query).await {
+        Ok(Answer::History(history)) => history,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
+    // It makes every kind of change.
+    whatever_is_changed_is_known_again_by_its_key(store).await;
+    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
+    let all = history(&ann, None, None, 1000).await;
+    let actions: BTreeSet<&str> = all.iter().map(|access| access.action.as_str()).collect();
+    let every = "append ask commit_turn edit_session end_session fork leave release renew rewind set_entry start_session wait";
+    assert_eq!(actions.into_iter().collect::<Vec<_>>().join(" "), every);
+    assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id && pair[0].at_ms >= pair[1].at_ms));
+    let bobs = bob.start(None).await;
+    assert_eq!(bob.append("0199aaaa-0000-7000-8000-00000000dead", &["x"]).await, Err(Refusal::NoSession));
+    let read = Read {
+        user: bob.id.clone(),
+        access: Access { id: id(), token: None },
+        action: "messages".to_owned(),
+        session: Some(bobs.id.clone()),
+        outcome: "done".to_owned(),
+        at_ms: 1,
+    };
+    store.db.record(vec![read]).await.unwrap();
+    let theirs = history(&bob, None, None, 10).await;
+    let told: Vec<_> =
+        theirs.iter().map(|access| (access.action.as_str(), access.outcome.as_str())).collect();
+    assert_eq!(
+        told,
+        [("append", "no_session"), ("start_session", "done")],
+        "reading is not in it, nor is ann"
+    );
+    assert_eq!(theirs[1].session.as_deref(), Some(bobs.id.as_str()));
+    assert_eq!(history(&bob, Some(&bobs.id), None, 10).await, theirs[1..]);
+    assert_eq!(history(&bob, None, Some(&theirs[0].id), 10).await, theirs[1..]);
+    assert_eq!(history(&bob, None, None, 1).await, theirs[..1]);
+    assert_eq!(history(&ann, Some(&bobs.id), None, 10).await, []);
+    let since = |since_ms| Query::History { session: None, since_ms, reads: true, before: None, limit: 10 };
+    let later = Some(theirs[1].at_ms);
+    assert!(matches!(bob.ask(since(later)).await, Ok(Answer::History(some)) if some == theirs));
+    assert!(matches!(bob.ask(since(None)).await, Ok(Answer::History(all)) if all.len() == 3));
+}
+
+async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
+    let db = &store.db;
+    let ann = users::add(db, "ann").await.unwrap();
+    let made = users::create_token(db, &ann, &[Scope::Read], None).await.unwrap();
+    users::revoke(db, &made.token.id).await.unwrap();
+    users::disable(db, &ann, true).await.unwrap();
+    users::disable(db, &ann, false).await.unwrap();
+    users::add(db, "bob").await.unwrap();
+    let login = login::begin(db, "laptop", None, 10).await.unwrap().unwrap();
+    let decision = Decision::Approve { user: ann.clone(), scopes: vec![Scope::Read], expires_ms: None };
+    login::decide(db, &login.user_code, decision).await.unwrap();
+    let Ok(login::Outcome::Token(collected, _)) = login::collect(db, login.device_code.expose()).await else {
+        panic!()
+    };
+    assert!(users::add(db, "ann").await.is_err(), "and what was not done is not");
+    let all = users::audit(db, None, None, 100).await.unwrap();
+    let told: Vec<_> = all
+        .iter()
+        .map(|(user, access)| (user.0.as_str(), access.action.as_str(), access.token_id.as_deref()))
+        .collect();
+    let (first, second) = (Some(made.token.id.as_str()), Some(collected.id.as_str()));
+    let expected = [
+        ("ann", "token.create", second),
+        ("ann", "login.approve", None),
+        ("bob", "user.add", None),
+        ("ann", "user.enable", None),
+        ("ann", "user.disable", None),
+        ("ann", "token.revoke", first),
+        ("ann", "token.create", first),
+        ("ann", "user.add", None),
+    ];
+    assert_eq!(told, expected);
+    let anns = users::audit(db, Some(&ann), Some(&all[1].1.id), 2).await.unwrap();
+    assert_eq!(anns, [all[3].clone(), all[4].clone()]);
+    let nobody = users::audit(db, Some(&UserId("nobody".to_owned())), None, 2).await;
+    assert!(matches!(nobody, Err(users::UserError::NoUser(_))), "{nobody:?}");
+    assert_eq!(history(&User::new(db, "bob"), None, None, 10).await.len(), 1);
 }
 
 async fn reads_of_several_users_are_recorded(store: &Throwaway) {

@@ -101,6 +101,7 @@ pub const COMMANDS: &[Recorded] = &[
     yes("trust", "the trust is as it was; also after --revoke"),
     yes("undo", "the operation is done again"),
     not_recorded("user add", SERVICE),
+    not_recorded("user approve", SERVICE),
     not_recorded("user disable", SERVICE),
     not_recorded("user token create", SERVICE),
     not_recorded("user token revoke", SERVICE),

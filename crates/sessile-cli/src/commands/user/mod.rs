@@ -1,11 +1,16 @@
 //! `sessile user`: who may use the session service.
 
 pub mod add;
+pub mod approve;
+pub mod audit;
 pub mod disable;
 pub mod list;
 pub mod token;
 
+use std::time::Duration;
+
 use sessile::Error;
+use sessile_server::account::Scope;
 use sessile_server::users::UserError;
 
 use super::service_store::{StoreArgs, failed};
@@ -21,6 +26,7 @@ use crate::lazy::{Lazy, LazyGroup};
 #[command(after_help = examples!(
     "sessile user add ann"
     "sessile user token create ann --scope read --scope write --expires 90d"
+    "sessile user approve BCDF-GHJK --user ann"
     "sessile user disable ann"
 ))]
 pub enum Command {
@@ -28,8 +34,12 @@ pub enum Command {
     Add(Lazy<add::Args>),
     /// List the users
     List(Lazy<list::Args>),
+    /// Let a machine in that shows a code, or refuse it
+    Approve(Lazy<approve::Args>),
     /// Shut a user out, or let them in again
     Disable(Lazy<disable::Args>),
+    /// Show who did what in the session service, the newest first
+    Audit(Lazy<audit::Args>),
     /// Make, list and take back tokens
     Token(LazyGroup<token::Command>),
 }
@@ -39,7 +49,9 @@ impl Command {
         match self {
             Command::Add(Lazy(args)) => add::run(args, cx),
             Command::List(Lazy(args)) => list::run(args, cx),
+            Command::Approve(Lazy(args)) => approve::run(args, cx),
             Command::Disable(Lazy(args)) => disable::run(args, cx),
+            Command::Audit(Lazy(args)) => audit::run(args, cx),
             Command::Token(LazyGroup(command)) => command.run(cx),
         }
     }
@@ -66,11 +78,35 @@ fn refused(error: UserError) -> Failure {
     match error {
         UserError::Exists(user) => Error::UserExists(user).into(),
         UserError::NoUser(user) => Error::UserNotFound(user).into(),
+        UserError::NoLogin(code) => Error::LoginNotFound(code).into(),
         UserError::NoToken(id) => Error::TokenNotFound(id).into(),
         UserError::Db(error) => failed(&error),
         UserError::InvalidName | UserError::NoScope => Error::Usage(error.to_string()).into(),
         UserError::Random(detail) => Error::Store { path: "random bytes".into(), detail }.into(),
     }
+}
+
+/// What a token is to allow.
+fn scopes(words: &[String]) -> Vec<Scope> {
+    if words.is_empty() {
+        return vec![Scope::Read, Scope::Write];
+    }
+    let scope = |word: &String| match word.as_str() {
+        "read" => Scope::Read,
+        "write" => Scope::Write,
+        _ => Scope::Admin,
+    };
+    words.iter().map(scope).collect()
+}
+
+/// When a token's time is over that can be used for so long.
+fn expiry(cx: &Cx, time: Option<Duration>) -> Result<Option<i64>, Error> {
+    let Some(time) = time else { return Ok(None) };
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    if millis == 0 {
+        return Err(Error::Usage("--expires 0 would make a token that opens nothing".into()));
+    }
+    Ok(Some(cx.state.world().now().as_millisecond().saturating_add(millis)))
 }
 
 /// A time as it is told.

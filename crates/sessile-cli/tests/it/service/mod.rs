@@ -3,6 +3,7 @@
 mod campaign;
 mod checked;
 mod faults;
+mod login;
 mod remote;
 mod serve;
 mod shared;
@@ -66,7 +67,14 @@ impl Service {
     /// Starts it on a store, and waits until it serves.
     #[track_caller]
     fn start(store: &Store<'_>) -> Self {
+        Service::start_with(store, &[])
+    }
+
+    /// The same, with more flags.
+    #[track_caller]
+    fn start_with(store: &Store<'_>, flags: &[&str]) -> Self {
         let call = store.call(&["serve", "--listen", "127.0.0.1:0", "--log", "off", "--rate", "1000000"]);
+        let call = call.args(flags);
         let mut child = call.command().stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

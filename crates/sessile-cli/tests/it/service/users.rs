@@ -93,6 +93,40 @@ fn a_token_is_shown_once_listed_without_its_secret_and_taken_back() {
 }
 
 #[test]
+fn who_did_what_is_shown() {
+    let home = home();
+    let store = Store::file(&home);
+    assert!(store.call(&["user", "audit"]).ok().stdout().contains("nothing is on the record"));
+    let (ann, _) = (store.user("ann"), store.user("bob"));
+    let service = Service::start(&store);
+    let session = service.client(&ann).session();
+    let listed = store.call(&["user", "audit", "-ojson"]).ok().json();
+    let told: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["user"].as_str().unwrap(), item["action"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("ann", "start_session"),
+        ("bob", "token.create"),
+        ("bob", "user.add"),
+        ("ann", "token.create"),
+        ("ann", "user.add"),
+    ];
+    assert_eq!(told, expected);
+    assert!(session.ends_with(listed[0]["session"].as_str().unwrap()));
+    let cursor = listed[0]["id"].as_str().unwrap();
+    let next =
+        store.call(&["user", "audit", "ann", "--limit", "1", "-ojson", "--cursor", cursor]).ok().json();
+    assert_eq!(next, serde_json::json!([listed[3]]));
+    let text = store.call(&["user", "audit", "ann"]).ok().stdout();
+    assert!(text.starts_with("AT") && text.lines().count() == 4 && !text.contains("bob"), "{text}");
+    let none = store.call(&["user", "audit", "eve", "-ojson"]).run().exit(5);
+    assert_eq!(none.code(), "USER_NOT_FOUND", "{}", none.told());
+}
+
+#[test]
 fn no_file_of_a_store_holds_a_token() {
     let home = home();
     let store = Store::file(&home);

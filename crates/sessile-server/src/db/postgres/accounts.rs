@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
 use super::Inner;
+use super::logins;
 use super::transaction::{Link, Params, Step, Trouble, params, trouble};
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
@@ -15,6 +16,7 @@ macro_rules! now {
         "floor(extract(epoch FROM now()) * 1000)::bigint"
     };
 }
+pub(super) use now;
 
 macro_rules! columns {
     () => {
@@ -42,6 +44,7 @@ const REVOKE: &str =
     concat!("UPDATE token SET revoked_ms = coalesce(revoked_ms, ", now!(), ") WHERE id = $1 RETURNING 1");
 const ALL: &str = "SELECT user_id, made_ms, disabled_ms FROM account ORDER BY user_id";
 const TOKENS: &str = concat!("SELECT ", columns!(), " FROM token WHERE user_id = $1 ORDER BY made_ms, id");
+const OWNER: &str = "SELECT user_id FROM token WHERE id = $1";
 const USABLE: &str = concat!(
     "SELECT ",
     columns!(),
@@ -65,6 +68,7 @@ pub(super) async fn administer(
             (ADD_TOKEN, params![hash.clone(), token.id.clone(), user, scopes, token.expires_ms])
         }
         Administer::Revoke(id) => (REVOKE, params![id.clone()]),
+        Administer::Decide(code_hash, decision) => logins::decide(code_hash, decision),
     };
     let changed = run(inner, sql, params, true).await?;
     Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
@@ -83,6 +87,13 @@ pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Toke
     read(&run(inner, TOKENS, params![user.0.clone()], false).await?, token)
 }
 
+/// Whose token has an id.
+pub(super) async fn owner(inner: &Arc<Inner>, id: &str) -> Result<Option<UserId>, Trouble> {
+    let user = |row: &Row| Ok(UserId(row.try_get(0)?));
+    let found = read(&run(inner, OWNER, params![id.to_owned()], false).await?, user)?;
+    Ok(found.into_iter().next())
+}
+
 /// A token that may be used now.
 pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Token>, Trouble> {
     let found = read(&run(inner, USABLE, params![hash.to_owned()], false).await?, token)?;
@@ -94,7 +105,7 @@ pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), Trouble> {
     run(inner, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
 }
 
-async fn run(
+pub(super) async fn run(
     inner: &Arc<Inner>,
     sql: &'static str,
     params: Params,
@@ -105,11 +116,11 @@ async fn run(
     Ok(rows.into_iter().next().unwrap_or_default())
 }
 
-fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, Trouble> {
+pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, Trouble> {
     rows.iter().map(one).collect::<Result<_, _>>().map_err(|error| trouble(&error, false))
 }
 
-fn token(row: &Row) -> Result<Token, Error> {
+pub(super) fn token(row: &Row) -> Result<Token, Error> {
     Ok(Token {
         id: row.try_get(0)?,
         user: UserId(row.try_get(1)?),

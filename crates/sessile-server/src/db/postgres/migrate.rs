@@ -7,7 +7,12 @@ use super::transaction::{Link, Trouble, trouble};
 use crate::db::DbError;
 
 /// Each is run once, in order. What was published is never changed.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_sessions_queues_accounts.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_sessions_queues_accounts.sql"),
+    include_str!("migrations/0002_logins.sql"),
+    include_str!("migrations/0003_history.sql"),
+    include_str!("migrations/0004_retention.sql"),
+];
 
 const BEGIN: &str =
     "BEGIN; CREATE TABLE IF NOT EXISTS sessile_schema (id bigint PRIMARY KEY, version bigint NOT NULL)";

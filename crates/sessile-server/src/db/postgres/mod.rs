@@ -7,6 +7,7 @@ mod accounts;
 mod apply;
 mod connect;
 mod listen;
+mod logins;
 mod make;
 mod migrate;
 mod queue;
@@ -23,8 +24,8 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::wake::{self, Bells};
-use super::{DbError, Read, Request};
-use crate::account::{Account, Administer, Token};
+use super::{DbError, Old, Read, Request};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::model::UserId;
 use crate::query::{Answer, Query};
@@ -170,6 +171,54 @@ impl Postgres {
 
     pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
         tried(&self.inner, || accounts::usable(&self.inner, hash)).await
+    }
+
+    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        tried(&self.inner, || accounts::owner(&self.inner, token)).await
+    }
+
+    /// Removes some of what a user has that is older than a time. Other processes may do the same at the same time: what one
+    /// has removed the others do not find.
+    pub(super) async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        let sql = match what {
+            Old::Answered => Sql::ForgetAnswered,
+            Old::Events => Sql::ForgetEvents,
+            Old::Audit => Sql::ForgetAudit,
+        };
+        let forget = || async {
+            let steps = [
+                Step::Plain(apply::BEGIN),
+                Step::Run(Sql::As, params![user.0.clone()]),
+                Step::Run(sql, params![user.0.clone(), before_ms, most]),
+                Step::Plain("COMMIT"),
+            ];
+            let mut link = Link::take(&self.inner).await?;
+            let rows = link.send(&steps).await.map_err(|error| transaction::trouble(&error, false))?;
+            Ok(rows.get(2).map_or(0, Vec::len))
+        };
+        tried(&self.inner, forget).await
+    }
+
+    pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        tried(&self.inner, || logins::begin(&self.inner, &asked, most)).await
+    }
+
+    pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        tried(&self.inner, || logins::get(&self.inner, code_hash)).await
+    }
+
+    pub(super) async fn collect_login(
+        &self,
+        device_hash: &str,
+        minted: Minted,
+    ) -> Result<Collected, DbError> {
+        tried(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
     }
 
     pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {

@@ -10,7 +10,7 @@ use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
 use crate::db::record;
-use crate::model::{Entry, Event, Session, UserId};
+use crate::model::{Accessed, Entry, Event, Session, UserId};
 use crate::query::{Answer, Query};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -100,6 +100,21 @@ impl Asking<'_> {
                     .collect::<Result<_, Error>>()
                     .map(|locks| Ok(Answer::Locks(locks)))
             }
+            Query::LastEvent { session } => {
+                let last = Step::Run(Sql::LastEvent, params![user(), session.clone()]);
+                let (_, rows) = self.read(vec![last]).await?;
+                let Some(row) = at(&rows, 0).first() else { return Ok(Err(Refusal::NoSession)) };
+                Ok(Ok(Answer::LastEvent(row.try_get(0)?)))
+            }
+            Query::History { session, since_ms, reads, before, limit } => {
+                let sql = if *reads { Sql::HistoryAndReads } else { Sql::History };
+                // Larger than every id.
+                let before = before.clone().unwrap_or_else(|| "g".to_owned());
+                let params = params![user(), before, since_ms.unwrap_or(0), session.clone(), (*limit).max(0)];
+                let (_, rows) = self.read(vec![Step::Run(sql, params)]).await?;
+                let history = at(&rows, 0).iter().map(accessed).collect::<Result<_, Error>>();
+                history.map(|history| Ok(Answer::History(history)))
+            }
             Query::Events { session, after, limit } => {
                 let params = params![user(), session.clone(), *after, (*limit).max(0)];
                 self.of(session, Step::Run(Sql::Events, params), |rows| {
@@ -184,6 +199,17 @@ fn at(rows: &[Vec<Row>], index: usize) -> &[Row] {
 
 fn entry(row: &Row) -> Result<Entry, Error> {
     Ok(Entry { key: row.try_get(0)?, value: json(row.try_get(1)?), revision: row.try_get(2)? })
+}
+
+fn accessed(row: &Row) -> Result<Accessed, Error> {
+    Ok(Accessed {
+        id: row.try_get(0)?,
+        at_ms: row.try_get(1)?,
+        action: row.try_get(2)?,
+        session: row.try_get(3)?,
+        outcome: row.try_get(4)?,
+        token_id: row.try_get(5)?,
+    })
 }
 
 fn event(row: &Row) -> Result<Event, Error> {

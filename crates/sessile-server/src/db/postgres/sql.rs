@@ -1,5 +1,7 @@
 //! Every statement on what belongs to users, in one place. `{mine}` is where a statement is bound to its user.
 
+use crate::db::record::changing;
+
 /// Which walls there are between users. All but the first are only for tests, which show that each holds alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Walls {
@@ -111,6 +113,7 @@ statements! {
 
     Events = "SELECT number, kind, body, at_ms FROM event
         WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4";
+    LastEvent = "SELECT next_event - 1 FROM session WHERE {mine} AND id = $2";
     InsertEvent = "INSERT INTO event (user_id, session, number, kind, body, at_ms) VALUES ($1, $2, $3, $4, $5, $6)";
 
     /// Makes the row if there is none: two who come first at the same time wait for each other by it.
@@ -134,6 +137,23 @@ statements! {
     Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";
     InsertAnswered = "INSERT INTO answered (user_id, key, change, done, at_ms) VALUES ($1, $2, $3, $4, $5)";
 
+    ForgetAnswered = "DELETE FROM answered WHERE {mine} AND key IN (
+            SELECT key FROM answered WHERE {mine} AND at_ms < $2 ORDER BY at_ms LIMIT $3)
+        RETURNING 1";
+    ForgetEvents = "DELETE FROM event WHERE {mine} AND (session, number) IN (
+            SELECT session, number FROM event WHERE {mine} AND at_ms < $2 ORDER BY at_ms LIMIT $3)
+        RETURNING 1";
+    /// Their ids are in the order of time.
+    ForgetAudit = "DELETE FROM audit WHERE {mine} AND at_ms < $2 AND id IN (
+            SELECT id FROM audit WHERE {mine} ORDER BY id LIMIT $3)
+        RETURNING 1";
+
+    History = "SELECT id, at_ms, action, session, outcome, token FROM audit
+        WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4) AND ", changing!(), "
+        ORDER BY id DESC LIMIT $5";
+    HistoryAndReads = "SELECT id, at_ms, action, session, outcome, token FROM audit
+        WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4)
+        ORDER BY id DESC LIMIT $5";
     InsertAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
     /// For a change that may have been put on the record before, and is kept from being made twice by its key.

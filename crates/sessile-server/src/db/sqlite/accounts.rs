@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 
+use super::logins;
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
 use crate::model::UserId;
@@ -35,6 +36,7 @@ pub(super) fn administer(
         Administer::Revoke(id) => connection
             .prepare_cached("UPDATE token SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1")?
             .execute((id, now))?,
+        Administer::Decide(code_hash, decision) => logins::decide(connection, code_hash, decision, now)?,
     };
     Ok(if changed == 1 { Ok(()) } else { Err(Refusal::NoAccount) })
 }
@@ -66,6 +68,12 @@ fn token(row: &Row<'_>) -> Result<Token> {
 pub(super) fn tokens(connection: &Connection, user: &UserId) -> Result<Vec<Token>> {
     let sql = format!("SELECT {COLUMNS} FROM token WHERE user = ?1 ORDER BY made_ms, id");
     connection.prepare_cached(&sql)?.query_map([&user.0], token)?.collect()
+}
+
+/// A token by its id.
+pub(super) fn with_id(connection: &Connection, id: &str) -> Result<Option<Token>> {
+    let sql = format!("SELECT {COLUMNS} FROM token WHERE id = ?1");
+    connection.prepare_cached(&sql)?.query_row([id], token).optional()
 }
 
 /// A token that may be used now.

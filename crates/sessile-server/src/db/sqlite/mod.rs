@@ -4,6 +4,8 @@
 
 mod accounts;
 mod apply;
+mod logins;
+mod old;
 mod queue;
 mod read;
 mod rows;
@@ -19,8 +21,8 @@ use sessile::store::Store;
 use tokio::sync::Semaphore;
 
 use super::wake::{self, Bells};
-use super::{DbError, Read, Request};
-use crate::account::{Account, Administer, Token};
+use super::{DbError, Old, Read, Request};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::clock::now_ms;
 use crate::model::UserId;
@@ -34,7 +36,12 @@ const READERS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the service adds, in order; each is run once.
-const ADDED: &[&str] = &[include_str!("schema.sql")];
+const ADDED: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("logins.sql"),
+    include_str!("history.sql"),
+    include_str!("retention.sql"),
+];
 
 /// A store in a file.
 #[derive(Clone, Debug)]
@@ -113,6 +120,47 @@ impl Sqlite {
     pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
         let hash = hash.to_owned();
         self.read(move |connection| accounts::usable(connection, &hash, now_ms())).await
+    }
+
+    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+        let token = token.to_owned();
+        self.read(move |connection| Ok(accounts::with_id(connection, &token)?.map(|token| token.user))).await
+    }
+
+    pub(super) async fn forget(
+        &self,
+        user: &UserId,
+        what: Old,
+        before_ms: i64,
+        most: i64,
+    ) -> Result<usize, DbError> {
+        let user = user.clone();
+        self.writer.run(move |connection, _| old::forget(connection, &user, what, before_ms, most)).await
+    }
+
+    pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
+        self.writer.run(move |connection, now| logins::begin(connection, &asked, most, now)).await
+    }
+
+    pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+        let code_hash = code_hash.to_owned();
+        self.read(move |connection| logins::get(connection, &code_hash, now_ms())).await
+    }
+
+    pub(super) async fn collect_login(
+        &self,
+        device_hash: &str,
+        minted: Minted,
+    ) -> Result<Collected, DbError> {
+        let device = device_hash.to_owned();
+        // Most who ask have to wait, and need not wait for the disk in order to hear it.
+        match self.read(move |connection| logins::look(connection, &device, now_ms())).await? {
+            Some(nothing_to_take) => Ok(nothing_to_take),
+            None => {
+                let device = device_hash.to_owned();
+                self.writer.run(move |connection, now| logins::take(connection, &device, &minted, now)).await
+            }
+        }
     }
 
     pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {

@@ -5,10 +5,25 @@ use rusqlite::{Connection, OptionalExtension, Result};
 use super::rows::{self, json};
 use crate::change::Refusal;
 use crate::db::record;
-use crate::model::{Entry, Event, Session, Ticket, UserId};
+use crate::model::{Accessed, Entry, Event, Session, Ticket, UserId};
 use crate::query::{Answer, Query};
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
+
+macro_rules! history {
+    ($table:expr, $which:expr) => {
+        concat!(
+            "SELECT id, at_ms, action, session, outcome, token FROM ",
+            $table,
+            " WHERE user = ?1 AND id < ?2 AND at_ms >= ?3 AND (?4 IS NULL OR session = ?4) AND ",
+            $which,
+            " ORDER BY id DESC LIMIT ?5"
+        )
+    };
+}
+
+const HISTORY: &str = history!("audit INDEXED BY audit_changes", record::changing!());
+const HISTORY_AND_READS: &str = history!("audit", "TRUE");
 
 /// What a user may know.
 pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now: i64) -> Outcome {
@@ -105,6 +120,32 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 })?
                 .collect::<Result<Vec<_>>>()?;
             Ok(Ok(Answer::Locks(locks)))
+        }
+        Query::LastEvent { session } => {
+            let last = connection
+                .prepare_cached("SELECT next_event - 1 FROM session WHERE user = ?1 AND id = ?2")?
+                .query_row((user, session), |row| row.get(0))
+                .optional()?;
+            Ok(last.map(Answer::LastEvent).ok_or(Refusal::NoSession))
+        }
+        Query::History { session, since_ms, reads, before, limit } => {
+            let sql = if *reads { HISTORY_AND_READS } else { HISTORY };
+            // Larger than every id.
+            let before = before.as_deref().unwrap_or("g");
+            let history = connection
+                .prepare_cached(sql)?
+                .query_map((user, before, since_ms.unwrap_or(0), session, limit), |row| {
+                    Ok(Accessed {
+                        id: row.get(0)?,
+                        at_ms: row.get(1)?,
+                        action: row.get(2)?,
+                        session: row.get(3)?,
+                        outcome: row.get(4)?,
+                        token_id: row.get(5)?,
+                    })
+                })?
+                .collect::<Result<Vec<_>>>()?;
+            Ok(Ok(Answer::History(history)))
         }
         Query::Events { session, after, limit } => match known(session)? {
             Ok(session) => {

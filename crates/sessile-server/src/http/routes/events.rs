@@ -12,6 +12,8 @@ use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
+use sessile::Code;
+
 use super::super::app::App;
 use super::super::caller::{Bound, Caller};
 use super::super::feeds;
@@ -35,11 +37,12 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/v1/sessions/{session}/events", READ, follow)
             .about(
                 "followSession",
-                "Events as they happen (server-sent events), after Last-Event-ID or `after`; 204 if there will be none",
+                "Events as they happen (server-sent events), after Last-Event-ID or `after`; 204 if there will be none, 410 \
+                 EVENTS_GONE if those after it are not kept any more",
             )
             .params(&["after", "last-event-id"])
             .replies(200, "EventStream")
-            .refuses(&[204, 404]),
+            .refuses(&[204, 404, 410]),
     ]
 }
 
@@ -57,7 +60,9 @@ async fn follow(
         Some(id) => id.parse().ok().filter(|id| *id >= 0),
         None => Some(after.unwrap_or(0)),
     };
-    let Some(seen) = seen else { return Err(Problem::invalid("Last-Event-ID is a number")) };
+    // Who says nothing takes what is there.
+    let takes_what_is_there = after.is_none() && !headers.contains_key("last-event-id");
+    let Some(mut seen) = seen else { return Err(Problem::invalid("Last-Event-ID is a number")) };
     let permit = caller.stream()?;
     let found = match caller.ask(Query::Session { session: session.clone() }).await? {
         Answer::Session(found) => found,
@@ -65,9 +70,23 @@ async fn follow(
     };
     let bound = caller.bound();
     let first = feeds::events(&bound, &session, seen).await?;
+    // The number of the one that would have to come next; later ones tell that it was removed.
+    let next = match first.first() {
+        Some(event) => event.number,
+        None => feeds::last(&bound, &session).await? + 1,
+    };
+    if takes_what_is_there {
+        seen = next - 1;
+    } else if next > seen + 1 {
+        let detail = format!(
+            "the events up to {} are not kept any more: read the session anew, then follow it",
+            next - 1
+        );
+        return Err(Problem::new(StatusCode::GONE, Code::EventsGone, detail));
+    }
     if first.is_empty() {
         // Nobody has seen what has not happened; waiting for it would pass over what happens before.
-        if seen > 0 && feeds::events(&bound, &session, seen - 1).await?.is_empty() {
+        if seen >= next {
             return Err(Problem::invalid("there is no such event yet"));
         }
         if found.ended_ms.is_some() {

@@ -1,7 +1,9 @@
 //! What can be asked, one file for each kind of thing.
 
 mod events;
+mod history;
 mod locks;
+mod login;
 mod messages;
 mod replies;
 mod service;
@@ -21,6 +23,8 @@ pub(crate) fn all() -> Vec<Route> {
     all.extend(turns::routes());
     all.extend(events::routes());
     all.extend(locks::routes());
+    all.extend(history::routes());
+    all.extend(login::routes());
     all.extend(service::routes());
     all
 }

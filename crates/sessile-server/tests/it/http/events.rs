@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sessile_server::retention::{self, Keep};
 
 use super::{Client, server, with};
 
@@ -190,7 +191,7 @@ fn reads_are_on_the_record() {
     server.ended();
     let connection = rusqlite::Connection::open(server.dir().join("service.db")).unwrap();
     let mut statement = connection.prepare("SELECT action, outcome, token FROM audit ORDER BY id").unwrap();
-    let rows: Vec<(String, String, String)> = statement
+    let rows: Vec<(String, String, Option<String>)> = statement
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .unwrap()
         .map(Result::unwrap)
@@ -205,5 +206,35 @@ fn reads_are_on_the_record() {
     ] {
         assert!(seen.contains(&wanted), "{wanted:?} in {seen:?}");
     }
-    assert!(rows.iter().any(|row| row.2 == id));
+    assert!(rows.iter().any(|row| row.1 == "out_of_scope" && row.2.as_ref() == Some(&id)));
+}
+
+#[test]
+fn events_that_are_not_kept_any_more_are_said_to_be_gone() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    (0..3).for_each(|_| drop(ann.append(&session, &["x"])));
+    let path = format!("{session}/events");
+    let long_after = i64::MAX / 2;
+    let keep = Keep { audit: Duration::from_millis(u64::try_from(long_after).unwrap()), ..Keep::default() };
+    // Four events and no key.
+    assert_eq!(server.block_on(retention::sweep(&server.db, &keep, long_after)).unwrap(), 4);
+    for gone in ["?after=0", "?after=2"] {
+        let refused = ann.get(&format!("{path}{gone}"));
+        refused.refused(410, "EVENTS_GONE");
+        assert_eq!(refused.json()["retryable"], false);
+    }
+    ann.send("GET", &path, &[("last-event-id", "3")], None).refused(410, "EVENTS_GONE");
+    ann.get(&format!("{path}?after=5")).refused(400, "INVALID_VALUE");
+    ann.append(&session, &["y"]);
+    ann.get(&format!("{path}?after=3")).refused(410, "EVENTS_GONE");
+    ann.delete(&session).ok(200);
+    for follows in ["?after=4", ""] {
+        let told = ann.get(&format!("{path}{follows}"));
+        assert_eq!(told.status, 200, "{told:?}");
+        let ids: Vec<&str> = told.text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
+        assert_eq!(ids, ["5", "6"], "{follows}");
+    }
+    assert_eq!(ann.get(&format!("{path}?after=6")).status, 204);
 }

@@ -2,7 +2,9 @@
 
 mod access;
 mod events;
+mod history;
 mod hostile;
+mod login;
 mod messages;
 mod openapi;
 mod replies;

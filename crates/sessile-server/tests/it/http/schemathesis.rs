@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use sessile_server::limits::Pace;
+
 use super::{Client, with};
 
 /// What is looked at in every answer. Waiting and refusing are not in a schema, so that valid data is always taken is not.
@@ -37,7 +39,12 @@ fn try_out(client: &Client, config: &str, args: &[&str]) {
 
 #[test]
 fn what_is_made_from_the_document_is_answered_as_it_says() {
-    let server = with(|limits| (limits.rate, limits.burst, limits.wait_ms) = (1e9, 1e9, 50));
+    let wide = Pace { rate: 1e9, burst: 1e9 };
+    let server = with(|limits| {
+        (limits.rate, limits.burst, limits.wait_ms) = (1e9, 1e9, 50);
+        (limits.login_each, limits.login_all, limits.poll_each, limits.poll_all) = (wide, wide, wide, wide);
+        limits.logins = i64::MAX;
+    });
     let ann = server.user("ann");
     let id = ann.session().rsplit('/').next().unwrap().to_owned();
     let others = ["--exclude-operation-id", "endSession", "--exclude-operation-id", "followSession"];

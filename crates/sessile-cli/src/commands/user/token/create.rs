@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile::args::parse_duration;
-use sessile_server::account::Scope;
 use sessile_server::model::UserId;
 
 use crate::cli::Cx;
 use crate::commands::service_store::StoreArgs;
-use crate::commands::user::{at, with_store};
+use crate::commands::user::{at, expiry, scopes, with_store};
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -39,21 +38,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let mut scopes: Vec<Scope> = args
-        .scope
-        .iter()
-        .map(|word| match word.as_str() {
-            "read" => Scope::Read,
-            "write" => Scope::Write,
-            _ => Scope::Admin,
-        })
-        .collect();
-    if scopes.is_empty() {
-        scopes = vec![Scope::Read, Scope::Write];
-    }
-    let now = cx.state.world().now().as_millisecond();
-    let expires =
-        args.expires.map(|time| now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+    let (scopes, expires) = (scopes(&args.scope), expiry(cx, args.expires)?);
     let user = UserId(args.user.clone());
     let made = with_store(cx, &args.store, async |db| {
         sessile_server::users::create_token(db, &user, &scopes, expires).await

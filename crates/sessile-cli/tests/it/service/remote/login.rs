@@ -1,5 +1,10 @@
 //! `auth login --server`: getting a token, and who has none.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use serde_json::Value;
+
 use super::{Machine, Service, Store};
 use crate::home;
 
@@ -116,4 +121,44 @@ fn what_names_the_server_has_an_origin_and_can_be_taken_back() {
     assert_eq!(machine.json_here(&["session", "list"])[0]["name"], "there");
     // What cannot work there has no such flag.
     machine.home.call(&["session", "gc", "--server", &machine.url]).run().exit(2);
+}
+
+#[test]
+fn an_administrator_approves_the_code_that_the_login_shows_or_refuses_it() {
+    let home = home();
+    let store = Store::file(&home);
+    store.call(&["user", "add", "ann"]).ok();
+    let service = Service::start(&store);
+    let url = format!("http://{}", service.address);
+    let machine = crate::home();
+    let login = || {
+        let call = machine.call(&["auth", "login", "--server", &url, "--wait", "1m", "--output", "json"]);
+        let mut child = call
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        (child, stderr, told["login"]["user_code"].as_str().unwrap().to_owned())
+    };
+    let (child, mut stderr, code) = login();
+    store.call(&["user", "approve", &code, "--deny"]).ok();
+    let refused = child.wait_with_output().unwrap();
+    let mut told = String::new();
+    stderr.read_to_string(&mut told).unwrap();
+    assert_eq!(refused.status.code(), Some(8), "{told}");
+    assert!(told.contains("LOGIN_REFUSED"), "{told}");
+
+    let (child, _stderr, code) = login();
+    store.call(&["user", "approve", &code, "--user", "ann", "--yes"]).ok();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success());
+    let kept: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((&kept["account"], &kept["secret"]), (&"ann".into(), &"********".into()), "{kept}");
+    machine.call(&["session", "start", "--server", &url]).ok();
 }

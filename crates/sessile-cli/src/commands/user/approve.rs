@@ -1,0 +1,98 @@
+//! `sessile user approve`.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sessile::Error;
+use sessile::args::parse_duration;
+use sessile::text::{quoted, shown};
+use sessile_server::account::{Decision, Login};
+use sessile_server::login;
+use sessile_server::model::UserId;
+
+use super::{at, expiry, scopes, with_store};
+use crate::ask;
+use crate::cli::Cx;
+use crate::commands::service_store::StoreArgs;
+use crate::error::{Failure, Outcome};
+use crate::help::examples;
+
+/// Let a machine in that shows a code, or refuse it
+///
+/// A machine that logs in shows a code and waits. Approve only a code that you have from the person in front of it: whoever
+/// asked for it gets a token of the user. Which machine it says it is, and when and from where it asked, is shown first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile user approve BCDF-GHJK --user ann"
+    "sessile user approve BCDF-GHJK --user ann --scope read --expires 90d --yes"
+    "sessile user approve BCDF-GHJK --deny"
+))]
+pub struct Args {
+    /// The code that the machine shows
+    #[arg(value_name = "CODE")]
+    code: String,
+
+    /// The user that it gets a token of
+    #[arg(long, value_name = "USER", required_unless_present = "deny")]
+    user: Option<String>,
+
+    /// What the token allows: read, write or admin; read and write if nothing is said
+    #[arg(long, value_name = "SCOPE", value_parser = ["read", "write", "admin"])]
+    scope: Vec<String>,
+
+    /// How long the token can be used, from now; else until it is taken back
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    expires: Option<Duration>,
+
+    /// Refuse it; also one that was approved, until it has its token
+    #[arg(long, conflicts_with_all = ["user", "scope", "expires"])]
+    deny: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let found = with_store(cx, &args.store, async |db| login::find(db, &args.code).await)?;
+    let decision = match &args.user {
+        None => Decision::Deny,
+        Some(_) if found.is_approved => return Err(Error::LoginNotFound(args.code.clone()).into()),
+        Some(user) => {
+            let (scopes, expires_ms) = (scopes(&args.scope), expiry(cx, args.expires)?);
+            let user = UserId(user.clone());
+            with_store(cx, &args.store, async |db| login::check_user(db, &user).await)?;
+            Decision::Approve { user, scopes, expires_ms }
+        }
+    };
+    if let Decision::Approve { user, .. } = &decision {
+        ask::confirm(&cx.state, &format!("let in {} as {}", described(&found), quoted(&user.0)))?;
+    }
+    with_store(cx, &args.store, async |db| login::decide(db, &args.code, decision.clone()).await)?;
+    told(cx, &found, &decision)
+}
+
+fn told(cx: &Cx, found: &Login, decision: &Decision) -> Result<(), Failure> {
+    let mut json = json!({
+        "client": found.client,
+        "from": found.peer,
+        "asked_at": at(found.asked_ms),
+        "approved": matches!(decision, Decision::Approve { .. }),
+    });
+    if let Decision::Approve { user, scopes, expires_ms } = decision {
+        json["user"] = json!(user);
+        json["scopes"] = json!(scopes);
+        json["expires_at"] = json!(expires_ms.map(at));
+    }
+    cx.changed(json, || match decision {
+        Decision::Approve { user, .. } => {
+            format!("{} is let in as {}\n", described(found), shown(&user.0))
+        }
+        Decision::Deny => format!("{} is refused\n", described(found)),
+    })
+}
+
+/// The machine, as it says of itself; anybody can say anything.
+fn described(found: &Login) -> String {
+    let from = found.peer.as_ref().map(|peer| format!(" from {}", shown(peer))).unwrap_or_default();
+    format!("{}, which asked{from} at {}", quoted(&found.client), at(found.asked_ms))
+}

@@ -1,0 +1,79 @@
+//! `sessile user audit`.
+
+use serde_json::{Value, json};
+use sessile::text::shown;
+use sessile_server::model::UserId;
+
+use super::{at, with_store};
+use crate::cli::Cx;
+use crate::commands::service_store::StoreArgs;
+use crate::error::Outcome;
+use crate::help::examples;
+use crate::output::Table;
+
+/// Show who did what in the session service, the newest first
+///
+/// What users changed and read, what was refused, and what was done about them with `user`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile user audit"
+    "sessile user audit ann --limit 20 --output json"
+))]
+pub struct Args {
+    /// Only of this user
+    #[arg(value_name = "USER")]
+    user: Option<String>,
+
+    /// Show at most this many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+
+    /// Go on after this id, the last one of the page before
+    #[arg(long, value_name = "ID")]
+    cursor: Option<String>,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    let user = args.user.clone().map(UserId);
+    let all = with_store(cx, &args.store, async |db| {
+        let (before, limit) = (args.cursor.as_deref(), i64::from(args.limit));
+        sessile_server::users::audit(db, user.as_ref(), before, limit).await
+    })?;
+    let items: Vec<Value> = all
+        .iter()
+        .map(|(user, access)| {
+            json!({
+                "id": access.id,
+                "at": at(access.at_ms),
+                "user": user,
+                "action": access.action,
+                "session": access.session,
+                "outcome": access.outcome,
+                "token_id": access.token_id,
+            })
+        })
+        .collect();
+    cx.out.list(&items, || {
+        if all.is_empty() {
+            return "nothing is on the record\n".to_owned();
+        }
+        let mut table = Table::new(&["AT", "USER", "ACTION", "OUTCOME", "SESSION", "TOKEN", "ID"]);
+        for (user, access) in &all {
+            let or_dash = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), shown);
+            let cells = [
+                at(access.at_ms),
+                shown(&user.0),
+                shown(&access.action),
+                shown(&access.outcome),
+                or_dash(&access.session),
+                or_dash(&access.token_id),
+                shown(&access.id),
+            ];
+            table.row(&cells, None);
+        }
+        table.render(&cx.out)
+    })
+}

@@ -1,0 +1,111 @@
+//! Machines that ask to be let in: of nobody's tables, and used by nothing but this.
+
+use std::sync::Arc;
+
+use tokio_postgres::{Error, Row};
+
+use super::Inner;
+use super::accounts::{now, read, run, token};
+use super::transaction::{Trouble, params, trouble};
+use crate::account::{Asked, Collected, Decision, Login, Minted};
+
+const CLEAR: &str = concat!("DELETE FROM login WHERE expires_ms <= ", now!());
+const BEGIN: &str = concat!(
+    "INSERT INTO login (device_hash, code_hash, client, peer, asked_ms, expires_ms, state)
+     SELECT $1, $2, $3, $4, ",
+    now!(),
+    ", ",
+    now!(),
+    " + $5::bigint, 'pending' WHERE (SELECT count(*) FROM login) < $6
+     ON CONFLICT DO NOTHING RETURNING 1"
+);
+const GET: &str = concat!(
+    "SELECT client, peer, asked_ms, expires_ms, state FROM login
+     WHERE code_hash = $1 AND state <> 'denied' AND expires_ms > ",
+    now!()
+);
+pub(super) const APPROVE: &str = concat!(
+    "UPDATE login SET state = 'approved', user_id = $2, scopes = $3, token_expires_ms = $4
+     WHERE code_hash = $1 AND state = 'pending' AND expires_ms > ",
+    now!(),
+    " AND EXISTS (SELECT 1 FROM account WHERE account.user_id = $2) RETURNING 1"
+);
+/// One that was approved by mistake can be refused until it is collected.
+pub(super) const DENY: &str = concat!(
+    "UPDATE login SET state = 'denied', user_id = NULL, scopes = NULL, token_expires_ms = NULL
+     WHERE code_hash = $1 AND state <> 'denied' AND expires_ms > ",
+    now!(),
+    " RETURNING 1"
+);
+const LOOK: &str = concat!("SELECT state FROM login WHERE device_hash = $1 AND expires_ms > ", now!());
+/// Of two who come at once one waits for the other's deletion, and finds nothing.
+const TAKE: &str = concat!(
+    "WITH taken AS (
+        DELETE FROM login WHERE device_hash = $1 AND state = 'approved' AND expires_ms > ",
+    now!(),
+    " RETURNING user_id, scopes, token_expires_ms
+     )
+     INSERT INTO token (hash, id, user_id, scopes, made_ms, expires_ms)
+     SELECT $2, $3, user_id, scopes, ",
+    now!(),
+    ", token_expires_ms FROM taken
+     RETURNING id, user_id, scopes, made_ms, expires_ms, revoked_ms"
+);
+
+/// Puts down one more, unless there are too many. Those whose time is over make room.
+pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Result<bool, Trouble> {
+    run(inner, CLEAR, params![], false).await?;
+    let Asked { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
+    let begun = run(inner, BEGIN, params![device_hash, code_hash, client, peer, lives_ms, most], true);
+    Ok(!begun.await?.is_empty())
+}
+
+/// One that can still be decided on.
+pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Login>, Trouble> {
+    let login = |row: &Row| {
+        Ok(Login {
+            client: row.try_get(0)?,
+            peer: row.try_get(1)?,
+            asked_ms: row.try_get(2)?,
+            expires_ms: row.try_get(3)?,
+            is_approved: row.try_get::<_, &str>(4)? == "approved",
+        })
+    };
+    let found = read(&run(inner, GET, params![code_hash.to_owned()], false).await?, login)?;
+    Ok(found.into_iter().next())
+}
+
+/// The statement that decides on one, and what it is given.
+pub(super) fn decide(code_hash: &str, decision: &Decision) -> (&'static str, super::transaction::Params) {
+    match decision {
+        Decision::Approve { user, scopes, expires_ms } => {
+            let scopes = serde_json::to_string(scopes).unwrap_or_default();
+            (APPROVE, params![code_hash.to_owned(), user.0.clone(), scopes, *expires_ms])
+        }
+        Decision::Deny => (DENY, params![code_hash.to_owned()]),
+    }
+}
+
+/// Makes the token of one that was approved, and forgets it: nobody gets another for it.
+pub(super) async fn collect(
+    inner: &Arc<Inner>,
+    device_hash: &str,
+    minted: &Minted,
+) -> Result<Collected, Trouble> {
+    let device = || device_hash.to_owned();
+    // Most who ask have to wait, and wait for no lock in order to hear it.
+    let found = run(inner, LOOK, params![device()], false).await?;
+    let state: Option<String> = match found.first() {
+        Some(row) => row.try_get(0).map(Some).map_err(|error: Error| trouble(&error, false))?,
+        None => None,
+    };
+    match state.as_deref() {
+        Some("approved") => {}
+        Some("pending") => return Ok(Collected::Pending),
+        Some(_) => return Ok(Collected::Denied),
+        None => return Ok(Collected::Nothing),
+    }
+    let params = params![device(), minted.hash.clone(), minted.id.clone()];
+    let made = read(&run(inner, TAKE, params, true).await?, token)?;
+    Ok(made.into_iter().next().map_or(Collected::Nothing, Collected::Token))
+}

@@ -1,0 +1,112 @@
+//! Machines that ask to be let in.
+
+use rusqlite::{Connection, OptionalExtension, Result};
+
+use super::accounts;
+use crate::account::{Asked, Collected, Decision, Login, Minted};
+
+/// Puts down one more, unless there are too many. Those whose time is over make room.
+pub(super) fn begin(connection: &Connection, asked: &Asked, most: i64, now: i64) -> Result<bool> {
+    connection.prepare_cached("DELETE FROM login WHERE expires_ms <= ?1")?.execute([now])?;
+    let begun = connection
+        .prepare_cached(
+            "INSERT INTO login (device_hash, code_hash, client, peer, asked_ms, expires_ms, state)
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, 'pending' WHERE (SELECT count(*) FROM login) < ?7
+             ON CONFLICT DO NOTHING",
+        )?
+        .execute((
+            &asked.device_hash,
+            &asked.code_hash,
+            &asked.client,
+            &asked.peer,
+            now,
+            now.saturating_add(asked.lives_ms),
+            most,
+        ))?;
+    Ok(begun == 1)
+}
+
+/// One that can still be decided on.
+pub(super) fn get(connection: &Connection, code_hash: &str, now: i64) -> Result<Option<Login>> {
+    connection
+        .prepare_cached(
+            "SELECT client, peer, asked_ms, expires_ms, state FROM login
+             WHERE code_hash = ?1 AND state <> 'denied' AND expires_ms > ?2",
+        )?
+        .query_row((code_hash, now), |row| {
+            Ok(Login {
+                client: row.get(0)?,
+                peer: row.get(1)?,
+                asked_ms: row.get(2)?,
+                expires_ms: row.get(3)?,
+                is_approved: row.get::<_, String>(4)? == "approved",
+            })
+        })
+        .optional()
+}
+
+/// Decides on one. How many it was.
+pub(super) fn decide(
+    connection: &Connection,
+    code_hash: &str,
+    decision: &Decision,
+    now: i64,
+) -> Result<usize> {
+    match decision {
+        Decision::Approve { user, scopes, expires_ms } => connection
+            .prepare_cached(
+                "UPDATE login SET state = 'approved', user = ?3, scopes = ?4, token_expires_ms = ?5
+                 WHERE code_hash = ?1 AND state = 'pending' AND expires_ms > ?2
+                     AND EXISTS (SELECT 1 FROM account WHERE account.user = ?3)",
+            )?
+            .execute((
+                code_hash,
+                now,
+                &user.0,
+                serde_json::to_string(scopes).unwrap_or_default(),
+                expires_ms,
+            )),
+        // One that was approved by mistake can be refused until it is collected.
+        Decision::Deny => connection
+            .prepare_cached(
+                "UPDATE login SET state = 'denied', user = NULL, scopes = NULL, token_expires_ms = NULL
+                 WHERE code_hash = ?1 AND state <> 'denied' AND expires_ms > ?2",
+            )?
+            .execute((code_hash, now)),
+    }
+}
+
+/// How it stands with one; `None` if it was approved, and there is something to take.
+pub(super) fn look(connection: &Connection, device_hash: &str, now: i64) -> Result<Option<Collected>> {
+    let state: Option<String> = connection
+        .prepare_cached("SELECT state FROM login WHERE device_hash = ?1 AND expires_ms > ?2")?
+        .query_row((device_hash, now), |row| row.get(0))
+        .optional()?;
+    Ok(match state.as_deref() {
+        Some("approved") => None,
+        Some("pending") => Some(Collected::Pending),
+        Some(_) => Some(Collected::Denied),
+        None => Some(Collected::Nothing),
+    })
+}
+
+/// Makes the token of one that was approved, and forgets it: nobody gets another for it.
+pub(super) fn take(
+    connection: &Connection,
+    device_hash: &str,
+    minted: &Minted,
+    now: i64,
+) -> Result<Collected> {
+    if let Some(other) = look(connection, device_hash, now)? {
+        return Ok(other);
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO token (hash, id, user, scopes, made_ms, expires_ms)
+             SELECT ?2, ?3, user, scopes, ?4, token_expires_ms FROM login WHERE device_hash = ?1",
+        )?
+        .execute((device_hash, &minted.hash, &minted.id, now))?;
+    connection.prepare_cached("DELETE FROM login WHERE device_hash = ?1")?.execute([device_hash])?;
+    let made = accounts::with_id(connection, &minted.id)?;
+    Ok(made.map_or(Collected::Nothing, Collected::Token))
+}

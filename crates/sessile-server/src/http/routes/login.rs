@@ -1,0 +1,106 @@
+//! Letting a machine in by a code, for those who have no token yet.
+
+use axum::extract::State;
+use axum::http::{Extensions, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use sessile::Code;
+
+use super::super::app::App;
+use super::super::input::{self, Json};
+use super::super::problem::Problem;
+use super::super::reply;
+use super::super::route::{ANY, Route};
+use super::super::router::Peer;
+use crate::login::{INTERVAL_MS, LIFE_MS, Outcome};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/login", ANY, begin)
+            .open()
+            .about("beginLogin", "Ask to be let in: show `user_code` to who administers the service")
+            .body("NewLogin")
+            .replies(201, "Login")
+            .refuses(&[400, 429, 503]),
+        Route::post("/v1/login/token", ANY, collect)
+            .open()
+            .about(
+                "collectLogin",
+                "The token, once, after the code was approved; 409 LOGIN_PENDING until then",
+            )
+            .body("LoginPoll")
+            .replies(200, "LoginToken")
+            .refuses(&[400, 403, 404, 409, 429, 503]),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    client: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Poll {
+    device_code: String,
+}
+
+async fn begin(
+    State(app): State<App>,
+    extensions: Extensions,
+    Json(new): Json<New>,
+) -> Result<Response, Problem> {
+    input::text("client", &new.client, 128)?;
+    app.strangers
+        .logins
+        .take(&extensions)
+        .map_err(|after_ms| Problem::rate_limited("too many ask to be let in", after_ms))?;
+    let peer = extensions.get().map(|Peer(peer)| peer.ip().to_canonical().to_string());
+    let begun = app.gate.begin_login(&new.client, peer, app.limits.logins).await?;
+    let body = json!({
+        "device_code": begun.device_code.expose(),
+        "user_code": begun.user_code,
+        "expires_in_s": LIFE_MS / 1000,
+        "interval_s": INTERVAL_MS / 1000,
+    });
+    reply::json(StatusCode::CREATED, &body)
+}
+
+async fn collect(
+    State(app): State<App>,
+    extensions: Extensions,
+    Json(poll): Json<Poll>,
+) -> Result<Response, Problem> {
+    input::text("device_code", &poll.device_code, 128)?;
+    app.strangers
+        .polls
+        .take(&extensions)
+        .map_err(|after_ms| Problem::rate_limited("too many ask for a token", after_ms))?;
+    let (token, secret) = match app.gate.collect_login(&poll.device_code).await? {
+        Outcome::Token(token, secret) => (token, secret),
+        Outcome::Pending => {
+            let detail = "nobody has approved the code yet";
+            return Err(
+                Problem::new(StatusCode::CONFLICT, Code::LoginPending, detail).retry_after(INTERVAL_MS)
+            );
+        }
+        Outcome::Denied => {
+            return Err(Problem::new(StatusCode::FORBIDDEN, Code::LoginRefused, "the login was refused"));
+        }
+        // Which of them it is would tell a stranger something.
+        Outcome::Nothing => {
+            let detail =
+                "no login waits under this code: it is not one, its time is over, or its token was collected";
+            return Err(Problem::new(StatusCode::NOT_FOUND, Code::LoginNotFound, detail));
+        }
+    };
+    let body = json!({
+        "token": secret.expose(),
+        "user": token.user,
+        "scopes": token.scopes,
+        "expires_ms": token.expires_ms,
+    });
+    reply::json(StatusCode::OK, &body)
+}

@@ -1,0 +1,118 @@
+//! How much of the service those may have who have shown no token.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::http::Extensions;
+
+use super::router::Peer;
+use super::share::Bucket;
+use crate::limits::{Limits, Pace};
+
+/// How many addresses are remembered. Those that come when nobody can be forgotten share what one may have.
+const ADDRESSES: usize = 4096;
+
+/// What those may do who have shown no token.
+#[derive(Debug)]
+pub(crate) struct Strangers {
+    /// Asking to be let in.
+    pub(crate) logins: Paced,
+    /// Asking for the token.
+    pub(crate) polls: Paced,
+}
+
+impl Strangers {
+    /// Behind a proxy all come from one address, and only what all may have together counts.
+    pub(crate) fn new(limits: &Limits, behind_proxy: bool) -> Self {
+        let paced = |each, all| Paced {
+            each: (!behind_proxy).then_some(each),
+            seen: Mutex::default(),
+            all: Mutex::new(Bucket::new(all)),
+        };
+        Strangers {
+            logins: paced(limits.login_each, limits.login_all),
+            polls: paced(limits.poll_each, limits.poll_all),
+        }
+    }
+}
+
+/// Something that may be done so often by one address, and so often by all.
+#[derive(Debug)]
+pub(crate) struct Paced {
+    each: Option<Pace>,
+    seen: Mutex<HashMap<Option<IpAddr>, Bucket>>,
+    all: Mutex<Bucket>,
+}
+
+impl Paced {
+    /// Once more. If it is too often, after how many milliseconds it would not be.
+    pub(crate) fn take(&self, extensions: &Extensions) -> Result<(), i64> {
+        let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
+        self.take_at(peer, Instant::now())
+    }
+
+    fn take_at(&self, peer: Option<IpAddr>, now: Instant) -> Result<(), i64> {
+        if let Some(pace) = self.each {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if seen.len() >= ADDRESSES && !seen.contains_key(&peer) {
+                seen.retain(|_, bucket| !bucket.is_full(now));
+            }
+            let peer = if seen.len() >= ADDRESSES && !seen.contains_key(&peer) { None } else { peer };
+            seen.entry(peer).or_insert_with(|| Bucket::new(pace)).take(now)?;
+        }
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+    }
+}
+
+/// Who has one address of the newer kind has 2^64 of them.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (!0 << 64)).into()),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn paced(each: Option<Pace>, all: Pace) -> Paced {
+        Paced { each, seen: Mutex::default(), all: Mutex::new(Bucket::new(all)) }
+    }
+
+    #[test]
+    fn one_address_does_not_use_up_what_others_have() {
+        let now = Instant::now();
+        let wide = Pace { rate: 1000.0, burst: 1000.0 };
+        let paced = paced(Some(Pace { rate: 1.0, burst: 2.0 }), wide);
+        let of = |text: &str| Some(network(text.parse().unwrap()));
+        let take = |text: &str| paced.take_at(of(text), now).is_ok();
+        assert_eq!([take("10.0.0.1"), take("10.0.0.1"), take("10.0.0.1")], [true, true, false]);
+        assert!(take("10.0.0.2"));
+        assert!(!take("::ffff:10.0.0.1"), "it is the same one");
+        assert_eq!([take("2001:db8::1"), take("2001:db8::2"), take("2001:db8::3")], [true, true, false]);
+        assert!(take("2001:db8:0:1::1"));
+        assert!(paced.take_at(of("10.0.0.1"), now + Duration::from_secs(1)).is_ok());
+    }
+
+    #[test]
+    fn all_together_have_an_end_too_and_so_have_the_addresses() {
+        let now = Instant::now();
+        let wide = Pace { rate: 1.0, burst: 1e9 };
+        let many = paced(Some(Pace { rate: 0.001, burst: 1.0 }), wide);
+        let address = |number: u32| Some(IpAddr::V4(number.into()));
+        for number in 0..10_000 {
+            let _ = many.take_at(address(number), now);
+        }
+        assert!(many.seen.lock().unwrap().len() <= ADDRESSES + 1);
+        assert!(many.take_at(address(20_000), now).is_err(), "they share what one has");
+        assert!(many.take_at(address(20_000), now + Duration::from_secs(2000)).is_ok());
+        assert!(many.seen.lock().unwrap().len() < 10, "those that have waited long enough are forgotten");
+        let few = paced(None, Pace { rate: 1.0, burst: 1.0 });
+        assert!(few.take_at(address(1), now).is_ok());
+        assert_eq!(few.take_at(address(2), now), Err(1000));
+    }
+}

@@ -1,0 +1,193 @@
+//! Letting a machine in by a code, in each store.
+
+use sessile_server::account::{Asked, Decision, Minted, Scope};
+use sessile_server::db::Db;
+use sessile_server::login::{self, Begun, Outcome};
+use sessile_server::model::UserId;
+use sessile_server::users::{self, UserError};
+
+use crate::stores::{Throwaway, id};
+use crate::suite::with_every_store;
+
+with_every_store! {
+    a_login_is_approved_and_its_token_collected_once
+    a_login_is_refused_before_or_after_it_was_approved
+    many_who_collect_at_once_get_one_token
+    what_was_never_asked_for_or_is_over_is_not_there
+    strangers_cannot_fill_a_store
+    no_secret_of_a_login_is_in_the_store
+}
+
+async fn begun(db: &Db) -> Begun {
+    login::begin(db, "ann's laptop", Some("10.0.0.7".to_owned()), 1000).await.unwrap().unwrap()
+}
+
+fn approve(user: &str, expires_ms: Option<i64>) -> Decision {
+    Decision::Approve { user: UserId(user.to_owned()), scopes: vec![Scope::Read], expires_ms }
+}
+
+async fn collect(db: &Db, begun: &Begun) -> Outcome {
+    login::collect(db, begun.device_code.expose()).await.unwrap()
+}
+
+async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
+    let (db, admin) = (&store.db, &store.another().await);
+    users::add(db, "ann").await.unwrap();
+    let login = begun(db).await;
+    assert!(matches!(collect(db, &login).await, Outcome::Pending));
+    let found = login::find(admin, &login.user_code.to_lowercase()).await.unwrap();
+    assert_eq!((found.client.as_str(), found.peer.as_deref()), ("ann's laptop", Some("10.0.0.7")));
+    assert_eq!(found.expires_ms - found.asked_ms, login::LIFE_MS);
+    assert!(!found.is_approved && found.asked_ms > 0);
+    let nobody = login::decide(admin, &login.user_code, approve("nobody", None)).await;
+    assert!(matches!(nobody, Err(UserError::NoUser(_))), "{nobody:?}");
+    let nothing = Decision::Approve { user: UserId("ann".to_owned()), scopes: Vec::new(), expires_ms: None };
+    let nothing = login::decide(admin, &login.user_code, nothing).await;
+    assert!(matches!(nothing, Err(UserError::NoScope)), "{nothing:?}");
+    assert!(matches!(collect(db, &login).await, Outcome::Pending));
+    let expires = Some(found.asked_ms + 3_600_000);
+    login::decide(admin, &login.user_code, approve("ann", expires)).await.unwrap();
+    let again = login::decide(admin, &login.user_code, approve("ann", None)).await;
+    assert!(matches!(again, Err(UserError::NoLogin(_))), "{again:?}");
+    assert!(users::tokens(db, &UserId("ann".to_owned())).await.unwrap().is_empty(), "none was made yet");
+    let Outcome::Token(token, secret) = collect(db, &login).await else { panic!() };
+    assert_eq!(
+        (token.user.0.as_str(), &token.scopes[..], token.expires_ms),
+        ("ann", &[Scope::Read][..], expires)
+    );
+    assert_eq!(users::tokens(db, &token.user).await.unwrap(), [token.clone()]);
+    assert!(secret.expose().starts_with(users::PREFIX));
+    for db in [db, admin] {
+        assert!(matches!(collect(db, &login).await, Outcome::Nothing), "it was collected");
+        assert!(matches!(login::find(db, &login.user_code).await, Err(UserError::NoLogin(_))));
+        let late = login::decide(db, &login.user_code, Decision::Deny).await;
+        assert!(matches!(late, Err(UserError::NoLogin(_))), "{late:?}");
+    }
+}
+
+async fn a_login_is_refused_before_or_after_it_was_approved(store: &Throwaway) {
+    let db = &store.db;
+    users::add(db, "ann").await.unwrap();
+    for is_approved in [false, true] {
+        let login = begun(db).await;
+        if is_approved {
+            login::decide(db, &login.user_code, approve("ann", None)).await.unwrap();
+            assert!(login::find(db, &login.user_code).await.unwrap().is_approved);
+        }
+        login::decide(db, &login.user_code, Decision::Deny).await.unwrap();
+        for _ in 0..2 {
+            assert!(matches!(collect(db, &login).await, Outcome::Denied));
+        }
+        for late in [Decision::Deny, approve("ann", None)] {
+            let late = login::decide(db, &login.user_code, late).await;
+            assert!(matches!(late, Err(UserError::NoLogin(_))), "{late:?}");
+        }
+    }
+    assert!(users::tokens(db, &UserId("ann".to_owned())).await.unwrap().is_empty());
+}
+
+async fn many_who_collect_at_once_get_one_token(store: &Throwaway) {
+    users::add(&store.db, "ann").await.unwrap();
+    let others = [store.db.clone(), store.another().await];
+    for _ in 0..5 {
+        let login = begun(&store.db).await;
+        login::decide(&store.db, &login.user_code, approve("ann", None)).await.unwrap();
+        let code = login.device_code.expose().to_owned();
+        let asking: Vec<_> = (0..16)
+            .map(|number| {
+                let (db, code) = (others[number % 2].clone(), code.clone());
+                tokio::spawn(async move { login::collect(&db, &code).await.unwrap() })
+            })
+            .collect();
+        let mut collected = 0;
+        for one in asking {
+            match one.await.unwrap() {
+                Outcome::Token(..) => collected += 1,
+                Outcome::Nothing => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(collected, 1);
+    }
+    assert_eq!(users::tokens(&store.db, &UserId("ann".to_owned())).await.unwrap().len(), 5);
+}
+
+async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
+    let db = &store.db;
+    users::add(db, "ann").await.unwrap();
+    for code in ["", "ssd_", "ssd_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "nul\u{0}"] {
+        assert!(matches!(login::collect(db, code).await.unwrap(), Outcome::Nothing), "{code}");
+    }
+    for code in ["BCDF-GHJK", "", "'; DROP TABLE login; --"] {
+        assert!(matches!(login::find(db, code).await, Err(UserError::NoLogin(_))), "{code}");
+        let decided = login::decide(db, code, approve("ann", None)).await;
+        assert!(matches!(decided, Err(UserError::NoLogin(_))), "{code}: {decided:?}");
+    }
+    let asked = |name: &str, lives_ms| Asked {
+        device_hash: format!("device of {name}"),
+        code_hash: format!("code of {name}"),
+        client: name.to_owned(),
+        peer: None,
+        lives_ms,
+    };
+    let short = 400;
+    for name in ["pending", "approved"] {
+        assert!(db.begin_login(asked(name, short), 10).await.unwrap());
+    }
+    let approved =
+        sessile_server::account::Administer::Decide("code of approved".to_owned(), approve("ann", None));
+    assert_eq!(db.administer(approved).await.unwrap(), Ok(()));
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    for name in ["pending", "approved"] {
+        assert_eq!(db.login(&format!("code of {name}")).await.unwrap(), None);
+        let minted = Minted { id: id(), hash: format!("hash of {name}") };
+        let collected = db.collect_login(&format!("device of {name}"), minted).await.unwrap();
+        assert_eq!(collected, sessile_server::account::Collected::Nothing);
+    }
+    let late =
+        sessile_server::account::Administer::Decide("code of pending".to_owned(), approve("ann", None));
+    assert!(db.administer(late).await.unwrap().is_err());
+    assert!(users::tokens(db, &UserId("ann".to_owned())).await.unwrap().is_empty());
+}
+
+async fn strangers_cannot_fill_a_store(store: &Throwaway) {
+    let db = &store.db;
+    let asked = |name: &str, lives_ms| Asked {
+        device_hash: format!("device of {name}"),
+        code_hash: format!("code of {name}"),
+        client: name.to_owned(),
+        peer: None,
+        lives_ms,
+    };
+    for name in ["a", "b"] {
+        assert!(db.begin_login(asked(name, 400), 3).await.unwrap());
+    }
+    assert!(db.begin_login(asked("c", 60_000), 3).await.unwrap());
+    assert!(!db.begin_login(asked("d", 60_000), 3).await.unwrap(), "there are three");
+    assert!(!db.begin_login(asked("c", 60_000), 9).await.unwrap(), "no code is given twice");
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    for name in ["d", "e"] {
+        assert!(db.begin_login(asked(name, 60_000), 3).await.unwrap(), "two are over");
+    }
+    assert!(!db.begin_login(asked("f", 60_000), 3).await.unwrap());
+    assert!(db.login("code of c").await.unwrap().is_some());
+}
+
+async fn no_secret_of_a_login_is_in_the_store(store: &Throwaway) {
+    let db = &store.db;
+    users::add(db, "ann").await.unwrap();
+    let (waiting, done) = (begun(db).await, begun(db).await);
+    for login in [&waiting, &done] {
+        login::decide(db, &login.user_code, approve("ann", None)).await.unwrap();
+    }
+    let Outcome::Token(_, token) = collect(db, &done).await else { panic!() };
+    let kept = store.text();
+    assert!(kept.contains("ann's laptop"), "it was looked where things are kept");
+    for login in [&waiting, &done] {
+        let code = &login.user_code;
+        for secret in [login.device_code.expose(), code, &code.replace('-', "")] {
+            assert!(!kept.contains(secret.trim_start_matches("ssd_")), "{secret}");
+        }
+    }
+    assert!(!kept.contains(token.expose().trim_start_matches(users::PREFIX)));
+}

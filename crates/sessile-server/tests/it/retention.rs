@@ -1,0 +1,117 @@
+//! What is old is removed, and nothing else, in each store.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sessile_server::change::{Change, Refusal};
+use sessile_server::db::{Access, Old, Read};
+use sessile_server::query::{Answer, Query};
+use sessile_server::retention::{Keep, sweep};
+use sessile_server::users;
+
+use crate::stores::{Throwaway, User, id};
+use crate::suite::with_every_store;
+
+with_every_store! {
+    what_is_old_is_removed_and_what_is_not_stays
+    only_so_much_is_removed_at_once_and_only_of_one_user
+    several_may_remove_at_the_same_time
+}
+
+/// Every kind for this long.
+fn keep(seconds: u64) -> Keep {
+    let time = Duration::from_secs(seconds);
+    Keep { answered: time, events: time, audit: time }
+}
+
+async fn events(user: &User, session: &str) -> Vec<i64> {
+    let query = Query::Events { session: session.to_owned(), after: 0, limit: 100_000 };
+    match user.ask(query).await {
+        Ok(Answer::Events(events)) => events.iter().map(|event| event.number).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn record(user: &User) -> usize {
+    let query = Query::History { session: None, since_ms: None, reads: true, before: None, limit: 100_000 };
+    match user.ask(query).await {
+        Ok(Answer::History(history)) => history.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
+    let db = &store.db;
+    for name in ["ann", "bob"] {
+        users::add(db, name).await.unwrap();
+    }
+    let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
+    let (hers, his) = (ann.start(None).await, bob.start(None).await);
+    let append =
+        |text: &str| Change::Append { session: hers.id.clone(), bodies: vec![json!(text)], if_last: None };
+    ann.keyed(Some("key"), append("a")).await.unwrap();
+    bob.append(&his.id, &["b"]).await.unwrap();
+    let now = hers.started_ms;
+    // Nothing is an hour old.
+    assert_eq!(sweep(db, &keep(3600), now + 60_000).await.unwrap(), 0);
+    assert_eq!(ann.keyed(Some("key"), append("other")).await, Err(Refusal::KeyReused));
+    let (events_before, record_before) = (events(&ann, &hers.id).await, record(&ann).await);
+    assert_eq!((events_before, record_before), (vec![1, 2], 4));
+    // Two hours later all of it is.
+    let removed = sweep(db, &keep(3600), now + 7_200_000).await.unwrap();
+    assert_eq!(removed, 1 + 4 + 4 + 3, "a key, events, and what is on the record of each");
+    for (user, session) in [(&ann, &hers), (&bob, &his)] {
+        assert_eq!((events(user, &session.id).await, record(user).await), (Vec::new(), 0));
+        let last = user.ask(Query::LastEvent { session: session.id.clone() }).await;
+        assert_eq!(last, Ok(Answer::LastEvent(2)), "the numbers go on");
+    }
+    assert_eq!(bob.ask(Query::LastEvent { session: hers.id.clone() }).await, Err(Refusal::NoSession));
+    assert_eq!(ann.texts(&hers.id).await, ["a"], "messages stay");
+    ann.keyed(Some("key"), append("again")).await.unwrap();
+    assert_eq!(ann.texts(&hers.id).await, ["a", "again"], "a key that is forgotten can be used again");
+    assert_eq!(events(&ann, &hers.id).await, [3]);
+}
+
+async fn only_so_much_is_removed_at_once_and_only_of_one_user(store: &Throwaway) {
+    let db = &store.db;
+    let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
+    let read = |user: &User, at_ms| Read {
+        user: user.id.clone(),
+        access: Access { id: id(), token: None },
+        action: "messages".to_owned(),
+        session: None,
+        outcome: "done".to_owned(),
+        at_ms,
+    };
+    let old: Vec<Read> = (0..25).map(|_| read(&ann, 1)).collect();
+    db.record(old).await.unwrap();
+    db.record(vec![read(&ann, 1000), read(&bob, 1)]).await.unwrap();
+    let mut removed = Vec::new();
+    for _ in 0..4 {
+        removed.push(db.forget(&ann.id, Old::Audit, 1000, 10).await.unwrap());
+    }
+    assert_eq!(removed, [10, 10, 5, 0]);
+    assert_eq!((record(&ann).await, record(&bob).await), (1, 1));
+}
+
+async fn several_may_remove_at_the_same_time(store: &Throwaway) {
+    let db = &store.db;
+    let user = users::add(db, "ann").await.unwrap();
+    let ann = User { db: db.clone(), id: user };
+    let session = ann.start(None).await;
+    for number in 0..30 {
+        let bodies = vec![json!(number)];
+        let append = Change::Append { session: session.id.clone(), bodies, if_last: None };
+        ann.keyed(Some(&format!("key {number}")), append).await.unwrap();
+    }
+    let later = session.started_ms + 7_200_000;
+    let sweeping: Vec<_> = [db.clone(), store.another().await, db.clone(), store.another().await]
+        .map(|db| tokio::spawn(async move { sweep(&db, &keep(3600), later).await.unwrap() }))
+        .into();
+    let mut removed = 0;
+    for one in sweeping {
+        removed += one.await.unwrap();
+    }
+    assert_eq!(removed, 30 + 31 + 32, "each row by one of them");
+    assert_eq!(ann.texts(&session.id).await.len(), 30);
+}
