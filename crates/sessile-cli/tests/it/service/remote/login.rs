@@ -112,7 +112,7 @@ fn what_names_the_server_has_an_origin_and_can_be_taken_back() {
     let shown = machine.json_here(&["config", "show", "server", "--effective", "--source"]);
     assert!(shown.to_string().contains("config.toml"), "{shown}");
     let there = machine.json_here(&["session", "start", "--name", "there"]);
-    assert_eq!(there["room"], serde_json::Value::Null);
+    assert_eq!(there["room"], Value::Null);
     let here = machine.json_here(&["session", "start", "--name", "here", "--server", ""]);
     assert!(here["room"].is_string(), "{here}");
     // What takes away and knows only this machine asks which one is meant.
