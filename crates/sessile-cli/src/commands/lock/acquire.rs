@@ -7,7 +7,7 @@ use sessile::args::parse_duration;
 use sessile::history::record;
 use sessile::lock::{LockHolder, LockName};
 
-use super::{holder, locks, patience, tell_wait};
+use super::{holder, locks, patience, tell_server, tell_wait};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -48,7 +48,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(server) = Server::of(cx, &cx.state)? {
         let tell = |other: Option<LockHolder>| tell_wait(cx, &name, other.as_ref());
         let lease = server.take_lock(&name, &holder, args.ttl, patience(&cx.state)?, &tell)?;
-        return changed(lease.token, Some(lease.expires_at()));
+        changed(lease.token, Some(lease.expires_at()))?;
+        tell_server(cx, &server);
+        return Ok(());
     }
     let mut locks = locks(&cx.state)?;
     let token = locks.acquire(&name, &holder, args.ttl)?;

@@ -5,7 +5,7 @@ use sessile::Error;
 use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::locks;
+use super::{locks, tell_server};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -58,5 +58,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     cx.changed(json!({ "name": name, "token": args.holder, "holder": holder }), || {
         format!("lock {name} was taken away from {}\n", holder.short())
-    })
+    })?;
+    if let Some(server) = &server {
+        tell_server(cx, server);
+    }
+    Ok(())
 }

@@ -96,6 +96,13 @@ pub(crate) fn tell_wait(cx: &Cx, name: &LockName, holder: Option<&LockHolder>) {
     cx.out.note(&format!("waiting for lock {name}, held by {holder}"));
 }
 
+/// Says where a lock is, beside what was done with it.
+pub(crate) fn tell_server(cx: &Cx, server: &Server) {
+    if cx.out.is_text() {
+        cx.out.note(&format!("the lock is one of {}", server.url()));
+    }
+}
+
 /// Takes a lock of a server, to be kept while a command runs.
 pub(crate) fn keep_there(
     cx: &Cx,

@@ -4,7 +4,7 @@ use serde_json::json;
 use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::locks;
+use super::{locks, tell_server};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -28,7 +28,8 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    if let Some(server) = Server::of(cx, &cx.state)? {
+    let server = Server::of(cx, &cx.state)?;
+    if let Some(server) = &server {
         server.release_lock(&name, args.token)?;
     } else {
         locks(&cx.state)?.release(&name, args.token)?;
@@ -39,5 +40,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             "another may have the lock by now; acquire it anew",
         )?;
     }
-    cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))
+    cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))?;
+    if let Some(server) = &server {
+        tell_server(cx, server);
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use sessile::args::parse_duration;
 use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::locks;
+use super::{locks, tell_server};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -41,7 +41,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.changed(json, || format!("lock {name} is held until {until}\n"))
     };
     if let Some(server) = Server::of(cx, &cx.state)? {
-        return changed(Some(server.renew_lock(&name, args.token, args.ttl)?.expires_at()));
+        changed(Some(server.renew_lock(&name, args.token, args.ttl)?.expires_at()))?;
+        tell_server(cx, &server);
+        return Ok(());
     }
     let view = locks(&cx.state)?.renew(&name, args.token, args.ttl)?;
     record(&cx.state, "lock renew", &format!("{name} token {}", args.token), "release the lock instead")?;

@@ -3,7 +3,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Machine, Service, Store, shape};
+use super::{Machine, Service, Store, ann, shape};
 use crate::home;
 
 /// Starts a call and leaves it running.
@@ -18,10 +18,7 @@ fn refs(words: &[String]) -> Vec<&str> {
 #[test]
 fn every_command_prints_there_what_it_prints_here() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     for words in [
         &["lock", "acquire", "deploy", "--ttl", "5m"][..],
         &["lock", "list"],
@@ -167,15 +164,14 @@ fn a_command_is_told_to_end_when_the_server_is_away_for_too_long_and_not_before(
 #[test]
 fn a_command_keeps_its_status_and_the_lock_is_free_at_once() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     machine.call(&["lock", "run", "l", "--", "sh", "-c", "exit 7"]).run().exit(7);
     machine.call(&["run", "--lock", "l", "--", "sh", "-c", "exit 9"]).run().exit(9);
     machine.call(&["run", "--lock", "l", "--timeout", "1s", "--", "sleep", "60"]).run().exit(124);
     machine.call(&["lock", "run", "l", "--", "no-such-program"]).run().exit(127);
-    machine.call(&["lock", "acquire", "l", "--lock-timeout", "0"]).ok();
+    let taken = machine.call(&["lock", "acquire", "l", "--lock-timeout", "0"]).ok();
+    assert!(taken.stderr().contains(&machine.url), "it says where: {}", taken.told());
+    machine.home.call(&["run", "--server", &machine.url, "--", "true"]).run().exit(125);
     let done = machine.call(&["lock", "run", "l", "--lock-timeout", "0", "--", "true"]).run().exit(125);
     assert!(done.stderr().contains("is held by"), "{}", done.told());
 }

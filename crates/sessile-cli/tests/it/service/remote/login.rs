@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::{Machine, Service, Store};
+use super::{Machine, Service, Store, ann};
 use crate::home;
 
 #[test]
@@ -104,10 +104,7 @@ fn only_https_or_this_machine_is_asked() {
 #[test]
 fn what_names_the_server_has_an_origin_and_can_be_taken_back() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     machine.home.call(&["config", "set", "server", &machine.url, "--global"]).ok();
     let shown = machine.json_here(&["config", "show", "server", "--effective", "--source"]);
     assert!(shown.to_string().contains("config.toml"), "{shown}");

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use super::{Machine, Service, Store};
+use super::{Machine, Service, Store, ann};
 use crate::home;
 
 /// An upstream that says back how many messages it has seen and the last of them; in a stream it waits before the second
@@ -124,10 +124,7 @@ fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
 #[test]
 fn the_history_tells_what_was_changed_there() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     let id = machine.json(&["session", "start", "--name", "one"])["id"].clone();
     machine.call(&["session", "state", "set", "k", "1", "--session", "one"]).ok();
     machine.call(&["session", "start", "--name", "two"]).ok();
@@ -153,10 +150,7 @@ fn the_history_tells_what_was_changed_there() {
 #[test]
 fn an_agent_is_not_named_together_with_a_server() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     machine.home.call(&["agent", "add", "research", "http://127.0.0.1:9", "--global"]).ok();
     for words in [
         &["message", "send", "research", "hello", "--session", "s"][..],

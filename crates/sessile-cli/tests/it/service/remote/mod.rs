@@ -43,6 +43,16 @@ impl Machine {
     }
 }
 
+/// A service with one user, and a machine of hers.
+#[track_caller]
+fn ann(home: &Home) -> (Service, Machine) {
+    let store = Store::file(home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let machine = Machine::new(&service, &token);
+    (service, machine)
+}
+
 /// The names of the members, in their order, and those of the objects in them.
 fn shape(json: &Value) -> String {
     match json {

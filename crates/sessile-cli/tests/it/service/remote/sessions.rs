@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Machine, Service, Store, shape};
+use super::{Machine, Service, Store, ann, shape};
 use crate::home;
 
 /// The same calls, in an order in which each can succeed.
@@ -24,10 +24,7 @@ const CALLS: &[&[&str]] = &[
 #[test]
 fn every_command_prints_there_what_it_prints_here() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     for words in CALLS {
         let (there, here) = (machine.json(words), machine.json_here(words));
         // Only here is a process behind an owner, and a room.
@@ -78,10 +75,7 @@ fn every_command_prints_there_what_it_prints_here() {
 #[test]
 fn a_failure_has_the_code_and_the_status_it_has_here() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     for call in [
         |machine: &Machine, words: &[&str]| machine.call(words),
         |machine: &Machine, words: &[&str]| machine.home.call(words),
@@ -143,10 +137,7 @@ fn another_user_s_session_is_not_there() {
 #[test]
 fn a_session_of_this_machine_is_not_taken_for_one_of_the_server() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     let here = machine.json_here(&["session", "start"])["id"].as_str().unwrap().to_owned();
     let set = ["session", "state", "set", "k", "1", "--output", "json"];
     let done = machine.call(&set).env("SESSILE_SESSION", &here).run().exit(5);
@@ -163,10 +154,7 @@ fn a_session_of_this_machine_is_not_taken_for_one_of_the_server() {
 #[test]
 fn a_list_goes_on_where_it_ended() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     for name in ["one", "two", "three"] {
         machine.call(&["session", "start", "--name", name]).ok();
     }
@@ -180,10 +168,7 @@ fn a_list_goes_on_where_it_ended() {
 #[test]
 fn a_context_is_this_machine_s_and_its_guard_is_asked() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machine = Machine::new(&service, &token);
+    let (_service, machine) = ann(&home);
     machine.home.call(&["context", "create", "staging"]).ok();
     let started = machine.json(&["session", "start", "--name", "s", "--context", "staging"]);
     assert_eq!(
