@@ -98,6 +98,7 @@ fn one_that_is_killed_loses_the_lock_when_its_time_is_over() {
     let done = two.call(&words).run().exit(6);
     assert_eq!(done.code(), "LOCK_HELD");
     assert!(done.json_error()["message"].as_str().unwrap().contains("pid"), "it says who: {}", done.told());
+    assert!(holder.try_wait().unwrap().is_none(), "and the command runs on");
     holder.kill().unwrap();
     holder.wait().unwrap();
     let killed = Instant::now();
