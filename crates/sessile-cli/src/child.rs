@@ -87,52 +87,94 @@ impl Child {
         Command::new("/bin/sh").arg(script).args(self.command.get_args()).env_clear().envs(variables).spawn()
     }
 
-    fn not_started(self, error: std::io::Error) -> Failure {
+    fn not_started(&self, error: std::io::Error) -> Failure {
         let exit = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-        Failure::NotStarted { exit, program: self.program, error }
+        Failure::NotStarted { exit, program: self.program.clone(), error }
     }
 
     /// Runs it to its end, or to the end of its time. A status other than 0 is passed on as it is.
-    pub(crate) fn run(mut self, timeout: Option<Duration>) -> Outcome {
+    pub(crate) fn run(self, timeout: Option<Duration>) -> Outcome {
+        self.run_watched(timeout, None::<fn(&dyn Fn(), &mpsc::Receiver<()>) -> Option<()>>).0
+    }
+
+    /// The same, while something is watched in a thread of its own, until the command has ended: `watch` gets what tells
+    /// the command to end, and what tells it that the command has. What it found comes with the outcome.
+    pub(crate) fn run_watched<T: Send>(
+        mut self,
+        timeout: Option<Duration>,
+        watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
+    ) -> (Outcome, Option<T>) {
+        match self.start() {
+            Ok((pid, signals)) => attend(pid, signals, timeout, watch),
+            Err(failure) => (Err(failure), None),
+        }
+    }
+
+    fn start(&mut self) -> Result<(Pid, SignalsInfo<WithOrigin>), Failure> {
         // A terminal sends its signals to both; this process must only outlive them. What a process sends to this one
         // is meant for the child and passed on. What is ignored here, under nohup for example, the child ignores too.
         let ignored = ignored_signals();
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let wanted = wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+        let signals = SignalsInfo::<WithOrigin>::new(wanted)?;
         let spawned = self.command.spawn().or_else(|error| self.spawn_as_script(error));
-        let child = match spawned {
-            Ok(child) => child,
-            Err(error) => return Err(self.not_started(error)),
-        };
-        let pid = Pid::from_child(&child);
-        let handle = signals.handle();
-        let forwarder = std::thread::spawn(move || {
-            for Origin { signal, process, .. } in signals.forever() {
-                let from_terminal = process.is_none() && [SIGINT, SIGQUIT].contains(&signal);
-                if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
-                    let _ = kill_process(pid, signal);
-                }
-            }
-        });
-        let (ended, timer) = (mpsc::channel::<()>(), timeout);
-        let timer = timer.map(|timeout| std::thread::spawn(move || end_after(timeout, pid, &ended.1)));
-        let status = wait(pid);
-        drop(ended.0);
-        handle.close();
-        let _ = forwarder.join();
-        if timer.is_some_and(|timer| timer.join().unwrap_or(false)) {
-            return Err(Failure::TimedOut(timeout.unwrap_or_default()));
-        }
-        let status = status?;
-        let by_signal = || status.terminating_signal().map(|signal| 128 + signal);
-        let code = status.exit_status().or_else(by_signal).unwrap_or(1);
-        match u8::try_from(code) {
-            Ok(0) => Ok(()),
-            Ok(code) => Err(Failure::Told(code)),
-            Err(_) => Err(Failure::Told(1)),
+        match spawned {
+            Ok(child) => Ok((Pid::from_child(&child), signals)),
+            Err(error) => Err(self.not_started(error)),
         }
     }
+}
+
+/// Stays with a command to its end, or to the end of its time.
+fn attend<T: Send>(
+    pid: Pid,
+    mut signals: SignalsInfo<WithOrigin>,
+    timeout: Option<Duration>,
+    watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
+) -> (Outcome, Option<T>) {
+    let handle = signals.handle();
+    let forwarder = std::thread::spawn(move || {
+        for Origin { signal, process, .. } in signals.forever() {
+            let from_terminal = process.is_none() && [SIGINT, SIGQUIT].contains(&signal);
+            if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
+                let _ = kill_process(pid, signal);
+            }
+        }
+    });
+    let (ended, timer) = (mpsc::channel::<()>(), timeout);
+    let timer = timer.map(|timeout| std::thread::spawn(move || end_after(timeout, pid, &ended.1)));
+    let (over, is_over) = mpsc::channel::<()>();
+    let (status, found) = std::thread::scope(|scope| {
+        let watching = watch.map(|watch| scope.spawn(move || watch(&|| tell_to_end(pid), &is_over)));
+        let status = wait(pid);
+        drop(over);
+        (status, watching.and_then(|watching| watching.join().ok().flatten()))
+    });
+    drop(ended.0);
+    handle.close();
+    let _ = forwarder.join();
+    if timer.is_some_and(|timer| timer.join().unwrap_or(false)) {
+        return (Err(Failure::TimedOut(timeout.unwrap_or_default())), found);
+    }
+    (status.map_err(Failure::from).and_then(passed_on), found)
+}
+
+/// A status, as this program's own.
+fn passed_on(status: WaitStatus) -> Outcome {
+    let by_signal = || status.terminating_signal().map(|signal| 128 + signal);
+    let code = status.exit_status().or_else(by_signal).unwrap_or(1);
+    match u8::try_from(code) {
+        Ok(0) => Ok(()),
+        Ok(code) => Err(Failure::Told(code)),
+        Err(_) => Err(Failure::Told(1)),
+    }
+}
+
+/// Tells a command to end.
+fn tell_to_end(pid: Pid) {
+    let _ = kill_process(pid, Signal::TERM);
+    // One that is stopped would not hear of it.
+    let _ = kill_process(pid, Signal::CONT);
 }
 
 /// Waits for the end of a child. If it stops, and a shell waits for this process on a terminal, then this process stops
@@ -167,17 +209,12 @@ fn is_in_foreground() -> bool {
 /// Ends a process when its time is up, unless it has ended before. Returns whether it was.
 fn end_after(timeout: Duration, pid: Pid, ended: &mpsc::Receiver<()>) -> bool {
     let waits = |time| ended.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
-    let send = |signal| {
-        let _ = kill_process(pid, signal);
-    };
     if !waits(timeout) {
         return false;
     }
-    send(Signal::TERM);
-    // One that is stopped would not hear of it.
-    send(Signal::CONT);
+    tell_to_end(pid);
     if waits(GRACE) {
-        send(Signal::KILL);
+        let _ = kill_process(pid, Signal::KILL);
     }
     true
 }

@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::{Value, json};
 use sessile::args::{Color, Format};
 use sessile::session::Session;
-use sessile::settings::Layer;
+use sessile::settings::{Layer, Origin, Value as Setting};
 use sessile::state::Starting;
 use sessile::{Error, State, StateArgs, World};
 
@@ -23,6 +23,7 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::lazy::{Lazy, LazyGroup};
 use crate::output::Output;
+use crate::remote;
 use crate::settings::app;
 
 /// State that stays put: contexts and settings that parallel agents cannot switch under each other.
@@ -170,6 +171,28 @@ impl Cx {
         Ok(())
     }
 
+    /// The same for a change that was made on a server: `place` is the session, and where it is.
+    pub(crate) fn changed_there(
+        &self,
+        session: &str,
+        context: Option<&str>,
+        origin: Option<&Origin>,
+        place: &str,
+        mut json: Value,
+        text: impl FnOnce() -> String,
+    ) -> Outcome {
+        json["session"] = json!(session);
+        json["context"] = json!(context);
+        json["context_origin"] = json!(origin);
+        self.out.result(&json, text)?;
+        if self.out.is_text() {
+            let context = context.map_or_else(|| "no context".to_owned(), |name| format!("context {name}"));
+            let origin = origin.map_or_else(String::new, |origin| format!(" ({origin})"));
+            self.out.note(&format!("in {context}{origin}, {place}"));
+        }
+        Ok(())
+    }
+
     /// The flags of this call without what its variables say, which the world still has.
     fn flags(&self) -> StateArgs {
         let from_variable = self.state.session_origin().layer == Layer::Environment;
@@ -253,6 +276,29 @@ impl Command {
     /// Whether it starts a session of its own, whichever this terminal has.
     fn begins_a_session(&self) -> bool {
         matches!(self, Command::Session(LazyGroup(session::Command::Start(_) | session::Command::Import(_))))
+    }
+
+    /// The server that the command line names, of a command that can work there.
+    fn server(&self) -> Option<&str> {
+        let args = match self {
+            Command::Run(Lazy(args)) => &args.server,
+            Command::Lock(LazyGroup(command)) => command.server(),
+            Command::Session(LazyGroup(command)) => command.server()?,
+            Command::Message(LazyGroup(command)) => command.server(),
+            Command::History(Lazy(args)) => &args.server,
+            _ => return None,
+        };
+        args.server.as_deref()
+    }
+
+    /// Whether the session of a call is one of the server's, if the call means one. A command that runs, and a lock that is
+    /// held meanwhile, belong to a session of this machine.
+    fn has_its_session_there(&self) -> bool {
+        match self {
+            Command::Session(LazyGroup(command)) => command.server().is_some(),
+            Command::Message(_) | Command::History(_) => true,
+            _ => false,
+        }
     }
 
     fn run(&self, cx: &Cx) -> Outcome {
@@ -374,7 +420,7 @@ fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u
     let mends = command.tolerates_broken_settings();
     // What runs a command keeps the small numbers for that command.
     let own = |error: Error| if command.runs_a_command() { Failure::Own(error) } else { error.into() };
-    let open = || {
+    let open_here = || {
         let waiting = early.clone();
         let state = State::open(&app(), world.clone(), args.clone())?;
         let state = state.on_wait(move |wait| waiting.note(&describe_wait(wait)));
@@ -384,11 +430,22 @@ fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u
             Some(starting) => state.starting(starting),
             None => state,
         };
+        let state = match command.server() {
+            Some(url) => {
+                let flag = Origin::named(Layer::Flag, "--server");
+                state.saying(remote::KEY, Setting::Text(url.to_owned()), flag)
+            }
+            None => state,
+        };
         Ok::<_, Error>(if command.begins_a_session() {
             state.beginning_anew().for_new_session()
         } else {
             state
         })
+    };
+    let open = || match open_here()? {
+        state if command.has_its_session_there() => there_if_meant(state, open_here),
+        state => Ok(state),
     };
     let finish = |out: &Output, outcome: Outcome| match command {
         Command::Run(Lazy(run::Args { report: Some(file), .. })) => finish_in(file, out, outcome),
@@ -416,6 +473,30 @@ fn call(world: &World, early: &Output, args: &StateArgs, command: &Command) -> u
     }
     cx.out.warnings(&cx.state.take_warnings());
     finish(&cx.out, outcome)
+}
+
+/// The state for a command whose session is the server's, if the call means one: what names it is not looked up here.
+fn there_if_meant(state: State, reopen: impl Fn() -> Result<State, Error>) -> Result<State, Error> {
+    if let Some(said) = state.said(remote::KEY) {
+        let is_meant = remote::means_server(said);
+        return Ok(if is_meant { state.apart_from_sessions() } else { state });
+    }
+    let found = state.settings().and_then(|settings| settings.get(remote::KEY));
+    match found {
+        // A session of this machine may have said it.
+        Ok(Some(found)) if remote::means_server(&found.value) => {
+            let apart = reopen()?.saying(remote::KEY, found.value, found.origin);
+            Ok(apart.apart_from_sessions())
+        }
+        Ok(_) => Ok(state),
+        // There is none of that name here; it may be the server's.
+        Err(_) => {
+            let apart = reopen()?.apart_from_sessions();
+            let meant = apart.settings().and_then(|settings| settings.get(remote::KEY)).ok().flatten();
+            let is_meant = meant.is_some_and(|found| remote::means_server(&found.value));
+            Ok(if is_meant { apart } else { state })
+        }
+    }
 }
 
 fn finish(out: &Output, outcome: Outcome) -> u8 {

@@ -104,6 +104,13 @@ macro_rules! using {
     };
 }
 
+/// What a command can fail with that may work against a session service.
+macro_rules! there {
+    ($($code:ident),* $(,)?) => {
+        using![CredentialRejected, SiteRefused, RateLimited, TimedOut, $($code),*]
+    };
+}
+
 /// What talking to an agent can fail with.
 macro_rules! talking {
     ($($code:ident),* $(,)?) => {
@@ -157,6 +164,8 @@ const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or 
 const CONTEXT_FILE: &str = "the context's file";
 const VAULT: &str = "the vault";
 const SERVICE: &str = "the service's store";
+const LOCKS: &str = "the store, or the server's, for the time given or while the command lives";
+const SESSIONS: &str = "the store, or the server's";
 
 /// Every command.
 ///
@@ -176,7 +185,16 @@ pub const TABLE: &[Entry] = &[
     write(
         "auth login",
         VAULT,
-        opening![TerminalRequired, LoginRefused, Unreachable, RateLimited, TimedOut, VaultReadOnly],
+        opening![
+            TerminalRequired,
+            LoginRefused,
+            Unreachable,
+            RateLimited,
+            TimedOut,
+            VaultReadOnly,
+            CredentialRejected,
+            InSession
+        ],
     )
     .outside(),
     destructive(
@@ -273,14 +291,14 @@ pub const TABLE: &[Entry] = &[
     read("conversation show", &[Code::ConversationNotFound]),
     write(
         "message send",
-        "the agent, and what the session remembers of it; on a terminal without a session one is started",
-        talking![ConversationNotFound, ConversationExists, SessionExists],
+        "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
+        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside(),
     write(
         "message stream",
-        "the agent, and what the session remembers of it; on a terminal without a session one is started",
-        talking![ConversationNotFound, ConversationExists, SessionExists],
+        "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
+        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside(),
     write("task cancel", "the agent", talking![]).outside(),
@@ -300,15 +318,15 @@ pub const TABLE: &[Entry] = &[
     read("demo", &[Code::DiskFull]),
     read("doctor", writing![]),
     write("env", "the session's room, which is prepared at its first use", preparing![]).idempotent(),
-    read("history", &[]),
+    read("history", there![]).outside(),
     read("history show", &[Code::OperationNotFound]),
     read("hook", &[]),
-    write("lock acquire", "the store, for the time given", writing![]),
-    destructive("lock break", "the store", writing![LockNotFound, LockLost, Declined]),
-    read("lock list", writing![]),
-    write("lock release", "the store", writing![LockLost]),
-    write("lock renew", "the store", writing![LockLost]),
-    write("lock run", "the store, while the command lives", writing![LockLost]).outside(),
+    write("lock acquire", LOCKS, there![]).outside(),
+    destructive("lock break", LOCKS, there![LockNotFound, LockLost]).outside(),
+    read("lock list", there![]).outside(),
+    write("lock release", LOCKS, there![LockLost]).outside(),
+    write("lock renew", LOCKS, there![LockLost]).outside(),
+    write("lock run", LOCKS, there![LockLost]).outside(),
     write("man", "the directory given with --dir; nothing without it", writing![]).idempotent(),
     read("manifest", &[]),
     write("mcp", "whatever its tools are told to change", &[]).outside(),
@@ -318,7 +336,9 @@ pub const TABLE: &[Entry] = &[
     write(
         "run",
         "the session and its room; a session of its own is gone afterwards",
-        preparing![SessionExists, LockLost, StopFailed, TimedOut],
+        preparing![
+            SessionExists, LockLost, StopFailed, TimedOut, CredentialRejected, SiteRefused, RateLimited
+        ],
     )
     .outside(),
     write("serve", SERVICE, serving![]).outside(),
@@ -338,28 +358,31 @@ pub const TABLE: &[Entry] = &[
         "the store and a new room",
         writing![SessionExists, ContextNotFound, GuardApproval, TerminalRequired, UntrustedProject],
     ),
-    read("session list", writing![]),
-    write("session rename", "the store", writing![SessionExists]),
-    read("session show", writing![SessionRequired]),
+    read("session list", there![]).outside(),
+    write("session rename", SESSIONS, there![SessionExists]).outside(),
+    read("session show", there![SessionRequired]).outside(),
     write(
         "session start",
-        "the store and a new room; on a terminal also that terminal's selection",
-        writing![SessionExists, StopFailed, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
-    ),
-    read("session state get", writing![SessionRequired, EntryNotFound]),
-    read("session state list", writing![SessionRequired]),
-    write("session state set", "the session", writing![SessionRequired, RevisionConflict]),
+        "the store and a new room, or the server's store; on a terminal also that terminal's selection",
+        there![SessionExists, StopFailed, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+    )
+    .outside(),
+    read("session state get", there![SessionRequired, EntryNotFound]).outside(),
+    read("session state list", there![SessionRequired]).outside(),
+    write("session state set", "the session", there![SessionRequired, RevisionConflict]).outside(),
     destructive(
         "session state unset",
         "the session",
-        writing![SessionRequired, RevisionConflict, EntryNotFound],
-    ),
+        there![SessionRequired, RevisionConflict, EntryNotFound],
+    )
+    .outside(),
     destructive(
         "session stop",
         "the session, its room and what runs in it",
-        writing![SessionRequired, StopFailed, Declined, FileExists],
+        there![SessionRequired, StopFailed, FileExists],
     )
-    .idempotent(),
+    .idempotent()
+    .outside(),
     write(
         "shell",
         "the session and its room; a session of its own is gone afterwards",

@@ -17,6 +17,13 @@ pub enum Failure {
     Told(u8),
     /// A command that runs another could not do its own part; the status tells the two apart.
     Own(Error),
+    /// What a session service refused, in its own words.
+    Service {
+        /// What is told.
+        report: Box<Report>,
+        /// Whether a command that runs another failed by it.
+        own: bool,
+    },
     /// The command that was run took longer than it was given.
     TimedOut(std::time::Duration),
     /// The command that was to be run could not be started.
@@ -56,6 +63,7 @@ impl Failure {
     pub(crate) fn into_own(self) -> Self {
         match self {
             Failure::Library(error) => Failure::Own(error),
+            Failure::Service { report, .. } => Failure::Service { report, own: true },
             other => other,
         }
     }
@@ -74,7 +82,8 @@ impl Failure {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
             Failure::Output(_) => exit::FAILED,
             Failure::Told(exit) => *exit,
-            Failure::Own(_) => OWN_FAILURE,
+            Failure::Own(_) | Failure::Service { own: true, .. } => OWN_FAILURE,
+            Failure::Service { report, .. } => report.code.exit(),
             Failure::TimedOut(_) => TIMED_OUT,
             Failure::NotStarted { exit, .. } => *exit,
         }
@@ -84,6 +93,7 @@ impl Failure {
     pub(crate) fn report(&self, app: &App) -> Option<Report> {
         match self {
             Failure::Library(error) | Failure::Own(error) => Some(error.report(app)),
+            Failure::Service { report, .. } => Some((**report).clone()),
             Failure::Arguments(error) => Some(arguments(error)),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Failure::Output(error) => {

@@ -19,6 +19,7 @@ pub mod mcp;
 mod oauth;
 pub mod output;
 mod probe;
+mod remote;
 mod renewer;
 mod settings;
 mod shell;

@@ -27,6 +27,12 @@ const SETTINGS: &[Definition] = &[
         .needing_trust(),
     Definition::new("env.*", Kind::Text, "A variable for commands that are run.").needing_trust(),
     Definition::new("server", Kind::Text, "The URL of the session service to work against.").needing_trust(),
+    Definition::new(
+        "lock-ttl",
+        Kind::Duration,
+        "How long a server's lock outlives a holder that has died; it is renewed while the command runs.",
+    )
+    .with_default("60s"),
     Definition::new("agents.*.url", Kind::Text, "The URL of a named agent.").needing_trust(),
     Definition::new("agents.*.credential", Kind::Text, "The credential that a named agent gets.")
         .needing_trust(),

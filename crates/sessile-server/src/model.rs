@@ -32,6 +32,12 @@ pub struct Session {
     pub used_ms: i64,
     /// When it expires if nobody uses it again.
     pub expires_ms: i64,
+    /// How long it may lie idle.
+    #[serde(default)]
+    pub idle_ms: i64,
+    /// How long it lives at most.
+    #[serde(default)]
+    pub max_ms: i64,
     /// When it was ended.
     pub ended_ms: Option<i64>,
     /// Why.

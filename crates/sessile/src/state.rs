@@ -219,6 +219,29 @@ impl State {
         self
     }
 
+    /// With a setting that the call says in a way of its own, before everything else that it says.
+    #[must_use]
+    pub fn saying(mut self, key: &str, value: crate::settings::Value, origin: Origin) -> Self {
+        if let Source::Said(said) = &mut self.said {
+            said.insert(0, (SettingKey::new(key.split('.')), value, origin));
+        }
+        self
+    }
+
+    /// What flags and variables say of a setting, before any file is read.
+    pub fn said(&self, key: &str) -> Option<&crate::settings::Value> {
+        let key = SettingKey::new(key.split('.'));
+        let Source::Said(said) = &self.said else { return None };
+        said.iter().find(|(said, ..)| *said == key).map(|(_, value, _)| value)
+    }
+
+    /// For a call whose session is kept elsewhere: what names it names none of those here.
+    #[must_use]
+    pub fn apart_from_sessions(mut self) -> Self {
+        self.session = OnceCell::from(None);
+        self
+    }
+
     pub(crate) fn starts(&self) -> Option<Starting> {
         self.starting
     }

@@ -40,6 +40,7 @@ pub(crate) use part::Part;
 pub(crate) use push::PushView;
 pub(crate) use reply::{Event, Reply};
 pub(crate) use scheme::SchemeKind;
+pub(crate) use sse::{SseEvent, SseReader};
 pub(crate) use talk::Ended;
 #[cfg(test)]
 pub(crate) use {

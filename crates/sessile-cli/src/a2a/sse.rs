@@ -2,20 +2,20 @@
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SseEvent {
+pub(crate) struct SseEvent {
     /// Its kind; `message` if nothing else was said.
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// The lines of its data.
-    pub(super) data: String,
+    pub(crate) data: String,
 }
 
 /// A line or an event that is longer than any that makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SseTooLarge;
+pub(crate) struct SseTooLarge;
 
 /// Reads events. It holds one line and one event, each of bounded size.
 #[derive(Debug)]
-pub(super) struct SseReader {
+pub(crate) struct SseReader {
     largest: usize,
     line: Vec<u8>,
     /// The last line ended in CR: a LF that follows belongs to it.
@@ -27,7 +27,7 @@ pub(super) struct SseReader {
 
 impl SseReader {
     /// A reader of events up to this many bytes.
-    pub(super) fn new(largest: usize) -> Self {
+    pub(crate) fn new(largest: usize) -> Self {
         SseReader { largest, line: Vec::new(), after_cr: false, kind: String::new(), data: None, lines: 0 }
     }
 
@@ -37,7 +37,7 @@ impl SseReader {
     }
 
     /// Takes the next piece, and hands on what is complete. What was handed on before an error stays so.
-    pub(super) fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
+    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
         let mut rest = bytes;
         loop {
             if self.after_cr && !rest.is_empty() {

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::{Value, json};
+use sessile::Error;
 use sessile::args::parse_duration;
-use sessile::history::{self, Operation};
+use sessile::history;
 use sessile::settings::Layer;
 use sessile::store::OperationFilter;
 use sessile::text::shown;
@@ -14,6 +15,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
+use crate::remote::{Remote, ServerArgs};
 
 /// Show what was changed, when and by whom
 ///
@@ -41,7 +43,10 @@ pub struct Args {
 
     /// Go on after this one, the last id of the page before
     #[arg(long, value_name = "ID")]
-    cursor: Option<i64>,
+    cursor: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,52 +64,61 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(Command::Show { id }) = args.command {
         return show(id, cx);
     }
+    let now = cx.state.world().now().as_millisecond();
+    let since_ms = args.since.map(|since| now - i64::try_from(since.as_millis()).unwrap_or(now));
+    if let Some(remote) = Remote::of(cx)? {
+        let items = remote.history(since_ms, args.limit, args.cursor.as_deref())?;
+        return print(&items, cx);
+    }
+    let cursor = args.cursor.as_ref().map(|text| {
+        text.parse::<i64>().map_err(|_| Error::InvalidValue {
+            place: "--cursor".into(),
+            value: text.clone(),
+            expected: "the id of an operation".into(),
+        })
+    });
     let named = cx.state.session()?.filter(|current| current.origin.layer == Layer::Flag);
     let session = named.map(|current| current.session.id.to_string());
-    let now = cx.state.world().now().as_millisecond();
     let operations = history::list(
         &cx.state,
         &OperationFilter {
             session: session.as_deref(),
             terminal: None,
-            since_ms: args.since.map(|since| now - i64::try_from(since.as_millis()).unwrap_or(now)),
-            before: args.cursor,
+            since_ms,
+            before: cursor.transpose()?,
             limit: Some(args.limit),
         },
     )?;
     let items: Vec<Value> = operations.iter().map(|operation| json!(operation)).collect();
-    cx.out.list(&items, || {
-        if operations.is_empty() {
+    print(&items, cx)
+}
+
+/// Prints operations, be they of this machine or of a server.
+fn print(items: &[Value], cx: &Cx) -> Outcome {
+    cx.out.list(items, || {
+        if items.is_empty() {
             return "nothing was changed\n".to_owned();
         }
         let mut table = Table::new(&["ID", "WHEN", "COMMAND", "SUBJECT", "WHERE", "NOTE"]);
-        for operation in &operations {
-            let place = operation
-                .session
-                .clone()
-                .or_else(|| operation.terminal.clone())
-                .unwrap_or_else(|| "-".into());
-            let tone = operation.undone_by.map(|_| Tone::Faint);
-            let cells = [
-                operation.id.to_string(),
-                operation.at.clone(),
-                operation.command.clone(),
-                operation.subject.clone(),
-                place,
-                note(operation),
-            ];
+        for item in items {
+            let cell = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
+            let place = item["session"].as_str().or(item["terminal"].as_str()).unwrap_or("-").to_owned();
+            let id = item["id"].as_str().map_or_else(|| item["id"].to_string(), str::to_owned);
+            let tone = item["undone_by"].is_number().then_some(Tone::Faint);
+            let cells = [id, cell("at"), cell("command"), cell("subject"), place, note(item)];
             table.row(&cells, tone);
         }
         table.render(&cx.out)
     })
 }
 
-fn note(operation: &Operation) -> String {
-    match (operation.undone_by, operation.undoes) {
+fn note(operation: &Value) -> String {
+    let state = operation["state"].as_str().unwrap_or_default();
+    match (operation["undone_by"].as_i64(), operation["undoes"].as_i64()) {
         (Some(by), _) => format!("undone by {by}"),
         (None, Some(undoes)) => format!("undoes {undoes}"),
-        (None, None) if operation.state != "done" => operation.state.clone(),
-        (None, None) if !operation.undoable => "cannot be undone".to_owned(),
+        (None, None) if state != "done" => state.to_owned(),
+        (None, None) if operation["undoable"] == false => "cannot be undone".to_owned(),
         (None, None) => String::new(),
     }
 }
@@ -120,7 +134,7 @@ fn show(id: i64, cx: &Cx) -> Outcome {
                 json[key].as_str().map_or_else(|| "-".to_owned(), shown)
             ));
         }
-        let note = note(&operation);
+        let note = note(&json);
         if !note.is_empty() {
             text.push_str(&format!("  {:<9} {note}\n", "note"));
         }

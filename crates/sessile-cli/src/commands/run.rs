@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
+use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::lock::LockName;
 use sessile::text::{shortened, shown};
@@ -13,11 +14,12 @@ use sessile::tool::Plan;
 use crate::child::{Child, own_record};
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
-use crate::commands::lock::{holder, locks};
+use crate::commands::lock::{holder, keep_there, locks, run_kept};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{Flags, Inside, Ready, Start, Which, start};
 use crate::output::{Table, Tone};
+use crate::remote::{Server, ServerArgs};
 
 /// What fits into a table of the variables; the JSON has all of it.
 const WIDEST: usize = 120;
@@ -58,6 +60,9 @@ pub struct Args {
     #[arg(long, value_name = "LOCK")]
     lock: Option<String>,
 
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
     /// End what the command left running in the session when it has ended
     #[arg(long)]
     kill_stragglers: bool,
@@ -88,6 +93,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn really_run(args: &Args, cx: &Cx) -> Outcome {
     let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
+    if lock.is_none() && args.server.server.as_ref().is_some_and(|url| !url.is_empty()) {
+        return Err(Error::Usage("--server says where the lock is: it goes with --lock".into()).into());
+    }
     args.flags.check_expected(&cx.state)?;
     let ready = args.which.session(cx, "run")?;
     let outcome = in_session(args, cx, &ready, lock.as_ref());
@@ -113,16 +121,22 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     }
     let ended = match lock {
         None => child.run(args.timeout),
-        Some(name) => {
-            let mut locks = locks(ready.state())?;
-            let held = locks.hold(name, &holder(ready.state(), "run")?)?;
-            let ended = child
-                .env(TOKEN_VARIABLE, held.token.to_string())
-                .inherit(held.descriptor())
-                .run(args.timeout);
-            locks.leave(held)?;
-            ended
-        }
+        Some(name) => match Server::of(cx, ready.state())? {
+            Some(server) => {
+                let kept = keep_there(cx, ready.state(), server, name, "run")?;
+                run_kept(cx, child, args.timeout, kept)
+            }
+            None => {
+                let mut locks = locks(ready.state())?;
+                let held = locks.hold(name, &holder(ready.state(), "run")?)?;
+                let ended = child
+                    .env(TOKEN_VARIABLE, held.token.to_string())
+                    .inherit(held.descriptor())
+                    .run(args.timeout);
+                locks.leave(held)?;
+                ended
+            }
+        },
     };
     // A command whose time is up ends with everything that it has started.
     if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {

@@ -64,6 +64,11 @@ impl Reach {
         })
     }
 
+    /// Whether it says what only an agent understands.
+    pub(crate) fn is_for_agents(&self) -> bool {
+        !self.header.is_empty() || !self.extension.is_empty()
+    }
+
     /// How long the whole may take, if that was said.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout

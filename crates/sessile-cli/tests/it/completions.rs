@@ -52,7 +52,7 @@ fn bash_completes_the_contexts_that_exist() {
 
 #[test]
 fn bash_completes_settings() {
-    assert_eq!(bash(&home(), "sessile config get lock"), ["lock-timeout"]);
+    assert_eq!(bash(&home(), "sessile config get lock"), ["lock-timeout", "lock-ttl"]);
     assert_eq!(bash(&home(), "sessile config set session."), ["session.idle", "session.max"]);
 }
 

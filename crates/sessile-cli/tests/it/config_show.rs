@@ -79,6 +79,7 @@ fn without_flags_only_what_is_set_is_shown_and_effective_adds_the_rest() {
                    auto   default (shadowed)
     isolate        env    default
     lock-timeout   5s     default
+    lock-ttl       60s    default
     output         text   default
     session.idle   1h     user ~/.config/sessile/config.toml:3
                    2h     default (shadowed)
@@ -139,6 +140,7 @@ fn the_list_shows_every_setting_with_its_kind() {
     expect-context       context   -        Warn when the context in use is another one than this; for a project that belongs to one target.
     isolate              choice    env      How far a command's state is isolated.
     lock-timeout         duration  5s       How long to wait for a lock; 0 does not wait.
+    lock-ttl             duration  60s      How long a server's lock outlives a holder that has died; it is renewed while the command runs.
     output               choice    text     How results are printed.
     passthrough          list      -        Variables that a command keeps although they override its context.
     server               text      -        The URL of the session service to work against.

@@ -10,6 +10,7 @@ use sessile::text::shown;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
 
 use super::about_args::{self, AboutArgs};
+use super::login_server::{self, At};
 use super::secret_from::{SecretFrom, refused};
 use super::{described, end_of};
 use crate::cli::Cx;
@@ -33,15 +34,21 @@ use crate::unlocked::unlocked;
     "sessile auth login corp"
     "sessile auth login robot --token-url https://login.example/token --client-id robot --client-credentials"
     "sessile auth login corp --wait 5m"
+    "sessile auth login --server https://sessile.example"
+    "sessile auth login --server https://sessile.example --token-stdin < token"
 ))]
 pub struct Args {
     /// The name of the credential
-    #[arg(value_name = "CREDENTIAL")]
-    name: String,
+    #[arg(value_name = "CREDENTIAL", required_unless_present = "server")]
+    name: Option<String>,
 
     /// What is left of a secret that was typed here
     #[arg(hide = true, value_name = "MORE")]
     more: Vec<String>,
+
+    /// Log in at the session service at this URL: an administrator confirms a code, or the token is on standard input
+    #[arg(long, value_name = "URL", conflicts_with_all = ["issuer", "token_url", "client_id", "client_credentials", "refresh_token", "client_secret", "audience", "resource"])]
+    server: Option<String>,
 
     /// The authorization server, which tells its own addresses
     #[arg(long, value_name = "URL", conflicts_with = "token_url")]
@@ -101,7 +108,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !args.more.is_empty() {
         return Err(refused("auth login").into());
     }
-    let name: CredentialName = args.name.parse()?;
+    let given = args.name.as_deref().map(str::parse::<CredentialName>).transpose()?;
+    if let Some(url) = &args.server {
+        return login_server::run(&At { url, name: given, from: &args.from, wait: args.wait }, cx);
+    }
+    let name = given.ok_or_else(|| Error::Usage("say the name of the credential".into()))?;
     let before = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?;
     let renewer = Renewer::new();
     let oauth = args.oauth(cx, &renewer, before.as_ref())?;
@@ -159,7 +170,11 @@ impl Args {
             Some(Kind::OAuth2(oauth)) => Some(oauth),
             Some(other) if self.issuer.is_none() && self.token_url.is_none() => {
                 let reason = format!("it is of kind {} and knows no authorization server", other.as_str());
-                return Err(Error::CredentialUnusable { name: self.name.clone(), reason }.into());
+                return Err(Error::CredentialUnusable {
+                    name: self.name.clone().unwrap_or_default(),
+                    reason,
+                }
+                .into());
             }
             _ => None,
         };
@@ -262,15 +277,7 @@ impl Args {
         oauth: &OAuth2,
         scopes: &[String],
     ) -> Result<Tokens, Failure> {
-        let somebody =
-            !cx.state.args().no_input && cx.state.world().streams().stderr && !cx.state.world().is_ci();
-        let Some(patience) = self.wait.or(somebody.then_some(PATIENCE)) else {
-            return Err(Error::TerminalRequired {
-                what: "confirming a code".into(),
-                instead: "say how long to wait for the person who does it elsewhere: --wait 5m".into(),
-            }
-            .into());
-        };
+        let patience = patience(cx, self.wait)?;
         let http = renewer.http();
         let url = client.device_url.as_deref().unwrap_or(&client.token_url);
         let mut code = client
@@ -282,6 +289,16 @@ impl Args {
         let tokens = client.poll_device(http, &code, || begun.elapsed(), std::thread::sleep);
         tokens.map_err(|error| failed(&client.token_url, &error).into())
     }
+}
+
+/// How long the person who confirms a code is waited for: as said, else as long as somebody is there.
+pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Error> {
+    let somebody =
+        !cx.state.args().no_input && cx.state.world().streams().stderr && !cx.state.world().is_ci();
+    wait.or(somebody.then_some(PATIENCE)).ok_or_else(|| Error::TerminalRequired {
+        what: "confirming a code".into(),
+        instead: "say how long to wait for the person who does it elsewhere: --wait 5m".into(),
+    })
 }
 
 /// Tells a person what to do.

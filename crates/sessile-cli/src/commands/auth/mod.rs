@@ -6,6 +6,7 @@ pub mod clear;
 mod command_words;
 pub mod list;
 pub mod login;
+mod login_server;
 pub mod logout;
 pub mod move_to;
 pub mod refresh;

@@ -22,7 +22,7 @@ const INSTEAD: &str = "every process on this machine can read arguments, and the
 #[group(multiple = false)]
 pub(crate) struct SecretFrom {
     /// On standard input
-    #[arg(long, visible_alias = "bearer-token-stdin", alias = "api-key-stdin", alias = "password-stdin")]
+    #[arg(long, visible_aliases = ["bearer-token-stdin", "token-stdin"], alias = "api-key-stdin", alias = "password-stdin")]
     secret_stdin: bool,
 
     /// In this file

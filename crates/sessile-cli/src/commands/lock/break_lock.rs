@@ -5,11 +5,12 @@ use sessile::Error;
 use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::locks;
+use super::{locks, tell_server};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Server, ServerArgs};
 
 /// Take a lock away from its holder
 ///
@@ -25,25 +26,41 @@ pub struct Args {
     /// The token of its holder
     #[arg(long, value_name = "N")]
     holder: i64,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let mut locks = locks(&cx.state)?;
-    let view = locks.view(&name)?.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
-    if view.token != args.holder {
-        return Err(
-            Error::OtherHolder { name: name.to_string(), asked: args.holder, found: view.token }.into()
-        );
+    let server = Server::of(cx, &cx.state)?;
+    let mut here = server.is_none().then(|| locks(&cx.state)).transpose()?;
+    let found = match (&server, &mut here) {
+        (Some(server), _) => server.lock_holder(&name)?,
+        (None, Some(locks)) => locks.view(&name)?.map(|view| (view.token, view.holder)),
+        (None, None) => None,
+    };
+    let (found, holder) = found.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
+    if found != args.holder {
+        return Err(Error::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
     }
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if cx.state.world().can_ask() && !cx.state.args().no_input {
-        ask::confirm(&cx.state, &format!("take lock {name} away from {}", view.holder.short()))?;
+        ask::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
     }
-    let broken = locks.break_lock(&name, args.holder)?;
-    let subject = format!("{name} token {} of {}", args.holder, broken.holder.short());
-    record(&cx.state, "lock break", &subject, "the holder has lost the lock; acquire it anew")?;
-    cx.changed(json!({ "name": name, "token": args.holder, "holder": broken.holder }), || {
-        format!("lock {name} was taken away from {}\n", broken.holder.short())
-    })
+    if let Some(server) = &server {
+        server.release_lock(&name, args.holder)?;
+    }
+    if let Some(locks) = &mut here {
+        locks.break_lock(&name, args.holder)?;
+        let subject = format!("{name} token {} of {}", args.holder, holder.short());
+        record(&cx.state, "lock break", &subject, "the holder has lost the lock; acquire it anew")?;
+    }
+    cx.changed(json!({ "name": name, "token": args.holder, "holder": holder }), || {
+        format!("lock {name} was taken away from {}\n", holder.short())
+    })?;
+    if let Some(server) = &server {
+        tell_server(cx, server);
+    }
+    Ok(())
 }

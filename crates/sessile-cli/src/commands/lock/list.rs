@@ -1,6 +1,7 @@
 //! `sessile lock list`.
 
 use serde_json::{Value, json};
+use sessile::lock::LockHolder;
 
 use super::locks_in;
 use crate::cli::Cx;
@@ -8,6 +9,7 @@ use crate::commands::page::Page;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
+use crate::remote::{Server, ServerArgs};
 
 /// List the locks that are held
 #[derive(Debug, clap::Args)]
@@ -15,27 +17,37 @@ use crate::output::Table;
 pub struct Args {
     #[command(flatten)]
     page: Page,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let found =
-        cx.state.fresh_store()?.map(|store| locks_in(&cx.state, store)?.list().map_err(Failure::from));
-    let views = args.page.of(found.transpose()?.unwrap_or_default(), |view| view.name.clone());
-    let items: Vec<Value> = views.iter().map(|view| json!(view)).collect();
+    let items = match Server::of(cx, &cx.state)? {
+        Some(server) => server.locks()?,
+        None => {
+            let store = cx.state.fresh_store()?;
+            let found = store.map(|store| locks_in(&cx.state, store)?.list().map_err(Failure::from));
+            found.transpose()?.unwrap_or_default().iter().map(|view| json!(view)).collect()
+        }
+    };
+    let items = args.page.of(items, |item: &Value| item["name"].as_str().unwrap_or_default().to_owned());
     cx.out.list(&items, || {
-        if views.is_empty() {
+        if items.is_empty() {
             return "no lock is held\n".to_owned();
         }
         let mut table = Table::new(&["LOCK", "TOKEN", "HOLDER", "SINCE", "UNTIL", "WAITING"]);
-        for view in &views {
-            let until = view.expires_at.clone().unwrap_or_else(|| "its command ends".to_owned());
+        for item in &items {
+            let text = |key: &str, none: &str| item[key].as_str().unwrap_or(none).to_owned();
+            let number = |key: &str| item[key].as_i64().map_or_else(|| "-".to_owned(), |one| one.to_string());
+            let holder: Option<LockHolder> = serde_json::from_value(item["holder"].clone()).ok();
             let cells = [
-                view.name.clone(),
-                view.token.to_string(),
-                view.holder.short(),
-                view.since.clone(),
-                until,
-                view.waiting.to_string(),
+                text("name", ""),
+                number("token"),
+                holder.map_or_else(|| "-".to_owned(), |holder| holder.short()),
+                text("since", "-"),
+                text("expires_at", "its command ends"),
+                number("waiting"),
             ];
             table.row(&cells, None);
         }

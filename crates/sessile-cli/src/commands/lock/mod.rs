@@ -7,14 +7,19 @@ pub mod release;
 pub mod renew;
 pub mod run;
 
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
 use sessile::State;
-use sessile::lock::{LockHolder, Locks, Queue};
+use sessile::lock::{LockHolder, LockName, Locks, Queue};
 use sessile::store::Store;
 
+use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::lazy::Lazy;
+use crate::remote::{Kept, Server, ServerArgs};
 
 /// Exclude other agents: hold a lock while a command runs, or for a time
 ///
@@ -42,6 +47,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// Where it works.
+    pub(crate) fn server(&self) -> &ServerArgs {
+        match self {
+            Command::Run(Lazy(args)) => &args.server,
+            Command::Acquire(Lazy(args)) => &args.server,
+            Command::Renew(Lazy(args)) => &args.server,
+            Command::Release(Lazy(args)) => &args.server,
+            Command::List(Lazy(args)) => &args.server,
+            Command::Break(Lazy(args)) => &args.server,
+        }
+    }
+
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Run(Lazy(args)) => run::run(args, cx),
@@ -66,4 +83,55 @@ fn locks_in(state: &State, store: Store) -> Result<Locks, Failure> {
 pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure> {
     let session = state.session()?.map(|current| current.session.id.to_string());
     Ok(LockHolder::own(state.world(), session, purpose))
+}
+
+/// How long a lock is waited for.
+pub(crate) fn patience(state: &State) -> Result<Duration, Failure> {
+    Ok(state.duration("lock-timeout")?.unwrap_or(Duration::from_secs(5)))
+}
+
+/// Says that a server's lock is waited for.
+pub(crate) fn tell_wait(cx: &Cx, name: &LockName, holder: Option<&LockHolder>) {
+    let holder = holder.map_or_else(|| "another".to_owned(), LockHolder::short);
+    cx.out.note(&format!("waiting for lock {name}, held by {holder}"));
+}
+
+/// Says where a lock is, beside what was done with it.
+pub(crate) fn tell_server(cx: &Cx, server: &Server) {
+    if cx.out.is_text() {
+        cx.out.note(&format!("the lock is one of {}", server.url()));
+    }
+}
+
+/// Takes a lock of a server, to be kept while a command runs.
+pub(crate) fn keep_there(
+    cx: &Cx,
+    state: &State,
+    server: Server,
+    name: &LockName,
+    purpose: &str,
+) -> Result<Kept, Failure> {
+    let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
+    let tell = |holder: Option<LockHolder>| tell_wait(cx, name, holder.as_ref());
+    Kept::take(server, name, &holder(state, purpose)?, ttl, patience(state)?, &tell)
+}
+
+/// Runs a command under a lock of a server, and gives it back.
+pub(crate) fn run_kept(cx: &Cx, child: Child, timeout: Option<Duration>, mut kept: Kept) -> Outcome {
+    let (token, out) = (kept.token, cx.out.clone());
+    let child = child.env(run::TOKEN_VARIABLE, token.to_string());
+    let watch = |stop: &dyn Fn(), ended: &Receiver<()>| {
+        let lost = kept.keep(ended)?;
+        out.note(&format!("the lock is lost: {lost}; the command is told to end"));
+        stop();
+        Some(lost)
+    };
+    let (ended, lost) = child.run_watched(timeout, Some(watch));
+    if lost.is_some() {
+        return Err(sessile::Error::LockLost(token).into());
+    }
+    if let Some(told) = kept.leave()? {
+        cx.out.note(&told);
+    }
+    ended
 }

@@ -7,10 +7,11 @@ use sessile::args::parse_duration;
 use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::locks;
+use super::{locks, tell_server};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Server, ServerArgs};
 
 /// Begin the time of a lock anew
 #[derive(Debug, clap::Args)]
@@ -27,13 +28,24 @@ pub struct Args {
     /// How long it is held from now on
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     ttl: Duration,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
+    let changed = |expires_at: Option<String>| {
+        let json = json!({ "name": name, "token": args.token, "expires_at": expires_at });
+        let until = expires_at.as_deref().unwrap_or("it is released");
+        cx.changed(json, || format!("lock {name} is held until {until}\n"))
+    };
+    if let Some(server) = Server::of(cx, &cx.state)? {
+        changed(Some(server.renew_lock(&name, args.token, args.ttl)?.expires_at()))?;
+        tell_server(cx, &server);
+        return Ok(());
+    }
     let view = locks(&cx.state)?.renew(&name, args.token, args.ttl)?;
     record(&cx.state, "lock renew", &format!("{name} token {}", args.token), "release the lock instead")?;
-    cx.changed(json!({ "name": name, "token": args.token, "expires_at": view.expires_at }), || {
-        format!("lock {name} is held until {}\n", view.expires_at.as_deref().unwrap_or("it is released"))
-    })
+    changed(view.expires_at)
 }

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 
 use sessile::lock::LockName;
 
-use super::{holder, locks};
+use super::{holder, keep_there, locks, run_kept};
 use crate::child::{self, Child};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
+use crate::remote::{Server, ServerArgs};
 
 /// Where the command finds the fencing token.
 pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
@@ -19,10 +20,14 @@ pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
 /// when it ends. The exit status is the command's own; 125 if the lock could not be had, 126 and 127 if the command
 /// could not be started, 128 and the signal's number if it was ended by one. The command finds the fencing token in
 /// SESSILE_LOCK_TOKEN and, if this call works in a session, that session in SESSILE_SESSION.
+///
+/// With a server the lock excludes other machines too. It is renewed while the command runs, and is free when the command
+/// ends, or the time of the setting lock-ttl after this program was killed. A command whose lock is lost gets SIGTERM.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile lock run deploy -- ./deploy.sh"
     "sessile lock run deploy --lock-timeout 10m -- make release"
+    "sessile lock run deploy --server https://sessile.example -- ./deploy.sh"
 ))]
 pub struct Args {
     /// The lock
@@ -32,6 +37,9 @@ pub struct Args {
     /// The command and its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -41,7 +49,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
-    let mut locks = locks(&cx.state)?;
     let mut child = Child::new(&args.command);
     // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
     // go of session and lock when the last of them is closed.
@@ -54,6 +61,12 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         }
         None => None,
     };
+    if let Some(server) = Server::of(cx, &cx.state)? {
+        let kept = keep_there(cx, &cx.state, server, &name, "lock run")?;
+        cx.out.detail(&format!("lock {name}: token {}", kept.token));
+        return run_kept(cx, child, None, kept);
+    }
+    let mut locks = locks(&cx.state)?;
     let held = locks.hold(&name, &holder(&cx.state, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
     let ended = child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(None);

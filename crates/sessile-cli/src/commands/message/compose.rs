@@ -12,6 +12,7 @@ use crate::a2a::{Outgoing, Part, PushConfig};
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::error::Failure;
+use crate::remote::ServerArgs;
 use crate::talk::{Memory, Reach, Wanted};
 
 /// The largest text, and the largest file.
@@ -70,6 +71,9 @@ pub(crate) struct Compose {
     /// Have the agent tell this URL when something changes
     #[arg(long, value_name = "URL")]
     push_url: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 impl Compose {
@@ -80,6 +84,45 @@ impl Compose {
             (None, [agent, words @ ..]) => Ok((cx.state.agent(agent)?, words.to_vec())),
             (None, []) => Err(Error::Usage("say which agent: its name or URL".into())),
         }
+    }
+
+    /// The text for a server, which replies itself: nothing of what only agents understand goes there.
+    pub(super) fn text_for_server(&self, cx: &Cx, url: &str) -> Result<String, Failure> {
+        let agent = match (&self.reach.url, self.words.as_slice()) {
+            (Some(agent), _) => Some(agent.as_str()),
+            (None, [first, _, ..]) if first.contains("://") => Some(first.as_str()),
+            (None, [first, _, ..]) => {
+                let named = cx.state.agents()?.into_iter().find(|agent| agent.name.as_deref() == Some(first));
+                named.map(|_| first.as_str())
+            }
+            _ => None,
+        };
+        let url = sessile::text::shown(url);
+        if let Some(agent) = agent {
+            let agent = sessile::text::shown(agent);
+            return Err(Error::Usage(format!(
+                "{url} replies itself, so no agent can be named ({agent}): leave it out, or talk to the agent with --server ''"
+            ))
+            .into());
+        }
+        let is_for_agents = !self.file.is_empty()
+            || !self.data.is_empty()
+            || self.context_id.is_some()
+            || self.task_id.is_some()
+            || self.goes_on
+            || self.new
+            || self.conversation.is_some()
+            || !self.accept.is_empty()
+            || self.history_length.is_some()
+            || self.save_artifacts.is_some()
+            || self.push_url.is_some()
+            || self.reach.is_for_agents();
+        if is_for_agents {
+            let what = "a server takes a text and --timeout: the other flags are for agents (--server '' talks to one)";
+            return Err(Error::Usage(what.into()).into());
+        }
+        let text = self.text(cx, &self.words)?;
+        Ok(text.ok_or_else(|| Error::Usage("there is nothing to send: give a text".into()))?)
     }
 
     /// Fails before a session is started for what needs one that is there.

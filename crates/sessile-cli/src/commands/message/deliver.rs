@@ -109,18 +109,13 @@ impl<'a> Heard<'a> {
         let artifacts: Vec<Value> =
             artifacts.iter().map(|one| json!({ "id": one.artifact_id, "name": one.name })).collect();
         let conversation = memory.conversation();
-        let json = json!({
-            "source": "agent",
-            "agent_url": agent,
-            "text": texts.join("\n"),
-            "state": state,
-            "context_id": memory.context_id,
-            "task_id": memory.task_id,
-            "conversation": conversation.map(|one| &one.id),
-            "artifacts": artifacts,
-            "saved": saved,
-            "reply": last,
-        });
+        let mut json = reply_json(agent, &texts.join("\n"), last.as_ref());
+        json["state"] = json!(state);
+        json["context_id"] = json!(memory.context_id);
+        json["task_id"] = json!(memory.task_id);
+        json["conversation"] = json!(conversation.map(|one| &one.id));
+        json["artifacts"] = json!(artifacts);
+        json["saved"] = json!(saved);
         cx.changed_in(memory.session(), json, || {
             let mut text = String::new();
             if with_text {
@@ -152,6 +147,22 @@ impl<'a> Heard<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// A reply as programs see it, of which nothing more is known.
+pub(super) fn reply_json(agent: &str, text: &str, reply: Option<&Value>) -> Value {
+    json!({
+        "source": "agent",
+        "agent_url": agent,
+        "text": text,
+        "state": null,
+        "context_id": null,
+        "task_id": null,
+        "conversation": null,
+        "artifacts": [],
+        "saved": [],
+        "reply": reply,
+    })
 }
 
 /// The command that goes on with the conversation, where this one was called.

@@ -4,6 +4,7 @@ mod compose;
 mod deliver;
 pub mod send;
 pub mod stream;
+mod there;
 
 pub(crate) use deliver::Heard;
 pub(crate) use stream::{follow, listen};
@@ -12,17 +13,22 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
+use crate::remote::ServerArgs;
 
 /// Talk to agents that speak A2A
 ///
 /// In a session a conversation goes on where it stopped, across processes and crashes: the session remembers the agent's
 /// ids and all that was said. On a terminal without a session the first message starts one. With neither, nothing is
 /// remembered, and --context-id says which conversation goes on.
+///
+/// With --server, or the setting server, the text goes to a session of that service, which replies itself: no agent is
+/// named then.
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = examples!(
     "sessile message send http://localhost:8000 \"hello\""
     "sessile message send research \"and then?\" --session work"
     "sessile message stream research \"tell me more\""
+    "sessile message send \"hello\" --session work --server https://sessile.example"
 ))]
 pub enum Command {
     /// Send a message and print the reply
@@ -32,6 +38,14 @@ pub enum Command {
 }
 
 impl Command {
+    /// Where it works.
+    pub(crate) fn server(&self) -> &ServerArgs {
+        match self {
+            Command::Send(args) => args.0.server(),
+            Command::Stream(args) => args.0.server(),
+        }
+    }
+
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Send(args) => send::run(&args.0, cx),

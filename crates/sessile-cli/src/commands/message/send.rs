@@ -7,10 +7,12 @@ use sessile::text::shell_quoted;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
+use super::there;
 use crate::a2a::{Event, RefusalKind, Reply};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Remote, ServerArgs};
 use crate::talk::{Memory, failed};
 
 /// Send a message and print the reply
@@ -37,7 +39,16 @@ pub struct Args {
 /// How often a task is looked at that an agent has not finished although it was asked to wait.
 const PAUSE: Duration = Duration::from_millis(500);
 
+impl Args {
+    pub(crate) fn server(&self) -> &ServerArgs {
+        &self.compose.server
+    }
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(remote) = Remote::of(cx)? {
+        return there::run(&args.compose, cx, &remote, false);
+    }
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;
     let session = crate::talk::session(cx, "message send")?;

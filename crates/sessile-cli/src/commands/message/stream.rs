@@ -7,10 +7,12 @@ use sessile::Error;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
+use super::there;
 use crate::a2a::{A2aError, Ended, Event, RefusalKind};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Remote, ServerArgs};
 use crate::talk::{Memory, failed};
 
 /// Send a message and print what the agent says as it comes
@@ -26,7 +28,16 @@ pub struct Args {
     compose: Compose,
 }
 
+impl Args {
+    pub(crate) fn server(&self) -> &ServerArgs {
+        &self.compose.server
+    }
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(remote) = Remote::of(cx)? {
+        return there::run(&args.compose, cx, &remote, true);
+    }
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;
     let session = crate::talk::session(cx, "message stream")?;

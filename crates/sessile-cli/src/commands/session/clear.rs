@@ -9,6 +9,7 @@ use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::refuse_there;
 
 /// Forget sessions that have ended
 ///
@@ -26,6 +27,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    refuse_there(cx, "session clear")?;
     let mut sessions = cx.state.sessions()?;
     sessions.gc(usize::MAX)?;
     let chosen: Vec<Session> = if args.sessions.is_empty() {

@@ -1,11 +1,11 @@
 //! `sessile session list`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 use sessile::args::parse_duration;
 use sessile::duration::short;
-use sessile::session::Session;
 use sessile::session::life::{Life, Moment};
 
 use super::conversations::{add_conversations, in_words};
@@ -14,6 +14,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
+use crate::remote::{Remote, ServerArgs};
 
 /// List sessions, the newest first
 #[derive(Debug, clap::Args)]
@@ -55,12 +56,18 @@ pub struct Args {
     /// Go on after this one, the last id of the page before
     #[arg(long, value_name = "ID")]
     cursor: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// Rows read at a time while looking for those that fit.
 const BATCH: usize = 500;
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(remote) = Remote::of(cx)? {
+        return there(args, cx, &remote);
+    }
     let sessions = cx.state.sessions_to_look_at()?;
     let only_live = args.state == "live" || args.state == "expired";
     let mut found: Vec<Value> = Vec::new();
@@ -68,7 +75,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     while found.len() < args.limit {
         let Some(sessions) = &sessions else { break };
         let batch = sessions.list(cursor.as_deref(), only_live, BATCH)?;
-        for session in batch.iter().filter(|session| args.fits(cx, session)) {
+        for session in batch.iter().filter(|session| {
+            let age = Moment::now(cx.state.world()).since(&session.started);
+            args.fits(session.context.as_deref(), &session.labels, age)
+        }) {
             let described = describe(cx, session);
             if (args.state == "all" || described["state"] == args.state.as_str()) && found.len() < args.limit
             {
@@ -83,29 +93,54 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.conversations {
         add_conversations(cx, &mut found)?;
     }
-    cx.out.list(&found, || text(&found, args, cx))
+    let current = cx.state.session().ok().flatten().map(|current| current.session.id.to_string());
+    cx.out.list(&found, || text(&found, args, cx, current.as_deref()))
+}
+
+/// The same on a server, which knows of no conversations.
+fn there(args: &Args, cx: &Cx, remote: &Remote<'_>) -> Outcome {
+    let owner = remote.owner()?;
+    let now = cx.state.world().now().as_millisecond();
+    let only_live = args.state == "live";
+    let mut found: Vec<Value> = Vec::new();
+    for session in remote.list(args.cursor.as_deref(), only_live)? {
+        let mut described = session.describe(&cx.state, &owner);
+        if (args.state == "all" || described["state"] == args.state.as_str())
+            && args.fits(session.context.as_deref(), &session.labels, now.saturating_sub(session.started_ms))
+            && found.len() < args.limit
+        {
+            if args.conversations {
+                described["conversations"] = serde_json::json!([]);
+            }
+            found.push(described);
+        }
+    }
+    // As it was named, be it by its name.
+    let named = cx.state.args().session.as_deref();
+    let is_named =
+        |one: &&Value| named.is_some() && [one["id"].as_str(), one["name"].as_str()].contains(&named);
+    let current = found.iter().find(is_named).and_then(|one| one["id"].as_str()).map(str::to_owned);
+    cx.out.list(&found, || text(&found, args, cx, current.as_deref()))
 }
 
 impl Args {
-    fn fits(&self, cx: &Cx, session: &Session) -> bool {
-        let age = Moment::now(cx.state.world()).since(&session.started);
+    fn fits(&self, context: Option<&str>, labels: &BTreeMap<String, String>, age: i64) -> bool {
         let millis = |time: &Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         let has = |pair: &String| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            session.labels.get(key).is_some_and(|found| value.is_empty() || found == value)
+            labels.get(key).is_some_and(|found| value.is_empty() || found == value)
         };
-        self.of_context.as_ref().is_none_or(|context| session.context.as_ref() == Some(context))
+        self.of_context.as_ref().is_none_or(|wanted| context == Some(wanted))
             && self.label.iter().all(has)
             && self.older_than.as_ref().is_none_or(|limit| age > millis(limit))
             && self.newer_than.as_ref().is_none_or(|limit| age <= millis(limit))
     }
 }
 
-fn text(found: &[Value], args: &Args, cx: &Cx) -> String {
+fn text(found: &[Value], args: &Args, cx: &Cx, current: Option<&str>) -> String {
     if found.is_empty() {
         return "there are no such sessions\n".to_owned();
     }
-    let current = cx.state.session().ok().flatten().map(|current| current.session.id.to_string());
     let mut columns = vec!["", "ID", "NAME", "STATE", "CONTEXT", "IDLE", "EXPIRES", "RUNNING", "OWNER"];
     columns.extend(args.conversations.then_some("CONVERSATIONS"));
     let mut table = Table::new(&columns);
@@ -118,7 +153,7 @@ fn text(found: &[Value], args: &Args, cx: &Cx) -> String {
             .flatten()
             .map(|one| format!("{}[{}]", one["program"].as_str().unwrap_or("?"), one["process"]["pid"]))
             .collect();
-        let is_current = current.as_deref() == session["id"].as_str();
+        let is_current = current.is_some() && current == session["id"].as_str();
         let owner = format!(
             "{}@{}{}",
             session["owner"]["user"].as_str().unwrap_or("?"),

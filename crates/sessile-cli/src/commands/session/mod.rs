@@ -23,6 +23,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::lazy::{Lazy, LazyGroup};
+use crate::remote::ServerArgs;
 
 /// Start, list and stop sessions: owned stretches of work, each pinned to one context
 ///
@@ -58,6 +59,19 @@ pub enum Command {
 }
 
 impl Command {
+    /// Where it works, if that may be a server.
+    pub(crate) fn server(&self) -> Option<&ServerArgs> {
+        match self {
+            Command::Start(Lazy(args)) => Some(&args.server),
+            Command::List(Lazy(args)) => Some(&args.server),
+            Command::Show(Lazy(args)) => Some(&args.server),
+            Command::Stop(Lazy(args)) => Some(&args.server),
+            Command::Rename(Lazy(args)) => Some(&args.server),
+            Command::State(LazyGroup(command)) => Some(command.server()),
+            Command::Clear(_) | Command::Gc(_) | Command::Export(_) | Command::Import(_) => None,
+        }
+    }
+
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Start(Lazy(args)) => start::run(args, cx),

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::session::SessionName;
 
 use super::{describe, lifetime};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
+use crate::remote::{New, Remote, ServerArgs};
 
 /// Start a session and print its id
 ///
@@ -45,10 +47,13 @@ pub struct Args {
     /// Stop this session first; no other is ever stopped by a start
     #[arg(long, value_name = "SESSION")]
     replace: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let name = args.name.as_deref().map(str::parse).transpose()?;
+    let name: Option<SessionName> = args.name.as_deref().map(str::parse).transpose()?;
     let mut labels = BTreeMap::new();
     for pair in &args.label {
         let (key, value) = pair.split_once('=').ok_or_else(|| Error::InvalidValue {
@@ -59,6 +64,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         labels.insert(key.to_owned(), value.to_owned());
     }
     let (idle, max) = lifetime(&cx.state, args.idle, args.max)?;
+    if let Some(remote) = Remote::of(cx)? {
+        return there(args, cx, &remote, labels, (idle, max));
+    }
     let replaced = args.replace.as_deref().map(|text| cx.state.sessions()?.get(text)).transpose()?;
     if let Some(replaced) = &replaced {
         cx.state.check_start(name.as_ref(), replaced)?;
@@ -73,4 +81,35 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.out.note("it is this terminal's session now");
     }
     Ok(())
+}
+
+/// The same on a server. The context is one of this machine, and its guard is asked here.
+fn there(
+    args: &Args,
+    cx: &Cx,
+    remote: &Remote<'_>,
+    labels: BTreeMap<String, String>,
+    (idle, max): (Duration, Duration),
+) -> Outcome {
+    let selected = cx.state.selected()?;
+    let context =
+        selected.map(|_| cx.state.contexts().require()).transpose()?.map(|context| context.name.to_string());
+    let replaced = args.replace.as_deref().map(|text| remote.meant(Some(text), "replacing")).transpose()?;
+    if let Some(replaced) = &replaced {
+        remote.end(replaced)?;
+    }
+    let session = remote.start(New {
+        name: args.name.as_deref(),
+        context: context.as_deref(),
+        labels,
+        agent: args.agent.as_deref(),
+        idle,
+        max,
+    })?;
+    let mut json = session.describe(&cx.state, &remote.owner()?);
+    json["replaced"] = serde_json::json!(replaced.map(|replaced| replaced.id));
+    json["selected_for_terminal"] = serde_json::json!(false);
+    let origin = selected.map(|selected| &selected.origin);
+    let place = remote.place(&session);
+    cx.changed_there(&session.id, context.as_deref(), origin, &place, json, || format!("{}\n", session.id))
 }

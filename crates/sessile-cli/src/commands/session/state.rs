@@ -14,6 +14,10 @@ use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
 use crate::output::Table;
+use crate::remote::{Remote, ServerArgs};
+
+/// What a session is needed for.
+const KEEPING: &str = "keeping state";
 
 /// Keep small values in a session, with revisions
 ///
@@ -42,6 +46,9 @@ pub struct GetArgs {
     /// The key
     #[arg(value_name = "STATE-KEY")]
     key: String,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// Set a value
@@ -68,6 +75,9 @@ pub struct SetArgs {
     /// Only if the revision is this one; 0 if there must be none
     #[arg(long, value_name = "N")]
     if_revision: Option<i64>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// List the values
@@ -83,6 +93,9 @@ pub struct ListArgs {
 
     #[command(flatten)]
     page: Page,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 /// Remove a value
@@ -96,9 +109,22 @@ pub struct UnsetArgs {
     /// Only if the revision is this one
     #[arg(long, value_name = "N")]
     if_revision: Option<i64>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 impl Command {
+    /// Where it works.
+    pub(crate) fn server(&self) -> &ServerArgs {
+        match self {
+            Command::Get(Lazy(args)) => &args.server,
+            Command::Set(Lazy(args)) => &args.server,
+            Command::List(Lazy(args)) => &args.server,
+            Command::Unset(Lazy(args)) => &args.server,
+        }
+    }
+
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::Get(Lazy(args)) => get(args, cx),
@@ -110,7 +136,12 @@ impl Command {
 }
 
 fn get(args: &GetArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("keeping state")?;
+    if let Some(remote) = Remote::of(cx)? {
+        let session = remote.require(KEEPING)?;
+        let entry = remote.value(&session, &args.key)?;
+        return cx.out.result(&entry, || format!("{}\n", plain(&entry.value)));
+    }
+    let session = cx.state.require_session(KEEPING)?;
     let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
     let entry = sessions.entry(&session, EntryKind::State, &args.key)?;
     let entry = entry.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
@@ -118,7 +149,6 @@ fn get(args: &GetArgs, cx: &Cx) -> Outcome {
 }
 
 fn set(args: &SetArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("keeping state")?;
     let text = match (&args.value, &args.file) {
         (Some(value), _) => value.clone(),
         // JSON that is laid out for people is larger than what is kept of it; what is kept has a limit of its own.
@@ -126,26 +156,43 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
         (None, None) => return Err(Error::Usage("there is no value: give VALUE or --file".into()).into()),
     };
     let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let json = |old: Option<Value>, revision: Option<i64>| json!({ "key": args.key, "old": old, "new": value, "revision": revision });
+    let text = |revision: Option<i64>| {
+        format!("set {} (revision {})\n", shown(&args.key), revision.unwrap_or_default())
+    };
+    if let Some(remote) = Remote::of(cx)? {
+        let session = remote.require(KEEPING)?;
+        let (old, revision) = remote.set_value(&session, &args.key, &value, args.if_revision)?;
+        return remote.changed(cx, &session, json(old, revision), || text(revision));
+    }
+    let session = cx.state.require_session(KEEPING)?;
     let changed = cx.state.change_session_state(&session, &args.key, Some(&value), args.if_revision)?;
-    let old = changed.old.map(|old| old.value);
-    cx.changed(json!({ "key": args.key, "old": old, "new": value, "revision": changed.revision }), || {
-        format!("set {} (revision {})\n", shown(&args.key), changed.revision.unwrap_or_default())
-    })
+    cx.changed(json(changed.old.map(|old| old.value), changed.revision), || text(changed.revision))
 }
 
 fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("keeping state")?;
+    let json = |old: Value| json!({ "key": args.key, "old": old, "new": null, "revision": null });
+    let text = || format!("removed {}\n", shown(&args.key));
+    if let Some(remote) = Remote::of(cx)? {
+        let session = remote.require(KEEPING)?;
+        let old = remote.unset_value(&session, &args.key, args.if_revision)?;
+        return remote.changed(cx, &session, json(old), text);
+    }
+    let session = cx.state.require_session(KEEPING)?;
     let changed = cx.state.change_session_state(&session, &args.key, None, args.if_revision)?;
     let old = changed.old.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
-    cx.changed(json!({ "key": args.key, "old": old.value, "new": null, "revision": null }), || {
-        format!("removed {}\n", shown(&args.key))
-    })
+    cx.changed(json(old.value), text)
 }
 
 fn list(args: &ListArgs, cx: &Cx) -> Outcome {
-    let session = cx.state.require_session("keeping state")?;
-    let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
-    let mut entries = sessions.entries(&session, EntryKind::State)?;
+    let mut entries = match Remote::of(cx)? {
+        Some(remote) => remote.values(&remote.require(KEEPING)?)?,
+        None => {
+            let session = cx.state.require_session(KEEPING)?;
+            let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
+            sessions.entries(&session, EntryKind::State)?
+        }
+    };
     entries.retain(|entry| args.keys.is_empty() || args.keys.contains(&entry.key));
     let entries = args.page.of(entries, |entry| entry.key.clone());
     let items: Vec<Value> = entries.iter().map(|entry| json!(entry)).collect();

@@ -13,6 +13,7 @@ use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Remote, ServerArgs};
 
 /// Stop a session and what runs in it
 ///
@@ -25,9 +26,20 @@ pub struct Args {
     /// Its name, its id, or the beginning of its id
     #[arg(value_name = "SESSION")]
     which: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(remote) = Remote::of(cx)? {
+        let session = remote.meant(args.which.as_deref(), "stopping")?;
+        let was_over = session.ended_ms.is_some();
+        remote.end(&session)?;
+        let json =
+            json!({ "id": session.id, "name": session.name, "ended_processes": [], "was_over": was_over });
+        return remote.changed(cx, &session, json, || stopped(session.label(), was_over, 0));
+    }
     if args.which.is_none()
         && let Some(current) = cx.state.session()?.filter(|current| current.origin.layer == Layer::Terminal)
     {
@@ -49,13 +61,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let ended = cx.state.stop_session("session stop", &session)?;
     cx.changed(
         json!({ "id": session.id, "name": session.name, "ended_processes": ended, "was_over": was_over }),
-        || {
-            let label = quoted(session.label());
-            match (was_over, ended.len()) {
-                (true, _) => format!("session {label} had ended already\n"),
-                (false, 0) => format!("stopped session {label}\n"),
-                (false, count) => format!("stopped session {label} and {count} process(es) in it\n"),
-            }
-        },
+        || stopped(session.label(), was_over, ended.len()),
     )
+}
+
+fn stopped(label: &str, was_over: bool, ended: usize) -> String {
+    let label = quoted(label);
+    match (was_over, ended) {
+        (true, _) => format!("session {label} had ended already\n"),
+        (false, 0) => format!("stopped session {label}\n"),
+        (false, count) => format!("stopped session {label} and {count} process(es) in it\n"),
+    }
 }

@@ -63,7 +63,7 @@ fn a_machine_is_let_in_or_refused_by_its_code() {
 fn and_so_with_postgres() {
     let (server, home) = (Postgres::shared(), home());
     let database = server.database();
-    is_let_in_or_refused(&Store::postgres(&home, &database));
+    is_let_in_or_refused(&Store::postgres(&home, &database.url()));
 }
 
 #[test]

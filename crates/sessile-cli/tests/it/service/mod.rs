@@ -5,6 +5,7 @@ mod campaign;
 mod checked;
 mod faults;
 mod login;
+mod remote;
 mod serve;
 mod shared;
 mod users;

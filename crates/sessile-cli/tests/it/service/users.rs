@@ -150,7 +150,7 @@ fn a_database_that_lets_nobody_in_is_said_to_do_so() {
     let (server, home) = (testkit::Postgres::shared(), home());
     let database = server.database();
     let wrong = home.write("wrong", "not it\n").display().to_string();
-    let mut store = Store::postgres(&home, &database);
+    let mut store = Store::postgres(&home, &database.url());
     let right = std::mem::replace(&mut store.flags[3], wrong);
     let done = store.call(&["user", "list", "-ojson"]).run().exit(8);
     assert_eq!(done.code(), "CREDENTIAL_REJECTED", "{}", done.told());

@@ -240,6 +240,8 @@ impl Make {
             started_ms: self.now,
             used_ms: self.now,
             expires_ms: self.now,
+            idle_ms: 0,
+            max_ms: 0,
             ended_ms: None,
             end_reason: None,
             messages: 0,

@@ -28,6 +28,8 @@ impl Found {
             started_ms: row.try_get(5)?,
             used_ms: row.try_get(6)?,
             expires_ms: 0,
+            idle_ms: row.try_get(7)?,
+            max_ms: row.try_get(8)?,
             ended_ms: row.try_get(9)?,
             end_reason: row.try_get(10)?,
             messages: row.try_get::<_, i64>(11)? - 1,
@@ -61,6 +63,7 @@ impl Found {
     }
 
     pub(super) fn new(session: Session, idle_ms: i64, max_ms: i64) -> Self {
+        let session = Session { idle_ms, max_ms, ..session };
         Found { session, idle_ms, max_ms, next_event: 1, changed: true }.counted()
     }
 }

@@ -37,6 +37,8 @@ fn found(row: &Row<'_>) -> Result<Found> {
             started_ms: started,
             used_ms: used,
             expires_ms: used.saturating_add(idle).min(started.saturating_add(max)),
+            idle_ms: idle,
+            max_ms: max,
             ended_ms: row.get(9)?,
             end_reason: row.get(10)?,
             messages: row.get::<_, i64>(11)? - 1,

@@ -1,0 +1,101 @@
+//! `sessile auth login --server`: a token of a session service.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sessile::Error;
+use sessile::names::CredentialName;
+use sessile::text::{shell_quoted, shown};
+use sessile::vault::{About, Credential, Kind, Secret, time_of};
+
+use super::login::patience;
+use super::secret_from::SecretFrom;
+use super::{described, end_of};
+use crate::cli::Cx;
+use crate::error::{Failure, Outcome};
+use crate::remote::{Coded, Server, checked_url};
+use crate::unlocked::unlocked;
+
+/// Where to log in, and how.
+pub(super) struct At<'a> {
+    pub(super) url: &'a str,
+    /// The credential, if it was named.
+    pub(super) name: Option<CredentialName>,
+    pub(super) from: &'a SecretFrom,
+    pub(super) wait: Option<Duration>,
+}
+
+pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
+    let url = checked_url(at.url)?;
+    let name = unlocked(cx, &cx.state, || match &at.name {
+        Some(name) => Ok(name.clone()),
+        None => {
+            let vault = cx.state.vault()?;
+            vault.of_agent(&url)?.map_or_else(|| vault.free_name(&url), Ok)
+        }
+    })?;
+    let is_known = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?.is_some();
+    if cx.state.inside_session().is_some() && is_known {
+        // Others may use it.
+        let what = format!("changing credential {name}");
+        return Err(
+            Error::InSession { what, instead: "do it outside the session, or choose another name" }.into()
+        );
+    }
+    let token =
+        if at.from.is_said() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
+    // What it is good for, the service tells; one that it does not take is not kept.
+    let me = Server::with_token(&url, Some(&token))?.me()?;
+    let scopes = me["scopes"].as_array().into_iter().flatten().filter_map(|one| one.as_str());
+    let mut about = About {
+        account: me["user"].as_str().map(str::to_owned),
+        scopes: scopes.map(str::to_owned).collect(),
+        expires_at: me["expires_ms"].as_i64().and_then(|end| time_of(&sessile::context::approval::time(end))),
+        agents: vec![url.clone()],
+        ..About::new(name.clone(), Kind::Bearer, cx.state.world().now())
+    };
+    about.allow_agents();
+    let credential = Credential::new(about.clone(), Some(token));
+    unlocked(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    for other in cx.state.vault()?.leave_agent(&url, &name)? {
+        cx.out.note(&format!("{url} no longer gets {other}"));
+    }
+    sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
+    cx.changed(described(&cx.state, &about), || {
+        let who = about.account.as_ref().map_or_else(String::new, |who| format!(" as {}", shown(who)));
+        let end = match end_of(&cx.state, &about).as_str() {
+            "-" => String::new(),
+            end => format!("; the token ends {end}"),
+        };
+        format!("logged in{who}: credential {name}{end}\n")
+    })?;
+    cx.out.note(&format!(
+        "use it with --server {0}, or always: sessile config set server {0} --global",
+        shell_quoted(&url)
+    ));
+    Ok(())
+}
+
+/// Shows a code and waits until an administrator has confirmed it.
+fn by_code(at: &At<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
+    let patience = patience(cx, at.wait)?;
+    let server = Server::with_token(url, None)?;
+    let code = Coded::ask(&server, &cx.state)?;
+    let time = patience.min(code.expires_in);
+    let json = json!({ "login": { "server": url, "user_code": code.user_code, "expires_in_seconds": time.as_secs() } });
+    let said = shown(&code.user_code);
+    cx.out.ask_for(
+        &json,
+        &format!("an administrator of {url} confirms the code {said}:\n  sessile user approve {said} --user NAME\nwaiting for {} ...", sessile::duration::short(time)),
+    );
+    let begun = Instant::now();
+    loop {
+        if begun.elapsed() >= time {
+            return Err(Error::TimedOut { what: "the login".into() }.into());
+        }
+        std::thread::sleep(code.interval.min(time.saturating_sub(begun.elapsed())));
+        if let Some(token) = code.token(&server)? {
+            return Ok(token);
+        }
+    }
+}

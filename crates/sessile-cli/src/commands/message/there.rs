@@ -1,0 +1,53 @@
+//! A message to a session of a server, which replies itself.
+
+use serde_json::{Value, json};
+use sessile::text::shown_lines;
+
+use super::compose::Compose;
+use super::deliver::reply_json;
+use crate::cli::Cx;
+use crate::commands::session::lifetime;
+use crate::error::Outcome;
+use crate::remote::{New, Remote, reply};
+
+pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool) -> Outcome {
+    let server = &remote.server;
+    let text = compose.text_for_server(cx, server.url())?;
+    let session = remote.require_or_start("talking in it", |name| {
+        let (idle, max) = lifetime(&cx.state, None, None)?;
+        let context = cx.state.selected()?.map(|_| cx.state.contexts().require()).transpose()?;
+        let context = context.map(|context| context.name.to_string());
+        let labels = std::collections::BTreeMap::new();
+        remote.start(New { name: Some(name), context: context.as_deref(), labels, agent: None, idle, max })
+    })?;
+    let mut is_line_open = false;
+    let mut on_piece = |piece: &str| {
+        let raw = json!({ "content": piece });
+        let event = json!({
+            "source": "agent",
+            "event": "message",
+            "context_id": null,
+            "task_id": null,
+            "state": null,
+            "text": piece,
+            "raw": raw,
+        });
+        is_line_open = !piece.ends_with('\n');
+        cx.out.event(&event, piece, true);
+    };
+    if !streams {
+        cx.out.progress(&format!("waiting for {}", server.url()));
+    }
+    let on_piece: Option<&mut dyn FnMut(&str)> = if streams { Some(&mut on_piece) } else { None };
+    let replied = reply(server, &session, &text, compose.reach.timeout(), on_piece);
+    cx.out.progress_over();
+    if is_line_open {
+        cx.out.event(&Value::Null, "\n", true);
+    }
+    let replied = replied?;
+    let json = reply_json(server.url(), &replied.text, Some(&replied.message));
+    remote.changed(cx, &session, json, || match streams {
+        true => String::new(),
+        false => format!("{}\n", shown_lines(&replied.text)),
+    })
+}

@@ -1,0 +1,44 @@
+//! The flag, and whether a call means a server.
+
+use sessile::settings::Value;
+use sessile::{Error, State};
+
+use crate::cli::Cx;
+
+/// The setting that names it.
+pub(crate) const KEY: &str = "server";
+
+/// Where a command works.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct ServerArgs {
+    /// Work against the session service at this URL; '' works on this machine, whatever the setting server says
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+}
+
+/// The server that a call means, if any: as flags, variables and settings say. An empty text means this machine.
+pub(crate) fn server_of(state: &State) -> Result<Option<String>, Error> {
+    let said = state.settings()?.get(KEY)?;
+    Ok(said.and_then(|found| text(&found.value)))
+}
+
+/// Fails where the settings name a server and the command, which takes something away, knows only this machine: whoever
+/// calls it may mean the other.
+pub(crate) fn refuse_there(cx: &Cx, command: &str) -> Result<(), Error> {
+    match server_of(&cx.state)? {
+        None => Ok(()),
+        Some(url) => Err(Error::Usage(format!(
+            "{command} works on this machine only, and the setting server says {}: add --set server= if this machine is meant",
+            sessile::text::shown(url)
+        ))),
+    }
+}
+
+/// Whether a value of the setting means a server.
+pub(crate) fn means_server(value: &Value) -> bool {
+    text(value).is_some()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::trim).filter(|url| !url.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,109 @@
+//! Values of a session of a service.
+
+use serde_json::Value;
+use sessile::Error;
+use sessile::session::Entry;
+
+use super::server::Request;
+use super::session::{Remote, RemoteSession};
+use super::trouble::Subject;
+use crate::error::Failure;
+
+/// How often a value is read again that somebody else has changed between reading and setting it.
+const TRIES: u32 = 20;
+
+impl Remote<'_> {
+    /// A value.
+    pub(crate) fn value(&self, session: &RemoteSession, key: &str) -> Result<Entry, Failure> {
+        let about = Subject { session: session.label(), key, ..Subject::default() };
+        let answer =
+            self.server.ask(&Request::get(&["v1", "sessions", &session.id, "state", key]), &about)?;
+        Ok(entry(answer))
+    }
+
+    fn value_if_any(&self, session: &RemoteSession, key: &str) -> Result<Option<Entry>, Failure> {
+        match self.value(session, key) {
+            Ok(entry) => Ok(Some(entry)),
+            Err(Failure::Library(Error::EntryNotFound(_))) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// All values, in the order of their keys.
+    pub(crate) fn values(&self, session: &RemoteSession) -> Result<Vec<Entry>, Failure> {
+        let about = Subject { session: session.label(), ..Subject::default() };
+        let (path, query) = (["v1", "sessions", &session.id, "state"], [("limit", "1000".to_owned())]);
+        let found = self.server.pages(&path, &query, "entries", usize::MAX, &about)?;
+        Ok(found.into_iter().map(entry).collect())
+    }
+
+    /// Sets a value, with `expected` only at that revision; what it was before, and its revision now.
+    pub(crate) fn set_value(
+        &self,
+        session: &RemoteSession,
+        key: &str,
+        value: &Value,
+        expected: Option<i64>,
+    ) -> Result<(Option<Value>, Option<i64>), Failure> {
+        let path = ["v1", "sessions", session.id.as_str(), "state", key];
+        let (old, answer) = self.change_value(session, key, expected, |_, revision| {
+            Ok(Request::put(&path, value.clone())?.at_revision(Some(revision)))
+        })?;
+        Ok((old.map(|old| old.value), answer["revision"].as_i64()))
+    }
+
+    /// Removes a value, with `expected` only at that revision; what it was.
+    pub(crate) fn unset_value(
+        &self,
+        session: &RemoteSession,
+        key: &str,
+        expected: Option<i64>,
+    ) -> Result<Value, Failure> {
+        let path = ["v1", "sessions", session.id.as_str(), "state", key];
+        let missing = || Error::EntryNotFound(key.to_owned());
+        let (old, _) = self.change_value(session, key, expected, |old, revision| match old {
+            Some(_) => Ok(Request::delete(&path)?.at_revision(Some(revision))),
+            None => Err(missing()),
+        })?;
+        old.map(|old| old.value).ok_or_else(|| missing().into())
+    }
+
+    /// Reads a value and makes a change at the revision that was read, so that what it is said to have been is what it was.
+    fn change_value(
+        &self,
+        session: &RemoteSession,
+        key: &str,
+        expected: Option<i64>,
+        change: impl Fn(Option<&Entry>, i64) -> Result<Request, Error>,
+    ) -> Result<(Option<Entry>, Value), Failure> {
+        let mut tries = 0;
+        loop {
+            let old = self.value_if_any(session, key)?;
+            let found = old.as_ref().map(|old| old.revision);
+            let revision = found.unwrap_or(0);
+            if let Some(expected) = expected.filter(|expected| *expected != revision) {
+                return Err(Error::RevisionConflict { key: key.to_owned(), expected, found }.into());
+            }
+            let about =
+                Subject { session: session.label(), key, expected: Some(revision), ..Subject::default() };
+            match self.server.ask(&change(old.as_ref(), revision)?, &about) {
+                Ok(answer) => return Ok((old, answer)),
+                // Only who said at which revision is told.
+                Err(Failure::Library(Error::RevisionConflict { .. }))
+                    if expected.is_none() && tries < TRIES =>
+                {
+                    tries += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+}
+
+fn entry(mut answer: Value) -> Entry {
+    Entry {
+        key: answer["key"].as_str().unwrap_or_default().to_owned(),
+        revision: answer["revision"].as_i64().unwrap_or_default(),
+        value: answer["value"].take(),
+    }
+}

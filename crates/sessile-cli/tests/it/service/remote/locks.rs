@@ -1,0 +1,178 @@
+//! Locks that exclude other machines.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Machine, Service, Store, ann, shape};
+use crate::home;
+
+/// Starts a call and leaves it running.
+fn spawned(call: testkit::Call) -> Child {
+    call.command().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn refs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn every_command_prints_there_what_it_prints_here() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    for words in [
+        &["lock", "acquire", "deploy", "--ttl", "5m"][..],
+        &["lock", "list"],
+        &["lock", "renew", "deploy", "--ttl", "5m", "--token"],
+        &["lock", "release", "deploy", "--token"],
+        &["lock", "list"],
+        &["lock", "acquire", "deploy"],
+        &["lock", "break", "deploy", "--holder"],
+    ] {
+        let with_token = |list: &serde_json::Value| {
+            let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            if words.last().is_some_and(|last| last == "--token" || last == "--holder") {
+                words.push(list[0]["token"].to_string());
+            }
+            words
+        };
+        let there = with_token(&machine.json(&["lock", "list"]));
+        let here = with_token(&machine.json_here(&["lock", "list"]));
+        let (there, here) = (machine.json(&refs(&there)), machine.json_here(&refs(&here)));
+        assert_eq!(shape(&there), shape(&here), "{words:?}\n{there:#}\n{here:#}");
+    }
+}
+
+#[test]
+fn two_machines_never_run_under_one_lock_at_a_time() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let machines = [Machine::new(&service, &token), Machine::new(&service, &token)];
+    // Each adds one to what it has read some time before: two at a time would lose some.
+    let file = home.write("count", "0");
+    let script = "n=$(cat \"$0\"); sleep 0.05; echo $((n+1)) >\"$0\"; echo $SESSILE_LOCK_TOKEN";
+    let path = file.display().to_string();
+    let ways: [&[&str]; 2] = [&["run", "--lock", "deploy"], &["lock", "run", "deploy"]];
+    let children: Vec<Child> = (0..4)
+        .flat_map(|_| machines.iter().zip(ways))
+        .map(|(machine, way)| {
+            let words: Vec<&str> = way
+                .iter()
+                .copied()
+                .chain(["--lock-timeout", "60s", "--", "sh", "-c", script, &path])
+                .collect();
+            spawned(machine.call(&words))
+        })
+        .collect();
+    let mut tokens: Vec<i64> = Vec::new();
+    for child in children {
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        tokens.push(String::from_utf8_lossy(&done.stdout).trim().parse().unwrap());
+    }
+    assert_eq!(home.read("count").trim(), "8");
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), 8, "each has a token of its own");
+}
+
+#[test]
+fn one_that_is_killed_loses_the_lock_when_its_time_is_over() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let (one, two) = (Machine::new(&service, &token), Machine::new(&service, &token));
+    let began = one.home.path("began");
+    let script = format!("echo $SESSILE_LOCK_TOKEN >{}; exec sleep 60", began.display());
+    let mut holder = spawned(
+        one.call(&["run", "--lock", "deploy", "--", "sh", "-c", &script]).env("SESSILE_LOCK_TTL", "3s"),
+    );
+    crate::eventually("the command runs", || {
+        std::fs::read_to_string(&began).is_ok_and(|text| !text.trim().is_empty())
+    });
+    let first: i64 = one.home.read("began").trim().parse().unwrap();
+    // It is renewed: longer than its time nobody else gets it.
+    let words = ["lock", "acquire", "deploy", "--output", "json", "--lock-timeout", "4s"];
+    let done = two.call(&words).run().exit(6);
+    assert_eq!(done.code(), "LOCK_HELD");
+    assert!(done.json_error()["message"].as_str().unwrap().contains("pid"), "it says who: {}", done.told());
+    assert!(holder.try_wait().unwrap().is_none(), "and the command runs on");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let killed = Instant::now();
+    let run =
+        ["lock", "run", "deploy", "--lock-timeout", "30s", "--", "sh", "-c", "echo $SESSILE_LOCK_TOKEN"];
+    let second: i64 = two.call(&run).ok().stdout().trim().parse().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
+    assert!(second > first, "{second} {first}");
+}
+
+#[test]
+fn a_command_whose_lock_is_taken_away_is_told_to_end() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let (one, two) = (Machine::new(&service, &token), Machine::new(&service, &token));
+    let began = one.home.path("began");
+    let script = format!(
+        "trap 'echo told; exit 3' TERM; echo $SESSILE_LOCK_TOKEN >{}; while :; do sleep 0.1; done",
+        began.display()
+    );
+    let call = one
+        .call(&["lock", "run", "deploy", "--output", "json", "--", "sh", "-c", &script])
+        .env("SESSILE_LOCK_TTL", "3s");
+    let holder = spawned(call);
+    crate::eventually("the command runs", || {
+        std::fs::read_to_string(&began).is_ok_and(|text| !text.trim().is_empty())
+    });
+    two.call(&["lock", "break", "deploy", "--holder", one.home.read("began").trim()]).ok();
+    let done = holder.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("LOCK_LOST") && stderr.contains("the lock is lost"), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "told\n");
+}
+
+#[test]
+fn a_command_is_told_to_end_when_the_server_is_away_for_too_long_and_not_before() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let mut service = Service::start(&store);
+    let machine = Machine::new(&service, &token);
+    let script = "trap 'exit 3' TERM; echo up; while :; do sleep 0.1; done";
+    let mut call = machine
+        .call(&["lock", "run", "deploy", "--", "sh", "-c", script])
+        .env("SESSILE_LOCK_TTL", "3s")
+        .command();
+    let mut holder = call.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(holder.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    service.kill();
+    let away = Instant::now();
+    let done = holder.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("was not reached"), "{stderr}");
+    assert!(away.elapsed() > Duration::from_secs(1), "{:?}", away.elapsed());
+    assert!(away.elapsed() < Duration::from_secs(15), "{:?}", away.elapsed());
+}
+
+#[test]
+fn a_command_keeps_its_status_and_the_lock_is_free_at_once() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    machine.call(&["lock", "run", "l", "--", "sh", "-c", "exit 7"]).run().exit(7);
+    machine.call(&["run", "--lock", "l", "--", "sh", "-c", "exit 9"]).run().exit(9);
+    machine.call(&["run", "--lock", "l", "--timeout", "1s", "--", "sleep", "60"]).run().exit(124);
+    machine.call(&["lock", "run", "l", "--", "no-such-program"]).run().exit(127);
+    let taken = machine.call(&["lock", "acquire", "l", "--lock-timeout", "0"]).ok();
+    assert!(taken.stderr().contains(&machine.url), "it says where: {}", taken.told());
+    machine.home.call(&["run", "--server", &machine.url, "--", "true"]).run().exit(125);
+    let done = machine.call(&["lock", "run", "l", "--lock-timeout", "0", "--", "true"]).run().exit(125);
+    assert!(done.stderr().contains("is held by"), "{}", done.told());
+}

@@ -1,0 +1,161 @@
+//! `auth login --server`: getting a token, and who has none.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Machine, Service, Store, ann};
+use crate::home;
+
+#[test]
+fn a_token_from_standard_input_is_kept_for_its_server_and_for_no_other() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let (service, other) = (Service::start(&store), Service::start(&store));
+    let machine = Machine::new(&service, &token);
+    let kept = machine.json_here(&["auth", "list"]);
+    assert_eq!(kept[0]["account"], "ann", "{kept}");
+    assert_eq!(kept[0]["agents"], serde_json::json!([machine.url]), "{kept}");
+    machine.call(&["session", "list"]).ok();
+    let elsewhere = format!("http://{}", other.address);
+    let done =
+        machine.home.call(&["session", "list", "--server", &elsewhere, "--output", "json"]).run().exit(8);
+    let error = done.json_error();
+    assert_eq!(error["code"], "CREDENTIAL_REJECTED", "{error}");
+    assert_eq!(error["fix_command"], format!("sessile auth login --server {elsewhere}"), "{error}");
+    // Neither a file nor what is told holds it.
+    let secret = token.strip_prefix("sst_").unwrap();
+    for (path, content) in machine.home.tree() {
+        assert!(!content.windows(secret.len()).any(|part| part == secret.as_bytes()), "{}", path.display());
+    }
+    let told = machine.call(&["session", "list", "--verbose"]).ok().told();
+    assert!(!told.contains(secret), "{told}");
+}
+
+#[test]
+fn a_token_that_the_server_does_not_take_is_not_kept() {
+    let home = home();
+    let store = Store::file(&home);
+    let service = Service::start(&store);
+    let url = format!("http://{}", service.address);
+    let machine = crate::home();
+    let login = ["auth", "login", "--server", &url, "--token-stdin", "--output", "json"];
+    let done = machine.call(&login).stdin("sst_wrong").run().exit(8);
+    assert_eq!(done.code(), "CREDENTIAL_REJECTED");
+    assert!(!done.told().contains("sst_wrong"), "{}", done.told());
+    assert_eq!(machine.call(&["auth", "list", "--output", "json"]).ok().json(), serde_json::json!([]));
+    // One that is given for the call alone wins, and is wrong in the same way.
+    let file = machine.write("token", "sst_wrong");
+    let done = machine
+        .call(&["session", "list", "--server", &url, "--output", "json"])
+        .env("SESSILE_TOKEN_FILE", file)
+        .run()
+        .exit(8);
+    assert_eq!(done.code(), "CREDENTIAL_REJECTED");
+}
+
+#[test]
+fn a_token_that_was_taken_back_says_how_to_get_another() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let machine = Machine::new(&service, &token);
+    store.call(&["user", "disable", "ann"]).ok();
+    let done = machine.call(&["lock", "list", "--output", "json"]).run().exit(8);
+    let error = done.json_error();
+    assert_eq!(error["code"], "CREDENTIAL_REJECTED", "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("auth login --server"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_away_is_said_to_be() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let mut service = Service::start(&store);
+    let machine = Machine::new(&service, &token);
+    service.kill();
+    for words in
+        [&["session", "list"][..], &["lock", "list"], &["session", "state", "get", "k", "--session", "s"]]
+    {
+        let done = machine.call(words).args(&["--output", "json"]).run().exit(12);
+        assert_eq!(done.code(), "UNREACHABLE", "{words:?}");
+    }
+    let done = machine.call(&["lock", "run", "l", "--", "true"]).args(&[]).run().exit(125);
+    assert!(done.stderr().contains("cannot be reached"), "{}", done.told());
+}
+
+#[test]
+fn only_https_or_this_machine_is_asked() {
+    let home = home();
+    for url in ["http://sessile.example", "ftp://127.0.0.1", "sessile.example"] {
+        home.call(&["session", "list", "--server", url]).run().exit(2);
+        home.call(&["auth", "login", "--server", url, "--token-stdin"]).stdin("sst_x").run().exit(2);
+    }
+    // Where nobody sits at a terminal, the wait must be said.
+    let done =
+        home.call(&["auth", "login", "--server", "http://127.0.0.1:9", "--output", "json"]).run().exit(2);
+    assert_eq!(done.code(), "TERMINAL_REQUIRED");
+}
+
+#[test]
+fn what_names_the_server_has_an_origin_and_can_be_taken_back() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    machine.home.call(&["config", "set", "server", &machine.url, "--global"]).ok();
+    let shown = machine.json_here(&["config", "show", "server", "--effective", "--source"]);
+    assert!(shown.to_string().contains("config.toml"), "{shown}");
+    let there = machine.json_here(&["session", "start", "--name", "there"]);
+    assert_eq!(there["room"], Value::Null);
+    let here = machine.json_here(&["session", "start", "--name", "here", "--server", ""]);
+    assert!(here["room"].is_string(), "{here}");
+    // What takes away and knows only this machine asks which one is meant.
+    machine.home.call(&["session", "clear", "--all", "--yes"]).run().exit(2);
+    machine.home.call(&["session", "clear", "--all", "--yes", "--set", "server="]).ok();
+    assert_eq!(machine.json_here(&["session", "list"])[0]["name"], "there");
+    // What cannot work there has no such flag.
+    machine.home.call(&["session", "gc", "--server", &machine.url]).run().exit(2);
+}
+
+#[test]
+fn an_administrator_approves_the_code_that_the_login_shows_or_refuses_it() {
+    let home = home();
+    let store = Store::file(&home);
+    store.call(&["user", "add", "ann"]).ok();
+    let service = Service::start(&store);
+    let url = format!("http://{}", service.address);
+    let machine = crate::home();
+    let login = || {
+        let call = machine.call(&["auth", "login", "--server", &url, "--wait", "1m", "--output", "json"]);
+        let mut child = call
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        (child, stderr, told["login"]["user_code"].as_str().unwrap().to_owned())
+    };
+    let (child, mut stderr, code) = login();
+    store.call(&["user", "approve", &code, "--deny"]).ok();
+    let refused = child.wait_with_output().unwrap();
+    let mut told = String::new();
+    stderr.read_to_string(&mut told).unwrap();
+    assert_eq!(refused.status.code(), Some(8), "{told}");
+    assert!(told.contains("LOGIN_REFUSED"), "{told}");
+
+    let (child, _stderr, code) = login();
+    store.call(&["user", "approve", &code, "--user", "ann", "--yes"]).ok();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success());
+    let kept: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((&kept["account"], &kept["secret"]), (&"ann".into(), &"********".into()), "{kept}");
+    machine.call(&["session", "start", "--server", &url]).ok();
+}

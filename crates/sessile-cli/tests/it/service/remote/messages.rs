@@ -1,0 +1,167 @@
+//! Messages that the service replies to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use super::{Machine, Service, Store, ann};
+use crate::home;
+
+/// An upstream that says back how many messages it has seen and the last of them; in a stream it waits before the second
+/// half, until it is told.
+fn upstream(go_on: Receiver<()>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(stream.unwrap(), &go_on);
+        }
+    });
+    url
+}
+
+fn answer(stream: TcpStream, go_on: &Receiver<()>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let asked: Value = serde_json::from_slice(&body).unwrap();
+    let messages = asked["messages"].as_array().unwrap();
+    let last = messages.last().unwrap()["content"].as_str().unwrap();
+    let (first, second) = (format!("{} messages, ", messages.len()), format!("the last is {last}"));
+    let mut stream = stream;
+    let mut say = |text: String| stream.write_all(text.as_bytes()).unwrap();
+    if asked["stream"] == true {
+        let piece =
+            |text: &str| format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text } }] }));
+        say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n".to_owned());
+        say(piece(&first));
+        go_on.recv().unwrap();
+        say(piece(&second));
+        say("data: [DONE]\n\n".to_owned());
+    } else {
+        let reply = json!({ "choices": [{ "message": { "content": first + &second } }] }).to_string();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            reply.len()
+        );
+        say(head + &reply);
+    }
+}
+
+#[test]
+fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let (go_on, waits) = channel();
+    let url = upstream(waits);
+    let service = Service::start_with(&store, &["--upstream", &url, "--upstream-model", "small"]);
+    let machine = Machine::new(&service, &token);
+    // The session is started by its name.
+    let sent = machine.call(&["message", "send", "hello", "--session", "talk"]).ok();
+    assert_eq!(sent.stdout(), "1 messages, the last is hello\n", "{}", sent.told());
+    let told = machine.json(&["message", "send", "and", "again", "--session", "talk"]);
+    assert_eq!(told["text"], "3 messages, the last is and again");
+    assert_eq!((&told["source"], &told["agent_url"]), (&json!("agent"), &json!(machine.url)));
+    assert_eq!(told["reply"]["number"], 4, "{told}");
+    let members: Vec<&String> = told.as_object().unwrap().keys().collect();
+    let here = [
+        "source",
+        "agent_url",
+        "text",
+        "state",
+        "context_id",
+        "task_id",
+        "conversation",
+        "artifacts",
+        "saved",
+        "reply",
+        "session",
+        "context",
+        "context_origin",
+    ];
+    assert_eq!(members, here);
+
+    let call = machine.call(&["message", "stream", "-", "--session", "talk"]);
+    let mut child =
+        call.command().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"now slowly").unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut seen = vec![0; "5 messages, ".len()];
+    stdout.read_exact(&mut seen).unwrap();
+    assert_eq!(String::from_utf8_lossy(&seen), "5 messages, ", "it is there before the rest is said");
+    go_on.send(()).unwrap();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "the last is now slowly\n");
+    assert!(child.wait().unwrap().success());
+    go_on.send(()).unwrap();
+    let lines =
+        machine.call(&["message", "stream", "x", "--session", "talk", "--output", "jsonl"]).ok().stdout();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (whole, pieces) = lines.split_last().unwrap();
+    let pieces: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert_eq!(
+        (pieces.as_str(), &whole["text"]),
+        ("7 messages, the last is x", &json!("7 messages, the last is x"))
+    );
+}
+
+#[test]
+fn the_history_tells_what_was_changed_there() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    let id = machine.json(&["session", "start", "--name", "one"])["id"].clone();
+    machine.call(&["session", "state", "set", "k", "1", "--session", "one"]).ok();
+    machine.call(&["session", "start", "--name", "two"]).ok();
+    machine.json_here(&["session", "start", "--name", "here"]);
+    let (there, here) = (machine.json(&["history"]), machine.json_here(&["history"]));
+    let names = |json: &Value| json[0].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&there), names(&here));
+    assert!(
+        there.as_array().unwrap().iter().all(|one| one["user"] == "ann" && one["undoable"] == false),
+        "{there}"
+    );
+    let of_one = machine.json(&["history", "--session", "one"]);
+    assert!(of_one.as_array().unwrap().len() >= 2, "{of_one}");
+    assert!(of_one.as_array().unwrap().iter().all(|one| one["session"] == id), "{of_one}");
+    let first = machine.json(&["history", "--limit", "1"]);
+    let next = machine.json(&["history", "--limit", "1", "--cursor", first[0]["id"].as_str().unwrap()]);
+    assert_eq!((&first[0], &next[0]), (&there[0], &there[1]));
+    let text = machine.call(&["history"]).ok().stdout();
+    assert!(text.starts_with("ID ") && text.contains("WHEN"), "{text}");
+    machine.home.call(&["history", "--cursor", "x"]).run().exit(2);
+}
+
+#[test]
+fn an_agent_is_not_named_together_with_a_server() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    machine.home.call(&["agent", "add", "research", "http://127.0.0.1:9", "--global"]).ok();
+    for words in [
+        &["message", "send", "research", "hello", "--session", "s"][..],
+        &["message", "send", "http://127.0.0.1:9", "hello", "--session", "s"],
+        &["message", "stream", "--url", "research", "hello", "--session", "s"],
+        &["message", "send", "hello", "--new", "--session", "s"],
+    ] {
+        let done = machine.call(words).args(&["--output", "json"]).run().exit(2);
+        assert!(done.json_error()["message"].as_str().unwrap().contains("--server ''"), "{}", done.told());
+    }
+    assert_eq!(machine.json(&["session", "list"]), serde_json::json!([]), "nothing was started");
+    let done = machine.call(&["message", "send", "hello", "--output", "json"]).run().exit(2);
+    assert_eq!(done.code(), "SESSION_REQUIRED");
+}
