@@ -2,7 +2,8 @@
 //! another's, turns are whole and in order, what was acknowledged is there, once, and what clients saw of turns, locks and
 //! values could have happened one after the other.
 //!
-//! `SESSILE_TEST_TURNS` says how many users there are, and how many turns each takes at once: `200x100`.
+//! `SESSILE_TEST_TURNS` says how many users there are, and how many turns each takes at once: `200x100`; and
+//! `SESSILE_TEST_KILL_EVERY` after how many milliseconds one of the processes is killed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +43,8 @@ fn size() -> Size {
     };
     let (users, turns) = said.split_once('x').expect("SESSILE_TEST_TURNS is USERSxTURNS");
     let (users, turns) = (users.parse().unwrap(), turns.parse().unwrap());
-    Size { users, turns, think: millis(100), every: millis(3000) }
+    let every = std::env::var("SESSILE_TEST_KILL_EVERY").map_or(3000, |every| every.parse().unwrap());
+    Size { users, turns, think: millis(100), every: millis(every) }
 }
 
 #[test]
