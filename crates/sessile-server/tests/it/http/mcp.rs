@@ -396,11 +396,28 @@ fn a_batch_that_is_refused_is_not_begun() {
     let greet = request("initialize", json!({ "protocolVersion": "2025-03-26", "capabilities": {} }));
     let told = post(&ann, &[], &json!([append, greet])).ok(400);
     assert_eq!(told["error"]["code"], -32600, "{told}");
+    let messages = || content(&ann, "show_session", json!({ "session": id }))["messages"].clone();
+    assert_eq!(messages(), 0);
     let many: Vec<&Value> = std::iter::repeat_n(&append, 21).collect();
     assert_eq!(post(&ann, &[], &json!(many)).ok(400)["error"]["code"], -32600);
-    assert_eq!(content(&ann, "show_session", json!({ "session": id }))["messages"], 0);
+    assert_eq!(messages(), 0);
     post(&ann, &[], &json!([append])).ok(200);
-    assert_eq!(content(&ann, "show_session", json!({ "session": id }))["messages"], 1);
+    assert_eq!(messages(), 1);
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_not_held() {
+    let server = with(|limits| (limits.page, limits.page_bytes, limits.body_bytes) = (1, 1000, 10_000));
+    let ann = server.user("ann");
+    let id = content(&ann, "start_session", json!({}))["id"].clone();
+    let path = format!("/v1/sessions/{}", id.as_str().unwrap());
+    for number in 0..5 {
+        content(&ann, "show_session", json!({ "session": id }));
+        let settings = json!({ "settings": { format!("s{number}"): "x".repeat(9000) } });
+        ann.send("PATCH", &path, &[], Some(&settings.to_string())).ok(200);
+    }
+    let told = refused(&ann, "show_session", json!({ "session": id }));
+    assert_eq!((&told["code"], &told["status"]), (&json!("INVALID_VALUE"), &json!(413)), "{told}");
 }
 
 #[test]
