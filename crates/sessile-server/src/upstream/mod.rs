@@ -150,8 +150,14 @@ impl Fault {
     /// Some repeat the key that they do not like; it has no place in a log either. Nor has all that somebody may say: but it
     /// is shortened afterwards, or a part of the key could be left.
     fn for_log(self, key: Option<&Secret>) -> Self {
-        let clean = |told: String| {
-            let told = key.map_or_else(|| told.clone(), |key| told.replace(key.expose(), "(the key)"));
+        let clean = |mut told: String| {
+            if let Some(key) = key.map(Secret::expose) {
+                told = told.replace(key, "(the key)");
+                // Where reading stopped, it may have been within the key. A letter or two may as well be a word's.
+                let mut begun = (4..key.len()).rev().filter_map(|end| key.get(..end));
+                let rest = begun.find_map(|begun| told.strip_suffix(begun)).map(str::len);
+                told.truncate(rest.unwrap_or(told.len()));
+            }
             shortened(&told, TOLD_BYTES)
         };
         match self {
@@ -207,5 +213,8 @@ mod tests {
             assert!(kept.contains("x(th...") && kept.len() < TOLD_BYTES + 100, "{kept}");
             assert!(format!("{:?}", fault.for_log(None)).len() < TOLD_BYTES + 100);
         }
+        let refused = Fault::Refused { status: 401, told: "not sk-hunter2, nor sk-hunt".to_owned() };
+        let Fault::Refused { told, .. } = refused.for_log(Some(&key)) else { panic!("another") };
+        assert_eq!(told, "not (the key), nor ");
     }
 }

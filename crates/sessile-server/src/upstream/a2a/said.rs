@@ -133,7 +133,9 @@ impl Said {
                 self.piece(artifact, append)?;
             }
         }
-        if self.size.max(self.last.len()).max(self.noted) > most {
+        // Between results there may be line breaks.
+        let results = self.size + self.results.len().saturating_sub(1);
+        if results.max(self.last.len()).max(self.noted) > most {
             return Err(Fault::Unusable("the reply is too long".to_owned()));
         }
         Ok(())
