@@ -125,14 +125,16 @@ pub enum Change {
         /// How long it is held from now on.
         ttl_ms: i64,
     },
-    /// Gives a place back, held or not, if it is still that of who says so.
+    /// Gives a place back, held or not, if it is still that of who says so. Nobody was told of it.
     Leave {
         /// Which queue.
         resource: Resource,
-        /// Which place.
-        place: i64,
+        /// Which place; none if it is not known whether there is one.
+        place: Option<i64>,
         /// Who asked for it, or for the last time under its key.
         claim: String,
+        /// The key: what is sent again under it asks anew.
+        key: Option<String>,
     },
     /// Gives back what is held.
     Release {
@@ -167,6 +169,9 @@ pub enum Change {
 ///
 /// [`Db::keep`]: crate::db::Db::keep
 pub const WAITING_MS: i64 = 10_000;
+
+/// How long it takes at most, as a rule, until who is next has come up.
+pub(crate) const COMES_UP_MS: i64 = 1000;
 
 /// What to do if somebody is in a queue already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sessile::vault::Secret;
 
 use crate::account::{Administer, Asked, Collected, Decision, Login, Minted, Token};
-use crate::clock::now_ms;
+use crate::clock;
 use crate::db::Db;
 use crate::model::UserId;
 use crate::users::{self, UserError};
@@ -112,7 +112,7 @@ pub async fn decide(db: &Db, code: &str, decision: Decision) -> Result<(), UserE
 pub async fn collect(db: &Db, device_code: &str) -> Result<Outcome, UserError> {
     // The token is there before it is known whether it is needed, so that making it is one step of the store's.
     let secret = format!("{}{}", users::PREFIX, URL_SAFE_NO_PAD.encode(random::<32>()?));
-    let id = sessile::session::SessionId::new(now_ms()).map_err(|error| no_random(&error))?.to_string();
+    let id = clock::new_id().map_err(|error| no_random(&error))?;
     let minted = Minted { id, hash: users::hash(&secret) };
     Ok(match db.collect_login(&users::hash(device_code), minted).await? {
         Collected::Token(token) => {

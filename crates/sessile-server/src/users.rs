@@ -2,13 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sessile::session::SessionId;
 use sessile::vault::Secret;
 use sha2::{Digest, Sha256};
 
 use crate::account::{Account, Administer, Scope, Token};
 use crate::change::Refusal;
-use crate::clock::now_ms;
+use crate::clock::{self, now_ms};
 use crate::db::{Access, Db, DbError, Read};
 use crate::model::{Accessed, UserId};
 use crate::query::{Answer, Query};
@@ -82,8 +81,8 @@ pub(crate) async fn record(
     action: &str,
     token: Option<String>,
 ) -> Result<(), UserError> {
-    let id = SessionId::new(now_ms()).map_err(|error| UserError::Random(error.to_string()))?;
-    let access = Access { id: id.to_string(), token };
+    let id = clock::new_id().map_err(|error| UserError::Random(error.to_string()))?;
+    let access = Access { id, token };
     let (user, action, outcome) = (user.clone(), action.to_owned(), "done".to_owned());
     db.record(vec![Read { user, access, action, session: None, outcome, at_ms: now_ms() }]).await?;
     Ok(())
@@ -115,18 +114,11 @@ pub async fn create_token(
     let random = |error: sessile::Error| UserError::Random(error.to_string());
     let bytes = sessile::random::bytes::<32>().map_err(random)?;
     let secret = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
-    let id = SessionId::new(now_ms()).map_err(random)?;
+    let id = clock::new_id().map_err(random)?;
     let mut scopes = scopes.to_vec();
     scopes.sort_unstable();
     scopes.dedup();
-    let token = Token {
-        id: id.to_string(),
-        user: user.clone(),
-        scopes,
-        made_ms: now_ms(),
-        expires_ms,
-        revoked_ms: None,
-    };
+    let token = Token { id, user: user.clone(), scopes, made_ms: now_ms(), expires_ms, revoked_ms: None };
     let added = db.administer(Administer::AddToken(token.clone(), hash(&secret))).await?;
     found(added, || UserError::NoUser(user.0.clone()))?;
     record(db, user, "token.create", Some(token.id.clone())).await?;

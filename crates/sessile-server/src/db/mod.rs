@@ -10,11 +10,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sessile::session::SessionId;
 
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
-use crate::clock::now_ms;
+use crate::clock;
 use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 
@@ -90,8 +89,7 @@ pub enum DbError {
 
 /// What stands for this process in a store.
 fn new_process() -> Result<Arc<str>, DbError> {
-    let id = SessionId::new(now_ms()).map_err(|error| DbError::Failed(error.to_string()))?;
-    Ok(id.to_string().into())
+    clock::new_id().map(Arc::from).map_err(|error| DbError::Failed(error.to_string()))
 }
 
 /// A store.

@@ -14,7 +14,7 @@ use sessile::text::shortened;
 
 use super::app::App;
 use super::problem::Problem;
-use crate::clock::now_ms;
+use crate::clock;
 
 /// The pattern that a request's path fits.
 pub(crate) fn route(extensions: &Extensions) -> Option<&str> {
@@ -34,7 +34,7 @@ pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'
 
 /// An id that was never used.
 pub(crate) fn new_id() -> Result<String, Problem> {
-    SessionId::new(now_ms()).map(|id| id.to_string()).map_err(|error| Problem::internal(error.to_string()))
+    clock::new_id().map_err(|error| Problem::internal(error.to_string()))
 }
 
 /// The id of a session, from a path. What cannot be one belongs to nobody.

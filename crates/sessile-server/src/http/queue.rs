@@ -66,7 +66,7 @@ pub(crate) async fn take(
 impl Waiting {
     async fn run(self, mut reply: Reply) {
         let outcome = self.held(&mut reply).await.map(|ticket| {
-            let given = Given(Some(self.back(ticket.place)));
+            let given = Given(Some(self.back()));
             (ticket, given)
         });
         // Whoever asked may be gone by now.
@@ -87,7 +87,16 @@ impl Waiting {
             wait_ms: *wait_ms,
             history: 0,
         };
-        let asked = ticket(self.bound.change(ask, self.key.clone()).await?)?;
+        let asked = match self.bound.change(ask, self.key.clone()).await {
+            Ok(done) => ticket(done)?,
+            Err(problem) => {
+                // Whether there is a place now is not known. Under a key it is found again; without one nobody would.
+                if self.key.is_none() && problem.is_unreachable() {
+                    tokio::spawn(self.back().leave());
+                }
+                return Err(problem);
+            }
+        };
         if asked.token.is_some() {
             return Ok(asked);
         }
@@ -97,11 +106,11 @@ impl Waiting {
                 biased;
                 () = reply.closed() => Some(Problem::closing_down()),
                 () = self.app.closed() => Some(Problem::closing_down()),
-                () = tokio::time::sleep_until(until) => Some(self.too_long()),
+                () = tokio::time::sleep_until(until) => Some(Problem::timed_out("somebody else still holds it")),
                 () = seat.due(|| self.bound.woken(resource, asked.place)) => None,
             };
             if let Some(problem) = over {
-                self.back(asked.place).leave().await;
+                self.back().leave().await;
                 return Err(problem);
             }
             // Nothing interrupts this: it may be held when it returns.
@@ -120,32 +129,29 @@ impl Waiting {
                     }
                     // Much may have happened since it was let in.
                     if !self.bound.is_still_let_in().await {
-                        self.back(now.place).leave().await;
+                        self.back().leave().await;
                         return Err(Problem::unauthenticated());
                     }
                     return Ok(now);
                 }
                 // The place outlives a store that is away for a moment.
                 Err(problem) if problem.is_unreachable() => {}
-                Err(problem) => return Err(problem),
+                Err(problem) => {
+                    // Who is behind it here has the same before them if the session is over.
+                    self.bound.wake().over(self.bound.user(), resource.key());
+                    self.back().leave().await;
+                    return Err(problem);
+                }
             }
         }
     }
 
-    fn too_long(&self) -> Problem {
-        // The place is given back, and what is sent again under its key would find that out.
-        Problem::timed_out(match self.key {
-            None => "somebody else still holds it",
-            Some(_) => "somebody else still holds it; ask again under another idempotency key",
-        })
-    }
-
-    fn back(&self, place: i64) -> Back {
+    fn back(&self) -> Back {
         Back {
             bound: self.bound.clone(),
             resource: self.wanted.resource.clone(),
-            place,
             claim: self.claim.clone(),
+            key: self.key.clone(),
             busy: self.app.busy.upgrade(),
         }
     }
@@ -172,15 +178,15 @@ pub(crate) struct Given(Option<Back>);
 struct Back {
     bound: Bound,
     resource: Resource,
-    place: i64,
     claim: String,
+    key: Option<String>,
     busy: Option<mpsc::Sender<()>>,
 }
 
 impl Back {
     async fn leave(self) {
-        let Back { bound, resource, place, claim, busy } = self;
-        let leave = Change::Leave { resource, place, claim };
+        let Back { bound, resource, claim, key, busy } = self;
+        let leave = Change::Leave { resource, place: None, claim, key };
         // Those behind it wait for it, so a store that is away for a moment is asked again. If it stays away, the place is
         // gone when its time is over.
         for _ in 0..TRIES {

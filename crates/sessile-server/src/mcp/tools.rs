@@ -19,8 +19,8 @@ pub(super) struct Entry {
 /// Every tool, in the order in which they are listed.
 pub(super) const TOOLS: &[Entry] = &[
     tool("list_sessions", "listSessions", "Your sessions, newest first."),
-    tool("start_session", "createSession", "Start a session. Its id goes into other tools."),
-    tool("show_session", "getSession", "A session, by its id or the name of a live one."),
+    tool("start_session", "createSession", "Start a session; other tools take its id."),
+    tool("show_session", "getSession", "A session, by id or name."),
     Entry {
         destroys: true,
         ..tool("stop_session", "endSession", "End a session. Nothing can be added to it then.")
@@ -32,7 +32,7 @@ pub(super) const TOOLS: &[Entry] = &[
         ..tool(
             "append_messages",
             "appendMessages",
-            "Append messages, all or none; refused while somebody has the turn.",
+            "Append messages, all or none, while nobody has the turn.",
         )
     },
     Entry {
@@ -41,13 +41,13 @@ pub(super) const TOOLS: &[Entry] = &[
         ..tool(
             "send_message",
             "appendMessages",
-            "Have messages {role, content} answered by the upstream model; both are appended in one turn.",
+            "Have messages {role, content} answered by the upstream model, and append both.",
         )
     },
     tool(
         "begin_turn",
         "beginTurn",
-        "Wait for a session's turn and take it: nobody else appends until you commit, abandon, or its time is over.",
+        "Wait for a session's turn and take it: until it ends nobody else appends.",
     ),
     tool("commit_turn", "commitTurn", "End a turn and append its messages, all or none."),
     tool("renew_turn", "renewTurn", "Begin the time of a turn anew."),
@@ -58,7 +58,7 @@ pub(super) const TOOLS: &[Entry] = &[
     Entry { destroys: true, ..tool("set_state", "putState", "Keep a JSON value in a session.") },
     Entry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
     tool("list_locks", "listLocks", "Locks held, by whom, until when."),
-    tool("acquire_lock", "takeLock", "Wait for a lock and take it. Its token renews and releases it."),
+    tool("acquire_lock", "takeLock", "Wait for a lock and take it."),
     tool("renew_lock", "renewLock", "Begin the time of a lock anew."),
     tool("release_lock", "releaseLock", "Give a lock back."),
 ];

@@ -174,7 +174,8 @@ impl User {
     }
 
     pub(crate) async fn leave(&self, resource: &Resource, place: i64) -> Outcome {
-        self.change(Change::Leave { resource: resource.clone(), place, claim: CLAIM.to_owned() }).await
+        let (resource, place, claim) = (resource.clone(), Some(place), CLAIM.to_owned());
+        self.change(Change::Leave { resource, place, claim, key: None }).await
     }
 
     pub(crate) async fn commit(&self, session: &str, token: i64, bodies: &[String]) -> Outcome {

@@ -47,6 +47,7 @@ with_every_store! {
     a_place_is_given_back_once
     who_waits_in_a_process_that_died_is_gone
     a_process_that_is_heard_of_keeps_its_places
+    who_was_away_takes_nobody_for_dead
     a_place_is_that_of_who_asked_for_it_last
     a_lock_excludes_within_a_user_and_not_between_users
     the_same_key_does_it_once
@@ -413,11 +414,26 @@ async fn who_waits_in_a_process_that_died_is_gone(store: &Throwaway) {
     let begun = std::time::Instant::now();
     // The other process is never heard of again.
     while ticket(here.wait_for(&lock, waits.place, 60_000).await).token.is_none() {
+        here.db.keep().await.unwrap();
         assert!(begun.elapsed() < 2 * patience, "it still waits for one that died");
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     assert!(begun.elapsed() > patience / 2, "it may only have been slow");
     assert_eq!(there.wait_for(&lock, dies.place, 1000).await, Err(Refusal::Lost { token: dies.place }));
+}
+
+async fn who_was_away_takes_nobody_for_dead(store: &Throwaway) {
+    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
+    let lock = lock("deploy");
+    let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let waits = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    // As when the store was away from both: one of them is the first that is back.
+    let patience = std::time::Duration::from_millis(sessile_server::change::WAITING_MS.unsigned_abs());
+    tokio::time::sleep(patience + patience / 10).await;
+    here.db.keep().await.unwrap();
+    here.leave(&lock, held.place).await.unwrap();
+    ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    assert!(ticket(there.wait_for(&lock, waits.place, 60_000).await).token.is_some());
 }
 
 async fn a_process_that_is_heard_of_keeps_its_places(store: &Throwaway) {
@@ -438,8 +454,12 @@ async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
-    let leaves =
-        |place, claim: &str| Change::Leave { resource: lock.clone(), place, claim: claim.to_owned() };
+    let leaves = |place, claim: &str| Change::Leave {
+        resource: lock.clone(),
+        place: Some(place),
+        claim: claim.to_owned(),
+        key: None,
+    };
     let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
     let place = ticket(here.keyed(Some("k"), asks("first")).await).place;
     let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
@@ -456,6 +476,11 @@ async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
     assert_eq!(ticket(there.keyed(Some("k"), asks("fourth")).await).token, third.token);
     there.change(leaves(place, "fourth")).await.unwrap();
     assert_eq!(here.keyed(Some("k"), asks("fifth")).await, lost, "it was given back");
+    // Who leaves without having been told of it lets the same key ask anew.
+    let new = ticket(here.keyed(Some("new"), asks("sixth")).await).place;
+    let (resource, claim, key) = (lock.clone(), "sixth".to_owned(), Some("new".to_owned()));
+    here.change(Change::Leave { resource, place: None, claim, key }).await.unwrap();
+    assert!(ticket(there.keyed(Some("new"), asks("seventh")).await).place > new);
 }
 
 async fn a_lock_excludes_within_a_user_and_not_between_users(store: &Throwaway) {
@@ -540,7 +565,8 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     assert_eq!(taken, Ok(Done::Conversation(Some(talking("c", Some("t"))))));
     assert_eq!(twice("take again", take()).await, Ok(Done::Conversation(None)));
     let place = held.place;
-    twice("leave", Change::Leave { resource: resource.clone(), place, claim }).await.unwrap();
+    let leave = Change::Leave { resource: resource.clone(), place: Some(place), claim, key: None };
+    twice("leave", leave).await.unwrap();
     let token = ticket(twice("and again", ask()).await).token.unwrap();
     twice("release", Change::Release { resource, token }).await.unwrap();
     let id = id();

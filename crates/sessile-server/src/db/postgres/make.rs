@@ -138,7 +138,13 @@ impl Make {
                 let ticket = self.queue.renew(*token, *ttl_ms)?;
                 Ok(Done::Ticket { ticket, history: None })
             }
-            Change::Leave { place, claim, .. } => self.queue.leave(*place, claim).map(|()| Done::Left),
+            Change::Leave { place, claim, key, .. } => {
+                self.queue.leave(*place, claim)?;
+                if let Some(key) = key {
+                    self.run(Sql::DropAnswered, params![self.user.clone(), key.clone()]);
+                }
+                Ok(Done::Left)
+            }
             Change::Release { token, .. } => self.queue.release(*token).map(|()| Done::Left),
             Change::CommitTurn { session, token, bodies, conversation } => {
                 let found = self.live()?;

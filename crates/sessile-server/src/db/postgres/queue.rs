@@ -11,25 +11,36 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::change::{Busy, Refusal, WAITING_MS};
+use crate::change::{Busy, COMES_UP_MS, Refusal, WAITING_MS};
 use crate::model::Ticket;
 
-/// The processes that were heard of since a time. They are nobody's, and so is the table.
-pub(super) const ALIVE: &str = "SELECT id FROM process
-    WHERE seen_ms > floor(extract(epoch FROM now()) * 1000)::bigint - $1";
+macro_rules! now {
+    () => {
+        "floor(extract(epoch FROM now()) * 1000)::bigint"
+    };
+}
 
-const KEEP: &str =
-    "INSERT INTO process (id, seen_ms) VALUES ($1, floor(extract(epoch FROM now()) * 1000)::bigint)
-    ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms";
+/// The processes that were heard of since a time, and since when. They are nobody's, and so is the table.
+pub(super) const ALIVE: &str = concat!("SELECT id, since_ms FROM process WHERE seen_ms > ", now!(), " - $1");
 
-const FORGET: &str =
-    "DELETE FROM process WHERE seen_ms < floor(extract(epoch FROM now()) * 1000)::bigint - $1";
+/// Whoever was not heard of for a time may have been asleep, or away from the store as all the others were: it has to be
+/// there for a time before it takes another for dead.
+const KEEP: &str = concat!(
+    "INSERT INTO process (id, seen_ms, since_ms) VALUES ($1, ",
+    now!(),
+    ", ",
+    now!(),
+    ") ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms,
+           since_ms = CASE WHEN process.seen_ms < excluded.seen_ms - $2 THEN excluded.since_ms ELSE process.since_ms END"
+);
+
+const FORGET: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " - $1");
 
 /// Says that this process is alive, and forgets those that died long ago.
 pub(super) async fn keep(inner: &Arc<Inner>) -> Result<(), Trouble> {
     let mut link = Link::take(inner).await?;
     let steps = [
-        Step::Other(KEEP, params![inner.process.to_string()]),
+        Step::Other(KEEP, params![inner.process.to_string(), WAITING_MS / 2]),
         Step::Other(FORGET, params![100 * WAITING_MS]),
     ];
     link.send(&steps).await.map(drop).map_err(|error| trouble(&error, false))
@@ -44,6 +55,8 @@ pub(super) struct Queue {
     process: String,
     /// Those that are alive.
     alive: Vec<String>,
+    /// Whether this one has been there for long enough to say of another that it is not.
+    judges: bool,
     next: i64,
     places: Vec<Place>,
     counted: bool,
@@ -88,8 +101,11 @@ impl Queue {
             Ok(Place { rank: row.try_get(1)?, ticket, process: row.try_get(6)?, claim: row.try_get(7)? })
         };
         let places = places.iter().map(place).collect::<Result<_, Error>>()?;
-        let alive = alive.iter().map(|row| row.try_get(0)).collect::<Result<_, Error>>()?;
-        Ok(Queue { resource, now, next, places, process: process.to_owned(), alive, ..Queue::default() })
+        let alive = alive.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        let alive = alive.collect::<Result<Vec<(String, i64)>, Error>>()?;
+        let judges = alive.iter().any(|(id, since)| id == process && *since <= now - WAITING_MS);
+        let (process, alive) = (process.to_owned(), alive.into_iter().map(|(id, _)| id).collect());
+        Ok(Queue { resource, now, next, places, process, alive, judges, ..Queue::default() })
     }
 
     /// Asks for a place.
@@ -104,7 +120,10 @@ impl Queue {
         let first = self.first().map(|first| first.ticket.clone());
         match (self.holder(), busy) {
             (Some(held), Busy::Reject) => return Err(held_by(&held)),
-            (None, Busy::Reject) => first.as_ref().map_or(Ok(()), |waits| Err(held_by(waits)))?,
+            (None, Busy::Reject) => {
+                let waits = first.clone().map(|waits| Ticket { expires_ms: self.now + COMES_UP_MS, ..waits });
+                waits.map_or(Ok(()), |waits| Err(held_by(&waits)))?;
+            }
             (Some(held), Busy::Interrupt) => self.remove(held.place),
             _ => {}
         }
@@ -161,10 +180,12 @@ impl Queue {
     }
 
     /// Gives a place back that somebody asked for, if it is there.
-    pub(super) fn leave(&mut self, place: i64, claim: &str) -> Result<(), Refusal> {
+    pub(super) fn leave(&mut self, place: Option<i64>, claim: &str) -> Result<(), Refusal> {
         self.sweep();
-        self.claimed(place, claim)?;
-        self.remove(place);
+        let is_it =
+            |found: &&Place| found.claim == claim && place.is_none_or(|place| found.ticket.place == place);
+        let left = self.places.iter().find(is_it).map(|found| found.ticket.place);
+        self.remove(left.ok_or(Refusal::Lost { token: place.unwrap_or(0) })?);
         Ok(())
     }
 
@@ -207,7 +228,7 @@ impl Queue {
         if let Some(Place { rank, ticket, process, claim }) = changed {
             // With the place, so that nobody takes this process for a dead one in between. Seldom: all would wait for its row.
             if !alive.contains(&here) {
-                steps.push(Step::Other(KEEP, params![here]));
+                steps.push(Step::Other(KEEP, params![here, WAITING_MS / 2]));
             }
             let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
             let params =
@@ -257,9 +278,9 @@ impl Queue {
     }
 
     fn sweep(&mut self) {
-        let (now, here, alive) = (self.now, &self.process, &self.alive);
+        let (now, here, alive, judges) = (self.now, &self.process, &self.alive, self.judges);
         let over = |place: &Place| {
-            let is_deserted = place.process != *here && !alive.contains(&place.process);
+            let is_deserted = judges && place.process != *here && !alive.contains(&place.process);
             place.ticket.expires_ms <= now || (place.ticket.token.is_none() && is_deserted)
         };
         self.gone.extend(self.places.iter().filter(|place| over(place)).map(|place| place.ticket.place));

@@ -147,6 +147,7 @@ statements! {
         ORDER BY resource LIMIT $3";
 
     Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";
+    DropAnswered = "DELETE FROM answered WHERE {mine} AND key = $2";
     InsertAnswered = "INSERT INTO answered (user_id, key, change, done, at_ms) VALUES ($1, $2, $3, $4, $5)";
 
     ForgetAnswered = "DELETE FROM answered WHERE {mine} AND key IN (

@@ -199,10 +199,13 @@ impl Make<'_> {
                 let ticket = or_refuse!(self.queue(&resource.key()).renew(*token, *ttl_ms)?);
                 Ok(Ok(Done::Ticket { ticket, history: None }))
             }
-            Change::Leave { resource, place, claim } => {
+            Change::Leave { resource, place, claim, key } => {
                 if !self.queue(&resource.key()).leave(*place, claim)? {
-                    return Ok(Err(Refusal::Lost { token: *place }));
+                    return Ok(Err(Refusal::Lost { token: place.unwrap_or(0) }));
                 }
+                self.connection
+                    .prepare_cached("DELETE FROM answered WHERE user = ?1 AND key = ?2")?
+                    .execute((self.user, key))?;
                 Ok(Ok(Done::Left))
             }
             Change::Release { resource, token } => {

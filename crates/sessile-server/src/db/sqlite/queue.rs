@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 
-use crate::change::{Busy, Refusal, WAITING_MS};
+use crate::change::{Busy, COMES_UP_MS, Refusal, WAITING_MS};
 use crate::model::Ticket;
 
 /// A queue of a user.
@@ -26,14 +26,17 @@ pub(super) struct Waited {
 /// The processes that are alive at `?4`, of which those who wait need to be.
 const ALIVE: &str = "SELECT id FROM process WHERE seen_ms > ?4";
 
-/// Says that a process is alive. Once in a while is enough.
+/// Says that a process is alive. Once in a while is enough. Whoever was not heard of for a time may have been asleep, or away
+/// from the store as all the others were: it has to be there for a time before it takes another for dead.
 pub(super) fn keep(connection: &Connection, process: &str, now: i64) -> Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO process (id, seen_ms) VALUES (?1, ?2)
-             ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms WHERE seen_ms < excluded.seen_ms - ?3",
+            "INSERT INTO process (id, seen_ms, since_ms) VALUES (?1, ?2, ?2)
+             ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms,
+                 since_ms = CASE WHEN seen_ms < excluded.seen_ms - ?4 THEN excluded.since_ms ELSE since_ms END
+             WHERE seen_ms < excluded.seen_ms - ?3",
         )?
-        .execute((process, now, WAITING_MS / 10))
+        .execute((process, now, WAITING_MS / 10, WAITING_MS / 2))
         .map(drop)
 }
 
@@ -106,8 +109,8 @@ impl Queue<'_> {
         match (&holding, busy) {
             (Some(held), Busy::Reject) => return Ok(Err(held_by(held))),
             (None, Busy::Reject) => {
-                if let Some(waits) = &first {
-                    return Ok(Err(held_by(waits)));
+                if let Some(waits) = first {
+                    return Ok(Err(held_by(&Ticket { expires_ms: self.now + COMES_UP_MS, ..waits })));
                 }
             }
             (Some(held), Busy::Interrupt) => self.remove(held.place)?,
@@ -178,13 +181,15 @@ impl Queue<'_> {
     }
 
     /// Gives a place back that somebody asked for; whether it was there.
-    pub(super) fn leave(&self, place: i64, claim: &str) -> Result<bool> {
+    pub(super) fn leave(&self, place: Option<i64>, claim: &str) -> Result<bool> {
         self.sweep()?;
-        let was_there = self.get_claimed(place, claim)?.is_some();
-        if was_there {
-            self.remove(place)?;
-        }
-        Ok(was_there)
+        let left = self
+            .connection
+            .prepare_cached(
+                "DELETE FROM place WHERE user = ?1 AND resource = ?2 AND claim = ?3 AND place = coalesce(?4, place)",
+            )?
+            .execute((self.user, self.resource, claim, place))?;
+        Ok(left > 0)
     }
 
     /// Gives back what is held with a token; whether it was.
@@ -271,7 +276,8 @@ impl Queue<'_> {
     fn sweep(&self) -> Result<()> {
         let sql = format!(
             "DELETE FROM place WHERE user = ?1 AND resource = ?2
-                 AND (expires_ms <= ?3 OR (token IS NULL AND process <> ?5 AND process NOT IN ({ALIVE})))"
+                 AND (expires_ms <= ?3 OR (token IS NULL AND process <> ?5 AND process NOT IN ({ALIVE})
+                     AND EXISTS (SELECT 1 FROM process WHERE id = ?5 AND seen_ms > ?4 AND since_ms <= ?4)))"
         );
         let heard_since = self.now - WAITING_MS;
         self.connection

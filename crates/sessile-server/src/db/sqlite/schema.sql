@@ -11,10 +11,12 @@ CREATE TABLE queue (
     PRIMARY KEY (user, resource)
 ) STRICT, WITHOUT ROWID;
 
--- The processes that serve, and when they were last heard of: who waits in one that has died waits no longer.
+-- The processes that serve, and when they were last heard of, since when without a gap: who waits in one that has died waits
+-- no longer.
 CREATE TABLE process (
-    id      TEXT    NOT NULL PRIMARY KEY,
-    seen_ms INTEGER NOT NULL
+    id       TEXT    NOT NULL PRIMARY KEY,
+    seen_ms  INTEGER NOT NULL,
+    since_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Who holds and who waits, in which process, for which request. Who takes a place away has rank 0 and comes first.
