@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
@@ -21,10 +21,14 @@ use super::protocol::{
 use super::tool::{self, Tool};
 use super::{call, origin};
 use crate::account::Scope;
-use crate::http::{App, Caller, Paid, Peer, Problem, RequestId, header as one, read, reply, taken};
+use crate::http::{App, Caller, Paid, Peer, Problem, RequestId, read, reply, taken};
+use crate::limits::Limits;
 
 /// How many messages may come together.
-const TOGETHER: usize = 100;
+const TOGETHER: usize = 20;
+
+/// How many bytes one thing of a page may add to those that count for its end: names, labels, numbers, and times.
+const BESIDE_BYTES: usize = 32 << 10;
 
 /// What the endpoint needs.
 #[derive(Clone, Debug)]
@@ -52,8 +56,7 @@ pub(crate) async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Respo
     let (mut parts, body) = request.into_parts();
     origin::check(&parts.headers, mcp.0.has_name)?;
     let caller = Caller::from_request_parts(&mut parts, &app).await?;
-    let accept = one(&parts.headers, header::ACCEPT.as_str())?.unwrap_or("*/*").to_ascii_lowercase();
-    if !["application/json", "application/*", "*/*"].iter().any(|media| accept.contains(media)) {
+    if !takes_json(&parts.headers)? {
         let detail = "answers are JSON: `Accept: application/json, text/event-stream`";
         return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, Code::Usage, detail));
     }
@@ -62,7 +65,8 @@ pub(crate) async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Respo
     let scopes = caller.token().scopes.clone();
     // The calls have places of their own among those who are served at once: who waits must not take one away.
     drop(caller);
-    let mut conversation = Conversation { mcp: &mcp, parts: &parts, head, scopes, is_paid: true };
+    let room = Room::of(&app.limits);
+    let mut conversation = Conversation { mcp: &mcp, parts: &parts, head, scopes, is_paid: true, room };
     let message = match serde_json::from_slice(&bytes) {
         Ok(message) => message,
         Err(error) => {
@@ -77,6 +81,20 @@ pub(crate) async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Respo
             answered.map_or_else(accepted, |(status, answer)| reply::json(status, &answer))
         }
     }
+}
+
+/// Whether a client takes what is answered here. The header is a list, which may come in several lines.
+fn takes_json(headers: &HeaderMap) -> Result<bool, Problem> {
+    let mut is_said = false;
+    for line in headers.get_all(header::ACCEPT) {
+        let line = line.to_str().map_err(|_| Problem::usage("the header accept is not plain text"))?;
+        let line = line.to_ascii_lowercase();
+        if ["application/json", "application/*", "*/*"].iter().any(|media| line.contains(media)) {
+            return Ok(true);
+        }
+        is_said = true;
+    }
+    Ok(!is_said)
 }
 
 /// There is nothing to answer.
@@ -96,6 +114,26 @@ struct Conversation<'a> {
     scopes: Vec<Scope>,
     /// Whether a call is still to be had for the request that was let in: every further one of a batch counts by itself.
     is_paid: bool,
+    room: Room,
+}
+
+/// How much may be held to be answered.
+#[derive(Debug)]
+struct Room {
+    /// The bytes of all answers together after which nothing more is called.
+    enough: usize,
+    /// The most bytes of one.
+    most: usize,
+    held: usize,
+}
+
+impl Room {
+    /// As much as one page, whose last thing may be the one that goes beyond it.
+    fn of(limits: &Limits) -> Self {
+        let things = usize::try_from(limits.page).unwrap_or_default().saturating_mul(BESIDE_BYTES);
+        let most = limits.page_bytes.saturating_add(limits.body_bytes).saturating_add(things);
+        Room { enough: limits.page_bytes, most, held: 0 }
+    }
 }
 
 impl Conversation<'_> {
@@ -107,11 +145,12 @@ impl Conversation<'_> {
         if messages.is_empty() || messages.len() > TOGETHER {
             return wrong(&format!("a batch has 1 to {TOGETHER} messages"));
         }
+        // What is refused as a whole is not begun.
+        if messages.iter().any(|message| message["method"] == "initialize") {
+            return wrong("a greeting comes alone");
+        }
         let mut answers = Vec::new();
         for message in messages {
-            if message["method"] == "initialize" {
-                return wrong("a greeting comes alone");
-            }
             answers.extend(self.one(message).await.map(|(_, answer)| answer));
         }
         if answers.is_empty() { accepted() } else { reply::json(StatusCode::OK, &answers) }
@@ -170,6 +209,10 @@ impl Conversation<'_> {
             let why = format!("there is no tool {}{meant}", quoted(shortened(name, 60)));
             return Err(Refused::new(INVALID_PARAMS, why));
         };
+        if self.room.held > self.room.enough {
+            let why = "the answers to the calls before it are as much as can be answered at once: this one was not made";
+            return Ok(call::failed(&Problem::too_large(why).told()));
+        }
         match call::request(tool, arguments, &self.parts.headers) {
             Ok(request) => Ok(self.carried_out(request).await),
             Err(problem) => Ok(call::failed(&problem.told())),
@@ -194,10 +237,15 @@ impl Conversation<'_> {
         let response = api.call(request).await.unwrap_or_else(|never| match never {});
         let status = response.status();
         let body: Body = response.into_body();
-        // What the API answers has limits of its own.
-        match read(body, usize::MAX).await {
-            Ok(body) => call::result(status, &body),
-            Err(problem) => call::failed(&problem.told()),
+        match read(body, self.room.most).await {
+            Ok(body) => {
+                self.room.held = self.room.held.saturating_add(body.len());
+                call::result(status, &body)
+            }
+            Err(_) => {
+                let why = format!("an answer has at most {} bytes: ask for less at once", self.room.most);
+                call::failed(&Problem::too_large(why).told())
+            }
         }
     }
 }

@@ -68,7 +68,8 @@ impl Tool {
             about: entry.about,
             method: route.method.clone(),
             path: route.path,
-            scopes: route.scopes,
+            // Who is answered reads what was said before.
+            scopes: if entry.asks_upstream { &[Scope::Read, Scope::Write] } else { route.scopes },
             always: entry.always,
             arguments: arguments(entry, route, components),
             output: route.reply.1.map(|schema| result(&components["schemas"], schema)),
@@ -262,6 +263,7 @@ mod tests {
             of("stop_session"),
             json!({ "destructiveHint": true, "idempotentHint": true, "openWorldHint": false })
         );
+        assert_eq!(of("set_state")["destructiveHint"], true, "what was there before is gone");
         assert_eq!(of("append_messages"), json!({ "destructiveHint": false, "openWorldHint": false }));
         assert_eq!(of("send_message"), json!({ "destructiveHint": false }));
         for tool in all() {

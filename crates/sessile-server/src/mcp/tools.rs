@@ -54,7 +54,8 @@ pub(super) const TOOLS: &[Entry] = &[
     tool("abandon_turn", "abandonTurn", "End a turn without a message."),
     tool("list_state", "listState", "Values that a session keeps, by key."),
     tool("get_state", "getState", "One value, with its revision."),
-    tool("set_state", "putState", "Keep a JSON value in a session."),
+    // What was there before is gone.
+    Entry { destroys: true, ..tool("set_state", "putState", "Keep a JSON value in a session.") },
     Entry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
     tool("list_locks", "listLocks", "Locks held, by whom, until when."),
     tool("acquire_lock", "takeLock", "Wait for a lock and take it."),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
+use sessile::text::shortened;
 use sessile::vault::Secret;
 use tokio::sync::{Semaphore, watch};
 
@@ -64,7 +65,7 @@ pub(crate) struct Reply {
 }
 
 /// Why there is no reply. What it says is for the log; nothing of it is for users.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// There is no connection, or it broke.
     Unreachable(String),
@@ -100,7 +101,7 @@ impl Upstream {
         asked: Asked<'_>,
         remembered: impl Future<Output = Result<Option<Conversation>, E>> + Send,
     ) -> Result<Reply, E> {
-        let failed = |fault: Fault| E::from(fault.without(self.site.key()));
+        let failed = |fault: Fault| E::from(fault.for_log(self.site.key()));
         let reply = async {
             let room = self.room.acquire().await;
             let _room = room.map_err(|error| failed(Fault::Unreachable(error.to_string())))?;
@@ -146,10 +147,19 @@ async fn refused(coming: &mut Coming) -> Fault {
 }
 
 impl Fault {
-    /// Some repeat the key that they do not like; it has no place in a log either.
-    fn without(self, key: Option<&Secret>) -> Self {
-        let Some(key) = key else { return self };
-        let clean = |told: String| told.replace(key.expose(), "(the key)");
+    /// Some repeat the key that they do not like; it has no place in a log either. Nor has all that somebody may say: but it
+    /// is shortened afterwards, or a part of the key could be left.
+    fn for_log(self, key: Option<&Secret>) -> Self {
+        let clean = |mut told: String| {
+            if let Some(key) = key.map(Secret::expose) {
+                told = told.replace(key, "(the key)");
+                // Where reading stopped, it may have been within the key. A letter or two may as well be a word's.
+                let mut begun = (4..key.len()).rev().filter_map(|end| key.get(..end));
+                let rest = begun.find_map(|begun| told.strip_suffix(begun)).map(str::len);
+                told.truncate(rest.unwrap_or(told.len()));
+            }
+            shortened(&told, TOLD_BYTES)
+        };
         match self {
             Fault::Unreachable(told) => Fault::Unreachable(clean(told)),
             Fault::TimedOut => Fault::TimedOut,
@@ -187,4 +197,24 @@ async fn streamed(coming: &mut Coming, most: usize, text: &watch::Sender<String>
         }
     }
     if is_whole { Ok(reply) } else { Err(Fault::Unreachable("the stream broke off".to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_no_key_and_not_everything() {
+        let key = Secret::new("sk-hunter2");
+        let long = format!("{}sk-hunter2{}", "x".repeat(TOLD_BYTES - 3), "y".repeat(1 << 20));
+        let declined = Fault::Declined { code: None, told: long.clone(), is_passing: false };
+        for fault in [Fault::Unusable(long.clone()), Fault::Unreachable(long), declined] {
+            let kept = format!("{:?}", fault.clone().for_log(Some(&key)));
+            assert!(kept.contains("x(th...") && kept.len() < TOLD_BYTES + 100, "{kept}");
+            assert!(format!("{:?}", fault.for_log(None)).len() < TOLD_BYTES + 100);
+        }
+        let refused = Fault::Refused { status: 401, told: "not sk-hunter2, nor sk-hunt".to_owned() };
+        let Fault::Refused { told, .. } = refused.for_log(Some(&key)) else { panic!("another") };
+        assert_eq!(told, "not (the key), nor ");
+    }
 }

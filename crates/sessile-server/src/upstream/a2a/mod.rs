@@ -33,6 +33,9 @@ const CARD_BYTES: usize = 1 << 20;
 /// How long a card is believed.
 const CARD_AGE: Duration = Duration::from_secs(300);
 
+/// How long it is believed that there is none to be had: those who waited for it do not try one after the other.
+const MISSING_AGE: Duration = Duration::from_secs(2);
+
 /// How long reading it may take: everybody waits for it.
 const CARD_TIME: Duration = Duration::from_secs(10);
 
@@ -45,22 +48,25 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 /// What is known of an agent: how it is asked, for a while.
 #[derive(Debug, Default)]
 pub(super) struct Agent {
-    card: Mutex<Option<(Instant, Arc<Interface>)>>,
+    card: Mutex<Option<Known>>,
 }
+
+/// When a card was read, and what came of it.
+type Known = (Instant, Result<Arc<Interface>, Fault>);
 
 impl Agent {
     /// How it is asked. Whoever comes first reads the card; the others wait for it.
     pub(super) async fn interface(&self, site: &Site) -> Result<Arc<Interface>, Fault> {
         let mut card = self.card.lock().await;
         if let Some((read, interface)) = &*card
-            && read.elapsed() < CARD_AGE
+            && read.elapsed() < if interface.is_ok() { CARD_AGE } else { MISSING_AGE }
         {
-            return Ok(Arc::clone(interface));
+            return interface.clone();
         }
         let read = tokio::time::timeout(CARD_TIME, read_card(site)).await.unwrap_or(Err(Fault::TimedOut));
-        let interface = Arc::new(Interface::choose(&read?, site)?);
-        *card = Some((Instant::now(), Arc::clone(&interface)));
-        Ok(interface)
+        let interface = read.and_then(|card| Interface::choose(&card, site)).map(Arc::new);
+        *card = Some((Instant::now(), interface.clone()));
+        interface
     }
 
     /// Reads the card again before the next reply, if what went wrong may be because it has changed.
@@ -101,16 +107,20 @@ impl Talk<'_> {
     /// Goes on in the conversation, if it is this agent's; else begins one, and tells what was said so far.
     pub(super) async fn reply(&self, line: Line, before: Option<Conversation>) -> Result<Reply, Fault> {
         let before = before.filter(|before| before.agent == self.site.address());
-        match self.ask(line, before.as_ref()).await {
-            // It has forgotten the context or the task, and nothing of what was sent has been done.
-            Err(fault) if before.is_some() && is_about_ids(&fault) && !self.has_told() => {
-                self.ask(self.site.connect().await?, None).await
+        let mut said = Said::new(before.as_ref());
+        match self.ask(line, before.as_ref(), &mut said).await {
+            // It has forgotten the context or the task. Only if that is all it said is it sure that it took nothing on.
+            Err(fault) if before.is_some() && is_about_ids(&fault) && !said.has_heard() => {
+                said = Said::new(None);
+                self.ask(self.site.connect().await?, None, &mut said).await?;
             }
-            reply => reply,
+            asked => asked?,
         }
+        self.told(said)
     }
 
-    async fn ask(&self, line: Line, before: Option<&Conversation>) -> Result<Reply, Fault> {
+    /// Sends what is new, and hears what is said to it until nothing more is to be expected.
+    async fn ask(&self, line: Line, before: Option<&Conversation>, said: &mut Said) -> Result<(), Fault> {
         let parts = words::parts(before.map_or(self.asked.history, |_| &[]), self.asked.messages);
         let outgoing = Outgoing {
             message_id: &new_id()?,
@@ -119,22 +129,15 @@ impl Talk<'_> {
             parts: &parts,
         };
         let streams = self.asked.text.is_some() && self.interface.streams;
-        let mut said = Said::new(before);
         let mut coming = self.send(line, &self.interface.message(&outgoing, streams)?).await?;
         if coming.is_stream {
             said.begins();
-            self.follow(&mut coming, &mut said).await?;
+            self.follow(&mut coming, said).await?;
         } else {
             said.hear(self.interface.heard(&coming.all(ANSWER_BYTES).await?)?, self.asked.most)?;
         }
         drop(coming);
-        self.wait(&mut said).await?;
-        self.told(said)
-    }
-
-    /// Whether anything was handed on already.
-    fn has_told(&self) -> bool {
-        self.asked.text.is_some_and(|text| !text.borrow().is_empty())
+        self.wait(said).await
     }
 
     async fn send(&self, line: Line, call: &Call) -> Result<Coming, Fault> {

@@ -11,23 +11,35 @@ use crate::model::Conversation;
 /// The longest id that is remembered.
 const ID_BYTES: usize = 1000;
 
+/// How many results a task may have.
+const RESULTS: usize = 256;
+
+/// What the digest of no bytes is, and by what it goes on with each: FNV-1a. It can go on where it ended, so what was told does
+/// not have to be kept; who finds two texts with one digest only spoils replies of its own.
+const DIGEST: (u64, u64) = (0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3);
+
 /// A reply, as far as it has come. Its text is the task's results; without any, what the agent says with the last state;
 /// without that, what it said on the way.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     before: Option<Conversation>,
+    /// What of the results was in earlier replies, if it is the task of then.
+    earlier: BTreeMap<String, Told>,
     context_id: Option<String>,
     task_id: Option<String>,
     state: Option<TaskState>,
     results: Vec<Result>,
-    /// The results' text, one after the other.
-    text: String,
-    /// Whether that only ever grew at its end.
-    is_straight: bool,
+    /// How many bytes they have.
+    size: usize,
+    /// The results' text, one after the other, while it only ever grew at its end.
+    straight: Option<String>,
     /// What came with the last state, or a message.
     last: String,
     /// What came with the states before.
     notes: Vec<String>,
+    /// How many bytes they have.
+    noted: usize,
+    has_heard: bool,
     is_message: bool,
     has_left: bool,
     in_stream: bool,
@@ -40,17 +52,59 @@ pub(super) struct Said {
 struct Result {
     id: String,
     text: String,
-    /// How much of it was in an earlier reply.
-    told: usize,
+    /// What of it was in an earlier reply.
+    told: Told,
+}
+
+/// How a result began that was told: how many bytes, and their digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    bytes: usize,
+    digest: u64,
+}
+
+impl Told {
+    const NOTHING: Told = Told { bytes: 0, digest: DIGEST.0 };
+
+    /// With more of it.
+    fn and(self, more: &str) -> Self {
+        let next = |digest: u64, byte: u8| (digest ^ u64::from(byte)).wrapping_mul(DIGEST.1);
+        Told { bytes: self.bytes + more.len(), digest: more.bytes().fold(self.digest, next) }
+    }
+
+    /// What of a whole text is new, if it begins with what was told.
+    fn rest(self, text: &str) -> Option<&str> {
+        let (told, rest) = text.split_at_checked(self.bytes)?;
+        (Told::NOTHING.and(told) == self).then_some(rest)
+    }
+
+    /// As it is kept of a result: the digest goes with the id.
+    fn kept(self, id: &str) -> (String, usize) {
+        (format!("{:016x} {id}", self.digest), self.bytes)
+    }
+
+    /// The id and what was told of it, as they were kept.
+    fn of((key, bytes): (&String, &usize)) -> Option<(String, Self)> {
+        let (digest, id) = key.split_once(' ')?;
+        let digest = u64::from_str_radix(digest, 16).ok()?;
+        Some((id.to_owned(), Told { bytes: *bytes, digest }))
+    }
 }
 
 impl Said {
     pub(super) fn new(before: Option<&Conversation>) -> Self {
-        Said { before: before.cloned(), is_straight: true, ..Said::default() }
+        let earlier = before.map(|before| before.told.iter().filter_map(Told::of).collect());
+        Said {
+            before: before.cloned(),
+            earlier: earlier.unwrap_or_default(),
+            straight: Some(String::new()),
+            ..Said::default()
+        }
     }
 
     /// Hears one thing more.
     pub(super) fn hear(&mut self, heard: Option<Heard>, most: usize) -> std::result::Result<(), Fault> {
+        self.has_heard = true;
         if std::mem::take(&mut self.may_be_old) {
             self.last.clear();
         }
@@ -66,7 +120,7 @@ impl Said {
                 self.is_about(Some(id), context_id);
                 self.is_at(state, text);
                 for artifact in artifacts {
-                    self.whole(artifact);
+                    self.whole(artifact)?;
                 }
             }
             Some(Heard::Status { task_id, context_id, state, text, is_final }) => {
@@ -76,11 +130,12 @@ impl Said {
             }
             Some(Heard::Artifact { task_id, context_id, artifact, append }) => {
                 self.is_about(task_id, context_id);
-                self.piece(artifact, append);
+                self.piece(artifact, append)?;
             }
         }
-        let notes: usize = self.notes.iter().map(String::len).sum();
-        if self.text.len().max(self.last.len()).max(notes) > most {
+        // Between results there may be line breaks.
+        let results = self.size + self.results.len().saturating_sub(1);
+        if results.max(self.last.len()).max(self.noted) > most {
             return Err(Fault::Unusable("the reply is too long".to_owned()));
         }
         Ok(())
@@ -96,40 +151,38 @@ impl Said {
         let before = std::mem::replace(&mut self.last, text);
         // Who looks at a task twice reads the same twice.
         if !before.is_empty() && before != self.last && self.notes.last() != Some(&before) {
+            self.noted += before.len();
             self.notes.push(before);
         }
     }
 
     /// A result as the task has it by now.
-    fn whole(&mut self, artifact: Artifact) {
-        let told = self.told(&artifact.id).min(artifact.text.len());
-        let text = artifact.text.get(told..).unwrap_or(&artifact.text).to_owned();
-        match self.results.iter().position(|result| result.id == artifact.id) {
-            Some(at) if self.results[at].text == text => {}
-            Some(at) => self.replace(at, text, told),
-            None => self.add(artifact.id, text, told),
-        }
+    fn whole(&mut self, artifact: Artifact) -> std::result::Result<(), Fault> {
+        let at = self.at(&artifact.id);
+        let told = at.map_or_else(|| self.told(&artifact.id), |at| self.results[at].told);
+        // One that has become another since is new as a whole.
+        let (text, told) = match told.rest(&artifact.text) {
+            Some(rest) => (rest.to_owned(), told),
+            None => (artifact.text, Told::NOTHING),
+        };
+        let at = at.map_or_else(|| self.add(artifact.id), Ok)?;
+        self.replace(at, text, told);
+        Ok(())
     }
 
     /// A result, or more of one.
-    fn piece(&mut self, artifact: Artifact, append: bool) {
+    fn piece(&mut self, artifact: Artifact, append: bool) -> std::result::Result<(), Fault> {
         let Artifact { id, text } = artifact;
-        let at = self.results.iter().position(|result| result.id == id);
-        match at {
-            Some(at) if append => {
-                self.results[at].text.push_str(&text);
-                if at + 1 == self.results.len() && !self.text.is_empty() {
-                    self.text.push_str(&text);
-                } else {
-                    self.rebuild();
-                }
-            }
-            Some(at) => self.replace(at, text, 0),
+        match self.at(&id) {
+            Some(at) if append => self.grow(at, &text),
+            Some(at) => self.replace(at, text, Told::NOTHING),
             None => {
-                let told = if append { self.told(&id) } else { 0 };
-                self.add(id, text, told);
+                let told = if append { self.told(&id) } else { Told::NOTHING };
+                let at = self.add(id)?;
+                self.replace(at, text, told);
             }
         }
+        Ok(())
     }
 
     /// The task that was waiting for what was sent.
@@ -137,9 +190,13 @@ impl Said {
         self.before.as_ref().and_then(|before| before.task_id.as_ref())
     }
 
-    fn told(&self, id: &str) -> usize {
-        let before = self.before.as_ref().filter(|before| before.task_id == self.task_id);
-        before.and_then(|before| before.told.get(id)).copied().unwrap_or(0)
+    fn told(&self, id: &str) -> Told {
+        let is_same = self.before.as_ref().is_some_and(|before| before.task_id == self.task_id);
+        self.earlier.get(id).copied().filter(|_| is_same).unwrap_or(Told::NOTHING)
+    }
+
+    fn at(&self, id: &str) -> Option<usize> {
+        self.results.iter().position(|result| result.id == id)
     }
 
     /// That a stream begins. It may begin with the task as it was.
@@ -152,33 +209,60 @@ impl Said {
         (self.in_stream, self.may_be_old) = (false, false);
     }
 
-    fn add(&mut self, id: String, text: String, told: usize) {
-        if !text.is_empty() {
-            if !self.text.is_empty() && !self.text.ends_with('\n') {
-                self.text.push('\n');
+    /// Makes place for a result.
+    fn add(&mut self, id: String) -> std::result::Result<usize, Fault> {
+        if self.results.len() == RESULTS || id.len() > ID_BYTES {
+            return Err(Fault::Unusable("it has too many results, or ids that are too long".to_owned()));
+        }
+        self.results.push(Result { id, text: String::new(), told: Told::NOTHING });
+        Ok(self.results.len() - 1)
+    }
+
+    /// Adds to a result. Behind it others may stand already.
+    fn grow(&mut self, at: usize, more: &str) {
+        if more.is_empty() {
+            return;
+        }
+        if self.results[at + 1..].iter().any(|result| !result.text.is_empty()) {
+            self.straight = None;
+        }
+        let begins = self.results[at].text.is_empty();
+        if let Some(text) = &mut self.straight {
+            join(text, more, begins);
+        }
+        self.results[at].text.push_str(more);
+        self.size += more.len();
+    }
+
+    fn replace(&mut self, at: usize, text: String, told: Told) {
+        let result = &mut self.results[at];
+        result.told = told;
+        match text.strip_prefix(result.text.as_str()) {
+            Some(more) => self.grow(at, more),
+            None => {
+                self.size = self.size - result.text.len() + text.len();
+                (result.text, self.straight) = (text, None);
             }
-            self.text.push_str(&text);
         }
-        self.results.push(Result { id, text, told });
     }
 
-    fn replace(&mut self, at: usize, text: String, told: usize) {
-        (self.results[at].text, self.results[at].told) = (text, told);
-        self.rebuild();
-    }
-
-    fn rebuild(&mut self) {
-        let before = std::mem::take(&mut self.text);
-        for result in std::mem::take(&mut self.results) {
-            self.add(result.id, result.text, result.told);
+    /// The results' text, one after the other.
+    fn joined(&self) -> String {
+        let mut joined = String::with_capacity(self.size + self.results.len());
+        for result in self.results.iter().filter(|result| !result.text.is_empty()) {
+            join(&mut joined, &result.text, true);
         }
-        self.is_straight &= self.text.starts_with(&before);
+        joined
     }
 
     /// What has come of the text since it had so many bytes, if those are still as they were.
     pub(super) fn since(&self, bytes: usize) -> Option<&str> {
-        let more = self.text.get(bytes..).filter(|more| !more.is_empty())?;
-        self.is_straight.then_some(more)
+        self.straight.as_ref()?.get(bytes..).filter(|more| !more.is_empty())
+    }
+
+    /// Whether the agent said anything but that it will not.
+    pub(super) fn has_heard(&self) -> bool {
+        self.has_heard
     }
 
     /// Whether nothing more is to be expected.
@@ -208,15 +292,14 @@ impl Said {
             let told = format!("the task is {state}: {}", self.last);
             return Err(Fault::Declined { code: None, told, is_passing: state == TaskState::Failed });
         }
-        let text = match (self.text.is_empty(), self.last.is_empty()) {
-            (false, true) => self.text.clone(),
+        let mut text = self.joined();
+        match (text.is_empty(), self.last.is_empty()) {
+            (false, true) => {}
             // A question, or a closing word, beside results; many only repeat them.
-            (false, false) if self.waiting().is_none() || self.text.contains(&self.last) => self.text.clone(),
-            (false, false) if self.text.ends_with('\n') => format!("{}{}", self.text, self.last),
-            (false, false) => format!("{}\n{}", self.text, self.last),
-            (true, false) => self.last.clone(),
-            (true, true) => self.notes.join("\n"),
-        };
+            (false, false) if self.waiting().is_none() || text.contains(&self.last) => {}
+            (_, false) => join(&mut text, &self.last, true),
+            (true, true) => text = self.notes.join("\n"),
+        }
         if text.is_empty() && self.waiting().is_none() {
             return Err(Fault::Unusable("there is no text in it".to_owned()));
         }
@@ -228,18 +311,30 @@ impl Said {
         let is_usable = |id: &String| id.len() <= ID_BYTES && !id.contains(char::is_control);
         let waits = self.waiting().is_some();
         let task_id = self.task_id.filter(|_| waits).filter(is_usable);
-        let mut told = BTreeMap::new();
-        if let (Some(_), Some(before)) = (&task_id, &self.before)
-            && before.task_id == task_id
-        {
-            told.clone_from(&before.told);
+        let is_same = self.before.as_ref().is_some_and(|before| before.task_id == task_id);
+        let results = self.results.into_iter().map(|result| (result.id, result.told.and(&result.text)));
+        let mut told: BTreeMap<String, Told> = results.filter(|_| task_id.is_some()).collect();
+        if task_id.is_some() && is_same {
+            for (id, earlier) in self.earlier {
+                // What was not heard of again is the first to be forgotten.
+                if told.len() < RESULTS {
+                    told.entry(id).or_insert(earlier);
+                }
+            }
         }
-        let results = self.results.into_iter().filter(|_| task_id.is_some());
-        told.extend(results.map(|result| (result.id, result.told + result.text.len())));
+        let told = told.into_iter().map(|(id, told)| told.kept(&id)).collect();
         let before = self.before.map(|before| before.context_id);
         let context_id = self.context_id.or(before).filter(is_usable)?;
         Some(Conversation { agent, context_id, task_id, told })
     }
+}
+
+/// Adds to a text, on a line of its own if it begins something.
+fn join(text: &mut String, more: &str, begins: bool) {
+    if begins && !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(more);
 }
 
 #[cfg(test)]
@@ -318,7 +413,8 @@ mod tests {
     fn an_answered_task_does_not_repeat_itself() {
         let asked = [piece("a", "part one", false), status(TaskState::InputRequired, "go on?")];
         let before = heard(None, asked).conversation("agent".to_owned()).unwrap();
-        assert_eq!((before.task_id.as_deref(), before.told["a"]), (Some("t"), 8));
+        assert_eq!((before.task_id.as_deref(), before.told.len()), (Some("t"), 1));
+        assert_eq!(before.told.iter().find_map(Told::of).unwrap().1.bytes, 8);
         // It begins as it was, which is no answer.
         let old = || task(TaskState::InputRequired, "go on?", &[("a", "part one")]);
         let mut said = heard(Some(&before), [old()]);
@@ -333,6 +429,61 @@ mod tests {
         assert_eq!(said.text().unwrap(), " and a half");
         let after = said.conversation("agent".to_owned()).unwrap();
         assert_eq!((after.context_id.as_str(), after.task_id, after.told.len()), ("c", None, 0));
+    }
+
+    #[test]
+    fn only_what_was_told_is_left_out() {
+        let asked = || [piece("a", "draft one", false), status(TaskState::InputRequired, "good?")];
+        let before = heard(None, asked()).conversation("agent".to_owned()).unwrap();
+        let done = |text: &str| task(TaskState::Completed, "", &[("a", text)]);
+        let then = |text: &str| heard(Some(&before), [done(text)]).text().unwrap();
+        assert_eq!(then("final version"), "final version");
+        assert_eq!(then("draft on\u{e9}!"), "draft on\u{e9}!", "not within a character");
+        assert_eq!(then("short"), "short");
+        assert_eq!(then("draft one and two"), " and two");
+        // What is written anew in this reply is not what was told, even if it begins alike.
+        let anew = [piece("a", "draft one!", false), done("draft one!")];
+        assert_eq!(heard(Some(&before), anew).text().unwrap(), "draft one!");
+        // What was added to what was told is told, too.
+        let asks = status(TaskState::InputRequired, "and now?");
+        let works = status(TaskState::Working, "");
+        let more = heard(Some(&before), [works, piece("a", ", more", true), asks]);
+        let before = more.conversation("agent".to_owned()).unwrap();
+        let last = heard(Some(&before), [done("draft one, more, done")]);
+        assert_eq!(last.text().unwrap(), ", done");
+    }
+
+    #[test]
+    fn every_result_begins_a_line() {
+        let done = || status(TaskState::Completed, "");
+        let pieces = [piece("a", "one", false), piece("b", "", false), piece("b", "two", true)];
+        let mut said = heard(None, pieces);
+        assert_eq!(said.since(0), Some("one\ntwo"));
+        said.hear(Some(piece("a", "!", true)), 1000).unwrap();
+        assert_eq!(said.since(0), None, "it grew in the middle");
+        said.hear(Some(done()), 1000).unwrap();
+        assert_eq!(said.text().unwrap(), "one!\ntwo");
+    }
+
+    #[test]
+    fn results_and_their_ids_are_only_so_many_and_so_long() {
+        let mut said = heard(None, []);
+        for number in 0..RESULTS {
+            said.hear(Some(piece(&number.to_string(), "", false)), 1000).unwrap();
+        }
+        said.hear(Some(piece("0", "more", true)), 1000).unwrap();
+        assert!(said.hear(Some(piece("one more", "", false)), 1000).is_err());
+        let mut said = heard(None, []);
+        assert!(said.hear(Some(piece(&"x".repeat(ID_BYTES + 1), "", false)), 1000).is_err());
+        // Nor are more of them remembered, however often the task asks.
+        let all = |name: &str| {
+            let many = (0..RESULTS).map(|number| piece(&format!("{name}{number}"), "x", false));
+            many.chain([status(TaskState::InputRequired, "?")]).collect::<Vec<_>>()
+        };
+        let first = heard(None, all("a")).conversation("agent".to_owned()).unwrap();
+        let second = heard(Some(&first), all("b")).conversation("agent".to_owned()).unwrap();
+        assert_eq!((first.told.len(), second.told.len()), (RESULTS, RESULTS));
+        assert!(second.told.keys().all(|key| key.contains(" b")));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -330,7 +331,7 @@ fn the_key_goes_to_the_agents_own_origin_only() {
     say(&ann, &ann.session(), &[], "echo hi").refused(502, "AGENT_REFUSED");
 }
 
-/// An agent of JSON-RPC whose results are what a function makes of requests.
+/// An agent of JSON-RPC whose results, or errors, are what a function makes of requests.
 fn plain(result: impl Fn(&Value) -> Value + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -352,7 +353,13 @@ fn plain(result: impl Fn(&Value) -> Value + Send + 'static) -> String {
                     "name": "x", "capabilities": {},
                     "supportedInterfaces": [{ "url": own, "protocolBinding": "JSONRPC", "protocolVersion": "1.0" }],
                 }),
-                Ok(asked) => json!({ "jsonrpc": "2.0", "id": "1", "result": result(&asked) }),
+                Ok(asked) => {
+                    let result = result(&asked);
+                    let is_error = result.get("error").is_some();
+                    let mut answer = if is_error { result } else { json!({ "result": result }) };
+                    (answer["jsonrpc"], answer["id"]) = (json!("2.0"), json!("1"));
+                    answer
+                }
             };
             let answer = answer.to_string();
             let _ = write!(
@@ -389,6 +396,64 @@ fn a_task_that_goes_on_is_looked_at_until_it_rests() {
     let session = ann.session();
     say(&ann, &session, &[], "hi").refused(504, "TIMED_OUT");
     assert!(contents(&ann, &session).is_empty() && is_free(&ann, &session));
+}
+
+#[test]
+fn what_an_agent_has_taken_on_is_not_sent_again() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    // It begins a task, and then knows nothing of it.
+    let url = plain(move |asked| {
+        if asked["method"] == "GetTask" {
+            return json!({ "error": { "code": -32001, "message": "there is no such task" } });
+        }
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            let parts = json!([{ "text": "hello" }]);
+            return json!({ "message": { "messageId": "m", "contextId": "c", "role": "ROLE_AGENT", "parts": parts } });
+        }
+        json!({ "task": { "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_WORKING" } } })
+    });
+    let server = serving(&url, Duration::from_secs(20));
+    let ann = server.user("ann");
+    let session = ann.session();
+    assert_eq!(said(&say(&ann, &session, &[], "hi")), "hello");
+    say(&ann, &session, &[], "pay the bill").refused(502, "AGENT_REFUSED");
+    assert_eq!(sent.load(Ordering::SeqCst), 2);
+    assert!(contents(&ann, &session).len() == 2 && is_free(&ann, &session));
+}
+
+#[test]
+fn a_result_that_became_another_is_told_as_a_whole() {
+    let url = plain(|asked| {
+        let is_answer = asked["params"]["message"]["taskId"] == "t";
+        let (state, text) =
+            if is_answer { ("COMPLETED", "final version") } else { ("INPUT_REQUIRED", "draft one") };
+        json!({ "task": {
+            "id": "t", "contextId": "c", "status": { "state": format!("TASK_STATE_{state}") },
+            "artifacts": [{ "artifactId": "a", "parts": [{ "text": text }] }],
+        } })
+    });
+    let server = serving(&url, Duration::from_secs(20));
+    let ann = server.user("ann");
+    let session = ann.session();
+    assert_eq!(said(&say(&ann, &session, &[], "write")), "draft one");
+    assert_eq!(said(&say(&ann, &session, &[], "better")), "final version");
+}
+
+#[test]
+fn a_card_that_is_not_to_be_had_is_not_asked_for_by_everybody() {
+    let (server, agent) = with_agent(AgentOptions::default());
+    let ann = server.user("ann");
+    let session = ann.session();
+    agent.misbehave(Where::Card, Some(Misbehaviour::Status(500)));
+    for _ in 0..2 {
+        say(&ann, &session, &[], "echo hi").refused(502, "AGENT_REFUSED");
+    }
+    assert_eq!(agent.seen().len(), 1, "{:?}", agent.seen());
+    // But before long it is.
+    agent.misbehave(Where::Card, None);
+    std::thread::sleep(Duration::from_millis(2100));
+    assert_eq!(said(&say(&ann, &session, &[], "echo hi")), "hi");
 }
 
 #[test]

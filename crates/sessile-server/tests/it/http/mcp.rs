@@ -256,6 +256,14 @@ fn messages_are_answered_where_there_is_an_upstream() {
     assert_eq!(replied["reply"]["body"], json!({ "role": "assistant", "content": "hello" }));
     assert_eq!(content(&ann, "send_message", said), replied);
     assert_eq!(scripted.asked().len(), 1);
+    // The reply says what it was told, so who may not read cannot have one.
+    assert!(names(&ann).contains(&"send_message".to_owned()));
+    let (writer, _) = server.token("ann", &[Scope::Write], None);
+    let listed = names(&writer);
+    assert!(
+        listed.contains(&"append_messages".to_owned()) && !listed.contains(&"send_message".to_owned()),
+        "{listed:?}"
+    );
 }
 
 #[test]
@@ -319,6 +327,9 @@ fn what_is_no_message_is_told_and_ends_nothing() {
     let list = request("tools/list", json!({}));
     post(&ann, &[("accept", "text/event-stream")], &list).refused(406, "USAGE");
     post(&ann, &[("accept", "application/json, text/event-stream")], &list).ok(200);
+    let lines = [("accept", "text/event-stream"), ("accept", "application/json")];
+    post(&ann, &lines, &list).ok(200);
+    post(&ann, &[lines[0], ("accept", "text/html")], &list).refused(406, "USAGE");
     let secret = ann.secret.as_ref().unwrap();
     let plain = format!(
         "POST /mcp HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {secret}\r\ncontent-type: text/plain\r\n\
@@ -369,6 +380,63 @@ fn a_batch_is_answered_at_once_where_there_are_batches() {
     let late = post(&ann, &[], &ask(1));
     late.refused(429, "RATE_LIMITED");
     assert!(late.header("retry-after").is_some());
+}
+
+fn calling(id: u32, tool: &str, arguments: &Value) -> Value {
+    let params = json!({ "name": tool, "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+}
+
+#[test]
+fn a_batch_that_is_refused_is_not_begun() {
+    let server = server();
+    let ann = server.user("ann");
+    let id = content(&ann, "start_session", json!({}))["id"].clone();
+    let append = calling(1, "append_messages", &json!({ "session": id, "messages": ["one"] }));
+    let greet = request("initialize", json!({ "protocolVersion": "2025-03-26", "capabilities": {} }));
+    let told = post(&ann, &[], &json!([append, greet])).ok(400);
+    assert_eq!(told["error"]["code"], -32600, "{told}");
+    let messages = || content(&ann, "show_session", json!({ "session": id }))["messages"].clone();
+    assert_eq!(messages(), 0);
+    let many: Vec<&Value> = std::iter::repeat_n(&append, 21).collect();
+    assert_eq!(post(&ann, &[], &json!(many)).ok(400)["error"]["code"], -32600);
+    assert_eq!(messages(), 0);
+    post(&ann, &[], &json!([append])).ok(200);
+    assert_eq!(messages(), 1);
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_not_held() {
+    let server = with(|limits| (limits.page, limits.page_bytes, limits.body_bytes) = (1, 1000, 10_000));
+    let ann = server.user("ann");
+    let id = content(&ann, "start_session", json!({}))["id"].clone();
+    let path = format!("/v1/sessions/{}", id.as_str().unwrap());
+    for number in 0..5 {
+        content(&ann, "show_session", json!({ "session": id }));
+        let settings = json!({ "settings": { format!("s{number}"): "x".repeat(9000) } });
+        ann.send("PATCH", &path, &[], Some(&settings.to_string())).ok(200);
+    }
+    let told = refused(&ann, "show_session", json!({ "session": id }));
+    assert_eq!((&told["code"], &told["status"]), (&json!("INVALID_VALUE"), &json!(413)), "{told}");
+}
+
+#[test]
+fn the_answers_of_a_batch_are_about_as_much_as_a_page() {
+    let server = with(|limits| limits.page_bytes = 10_000);
+    let ann = server.user("ann");
+    let id = content(&ann, "start_session", json!({}))["id"].clone();
+    content(&ann, "append_messages", json!({ "session": id, "messages": ["x".repeat(6000)] }));
+    let read = |number| calling(number, "read_messages", &json!({ "session": id }));
+    let append = calling(4, "append_messages", &json!({ "session": id, "messages": ["late"] }));
+    let ping = json!({ "jsonrpc": "2.0", "id": 5, "method": "ping" });
+    let answers = post(&ann, &[], &json!([read(1), read(2), read(3), append, ping])).ok(200);
+    let failed: Vec<&Value> = (0..4).map(|at| &answers[at]["result"]["isError"]).collect();
+    assert_eq!(failed, [false, false, true, true], "{answers}");
+    assert!(answers[3]["result"]["content"][0]["text"].as_str().unwrap().contains("not made"), "{answers}");
+    assert_eq!(answers[4]["result"], json!({}));
+    assert_eq!(content(&ann, "show_session", json!({ "session": id }))["messages"], 1);
+    // By itself each is answered.
+    assert_eq!(post(&ann, &[], &json!([read(3)])).ok(200)[0]["result"]["isError"], false);
 }
 
 fn until(server: &Running, line: &str) {
