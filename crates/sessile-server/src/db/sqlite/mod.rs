@@ -282,9 +282,10 @@ fn extend(connection: &Connection) -> Result<(), DbError> {
 }
 
 fn describe(error: &rusqlite::Error) -> DbError {
-    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull};
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed};
     match error.sqlite_error_code() {
-        Some(DatabaseBusy | DatabaseLocked | DiskFull) => DbError::Unavailable(error.to_string()),
+        // The last one is said when others, or their crashes, keep a reader from beginning for too long.
+        Some(DatabaseBusy | DatabaseLocked | DiskFull | FileLockingProtocolFailed) => DbError::Unavailable(error.to_string()),
         _ => DbError::Failed(error.to_string()),
     }
 }
