@@ -74,3 +74,19 @@ async fn neither_lost_nor_doubled_nor_mixed(store: Throwaway) {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_go_away_while_they_read_take_no_reader_along() {
+    let store = Throwaway::sqlite().await;
+    let user = User::new(&store.db, "ann");
+    let session = user.start(None).await;
+    let read = || sessile_server::query::Query::Session { session: session.id.clone() };
+    for _ in 0..200 {
+        for _ in 0..16 {
+            let mut left = std::pin::pin!(user.db.ask(&user.id, read()));
+            // It is begun, and given up.
+            let _ = std::future::poll_fn(|context| std::task::Poll::Ready(left.as_mut().poll(context))).await;
+        }
+        user.ask(read()).await.unwrap();
+    }
+}

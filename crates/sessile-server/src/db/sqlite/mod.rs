@@ -57,7 +57,7 @@ pub struct Sqlite {
 #[derive(Debug)]
 struct Readers {
     idle: Mutex<Vec<Connection>>,
-    free: Semaphore,
+    free: Arc<Semaphore>,
 }
 
 impl Sqlite {
@@ -72,7 +72,7 @@ impl Sqlite {
         let (writer, readers) = opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
         Ok(Sqlite {
             writer: Writer::start(writer),
-            readers: Arc::new(Readers { idle: Mutex::new(readers), free: Semaphore::new(READERS) }),
+            readers: Arc::new(Readers { idle: Mutex::new(readers), free: Arc::new(Semaphore::new(READERS)) }),
             bells: Bells::new(),
             process: super::new_process()?,
         })
@@ -234,9 +234,12 @@ impl Sqlite {
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DbError> {
         let failed = |error: String| DbError::Failed(error);
-        let _free = self.readers.free.acquire().await.map_err(|error| failed(error.to_string()))?;
+        let free = Arc::clone(&self.readers.free).acquire_owned().await;
+        let free = free.map_err(|error| failed(error.to_string()))?;
         let readers = Arc::clone(&self.readers);
         let answered = tokio::task::spawn_blocking(move || {
+            // Who asked may go away meanwhile; the reader is not free before this is done.
+            let _free = free;
             let taken = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(connection) = taken else { return Err(failed("no reader is free".to_owned())) };
             let answer = query(&connection);
@@ -285,7 +288,9 @@ fn describe(error: &rusqlite::Error) -> DbError {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed};
     match error.sqlite_error_code() {
         // The last one is said when others, or their crashes, keep a reader from beginning for too long.
-        Some(DatabaseBusy | DatabaseLocked | DiskFull | FileLockingProtocolFailed) => DbError::Unavailable(error.to_string()),
+        Some(DatabaseBusy | DatabaseLocked | DiskFull | FileLockingProtocolFailed) => {
+            DbError::Unavailable(error.to_string())
+        }
         _ => DbError::Failed(error.to_string()),
     }
 }
