@@ -43,6 +43,35 @@ fn every_command_prints_there_what_it_prints_here() {
 }
 
 #[test]
+fn the_flag_says_where_the_lock_of_a_command_is() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let machine = Machine::new(&service, &token);
+    let url = format!("http://{}", service.address);
+    let stranger = crate::home();
+    for words in [
+        &["run", "--lock", "deploy"][..],
+        &["run", "--session", "own", "--lock", "deploy"],
+        &["lock", "run", "deploy"],
+    ] {
+        let there = [words, &["--server", &url, "--", "true"]].concat();
+        // Nobody runs under a lock of this machine instead.
+        let done = stranger.call(&there).run();
+        assert_ne!(done.status(), Some(0), "{there:?}: {}", done.told());
+        assert!(done.stderr().contains("auth login --server"), "{}", done.told());
+        let here = [words, &["--server", "", "--", "sh", "-c", "echo $SESSILE_LOCK_TOKEN"]].concat();
+        stranger.call(&here).ok();
+        let before = service.client(&token).get("/v1/history")["history"].as_array().unwrap().len();
+        machine.call(&here).ok();
+        assert_eq!(service.client(&token).get("/v1/history")["history"].as_array().unwrap().len(), before);
+        machine.call(&there).ok();
+        assert!(service.client(&token).get("/v1/history")["history"].as_array().unwrap().len() > before);
+    }
+}
+
+#[test]
 fn two_machines_never_run_under_one_lock_at_a_time() {
     let home = home();
     let store = Store::file(&home);
