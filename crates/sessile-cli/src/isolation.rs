@@ -12,7 +12,7 @@ use sessile::session::room::Running;
 use sessile::session::{Session, SessionName};
 use sessile::settings::{Layer, Value};
 use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
-use sessile::{Error, State, StateArgs};
+use sessile::{Error, State};
 
 use crate::cli::Cx;
 use crate::commands::session::lifetime;
@@ -233,17 +233,11 @@ pub(crate) fn start(
         started => started?,
     };
     Ok(Ready {
-        state: Either::Own(Box::new(reopened(cx, &session)?)),
+        state: Either::Own(Box::new(cx.state.in_session(&session.id)?)),
         session: Rc::new(session),
         is_ephemeral: name.is_none(),
         is_started,
     })
-}
-
-/// The state with the session in it, for which the context is asked again: it may be another's, who was quicker.
-fn reopened(cx: &Cx, session: &Session) -> Result<State, Error> {
-    let args = StateArgs { session: Some(session.id.to_string()), ..cx.state.args().clone() };
-    State::open(cx.state.app(), cx.state.world().clone(), args)
 }
 
 impl Ready<'_> {

@@ -102,6 +102,8 @@ pub struct State {
     dirs: Dirs,
     project: OnceCell<Option<Project>>,
     said: Source,
+    /// What was added to that by [`State::saying`].
+    sayings: Vec<(SettingKey, crate::settings::Value, Origin)>,
     files: OnceCell<SettingsFiles>,
     base: OnceCell<Stack>,
     settings: OnceCell<Stack>,
@@ -152,6 +154,7 @@ impl State {
             dirs,
             project: OnceCell::new(),
             said,
+            sayings: Vec::new(),
             files: OnceCell::new(),
             base: OnceCell::new(),
             settings: OnceCell::new(),
@@ -222,10 +225,23 @@ impl State {
     /// With a setting that the call says in a way of its own, before everything else that it says.
     #[must_use]
     pub fn saying(mut self, key: &str, value: crate::settings::Value, origin: Origin) -> Self {
+        let saying = (SettingKey::new(key.split('.')), value, origin);
         if let Source::Said(said) = &mut self.said {
-            said.insert(0, (SettingKey::new(key.split('.')), value, origin));
+            said.insert(0, saying.clone());
         }
+        self.sayings.push(saying);
         self
+    }
+
+    /// The same call in a session: everything else is asked again, for the session may have another context.
+    pub fn in_session(&self, id: &crate::session::SessionId) -> Result<Self> {
+        let args = StateArgs { session: Some(id.to_string()), ..self.args.clone() };
+        let mut state = State::open(&self.app, self.world.clone(), args)?;
+        if let Source::Said(said) = &mut state.said {
+            said.splice(0..0, self.sayings.iter().rev().cloned());
+        }
+        state.sayings.clone_from(&self.sayings);
+        Ok(state)
     }
 
     /// What flags and variables say of a setting, before any file is read.

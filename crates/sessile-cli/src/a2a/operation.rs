@@ -235,12 +235,7 @@ fn segment(id: &str) -> Result<String, A2aError> {
     if id.is_empty() || id.bytes().all(|byte| byte == b'.') {
         return Err(A2aError::Malformed(format!("{} is no id", sessile::text::quoted(id))));
     }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let encoded = id.bytes().map(|byte| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    Ok(encoded.collect())
+    Ok(sessile::text::percent_encoded(id))
 }
 
 #[cfg(test)]

@@ -121,25 +121,22 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     }
     let ended = match lock {
         None => child.run(args.timeout),
-        // A flag is the call's; what is set may be the session's own.
-        Some(name) => {
-            match Server::of(cx, if args.server.server.is_some() { &cx.state } else { ready.state() })? {
-                Some(server) => {
-                    let kept = keep_there(cx, ready.state(), server, name, "run")?;
-                    run_kept(cx, child, args.timeout, kept)
-                }
-                None => {
-                    let mut locks = locks(ready.state())?;
-                    let held = locks.hold(name, &holder(ready.state(), "run")?)?;
-                    let ended = child
-                        .env(TOKEN_VARIABLE, held.token.to_string())
-                        .inherit(held.descriptor())
-                        .run(args.timeout);
-                    locks.leave(held)?;
-                    ended
-                }
+        Some(name) => match Server::of(cx, ready.state())? {
+            Some(server) => {
+                let kept = keep_there(cx, ready.state(), server, name, "run")?;
+                run_kept(cx, child, args.timeout, kept)
             }
-        }
+            None => {
+                let mut locks = locks(ready.state())?;
+                let held = locks.hold(name, &holder(ready.state(), "run")?)?;
+                let ended = child
+                    .env(TOKEN_VARIABLE, held.token.to_string())
+                    .inherit(held.descriptor())
+                    .run(args.timeout);
+                locks.leave(held)?;
+                ended
+            }
+        },
     };
     // A command whose time is up ends with everything that it has started.
     if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {

@@ -292,23 +292,10 @@ pub(crate) fn checked_url(url: &str) -> Result<String, Error> {
     }
 }
 
-/// A part of a path.
+/// A part of a path. Dots alone would lead upwards.
 fn encoded(segment: &str) -> String {
-    use std::fmt::Write;
-    let mut out = String::with_capacity(segment.len());
-    // Alone it would lead upwards.
     let is_dots = segment.bytes().all(|byte| byte == b'.');
-    for byte in segment.bytes() {
-        match byte {
-            b'-' | b'_' | b'~' => out.push(char::from(byte)),
-            b'.' if !is_dots => out.push('.'),
-            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-            byte => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
+    if is_dots { "%2E".repeat(segment.len()) } else { sessile::text::percent_encoded(segment) }
 }
 
 #[cfg(test)]

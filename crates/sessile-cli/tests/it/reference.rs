@@ -284,6 +284,17 @@ fn errors() {
     repository::assert_generated("docs/reference/errors.md", &out);
 }
 
+/// Whether a tool needs an argument.
+fn is_needed(listed: &Value, name: &str) -> bool {
+    items(&listed["inputSchema"], "required").iter().any(|needed| needed == name)
+}
+
+/// The annotations of a tool.
+fn hints(listed: &Value) -> String {
+    let hints = listed["annotations"].as_object().into_iter().flatten();
+    hints.map(|(hint, value)| format!("`{hint}: {value}`")).collect::<Vec<_>>().join(", ")
+}
+
 /// What an argument of a tool takes, in the words of the page of commands.
 fn schema_kind(schema: &Value) -> String {
     let choices: Vec<&str> = items(schema, "enum").iter().filter_map(Value::as_str).collect();
@@ -339,7 +350,7 @@ fn mcp_tools() {
         for argument in arguments {
             let name = text(argument, "name");
             let schema = &listed["inputSchema"]["properties"][name];
-            let is_needed = items(&listed["inputSchema"], "required").iter().any(|needed| needed == name);
+            let is_needed = is_needed(listed, name);
             let optional = if is_needed { "" } else { "; optional" };
             let becomes = argument["becomes"].as_str().unwrap();
             let becomes = if becomes.starts_with('-') { code(becomes) } else { becomes.to_owned() };
@@ -352,10 +363,7 @@ fn mcp_tools() {
         }
         let fields = listed["outputSchema"]["properties"].as_object();
         let fields: Vec<String> = fields.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect();
-        let hints = listed["annotations"].as_object();
-        let hints: Vec<String> =
-            hints.into_iter().flatten().map(|(hint, value)| format!("`{hint}: {value}`")).collect();
-        let _ = writeln!(out, "\nResult: {}. Annotations: {}.", fields.join(", "), hints.join(", "));
+        let _ = writeln!(out, "\nResult: {}. Annotations: {}.", fields.join(", "), hints(listed));
     }
     repository::assert_generated("docs/reference/mcp-tools.md", &out);
 }
@@ -395,7 +403,7 @@ fn service_tools() {
         for argument in arguments {
             let name = text(argument, "name");
             let schema = &listed["inputSchema"]["properties"][name];
-            let is_needed = items(&listed["inputSchema"], "required").iter().any(|needed| needed == name);
+            let is_needed = is_needed(listed, name);
             let usual = schema.get("default").map_or_else(String::new, |usual| format!(", `{usual}`"));
             let optional = if is_needed { String::new() } else { format!("; optional{usual}") };
             let choices: Vec<&str> = items(schema, "enum").iter().filter_map(Value::as_str).collect();
@@ -409,10 +417,7 @@ fn service_tools() {
             .map(|name| format!("`{name}`"))
             .collect();
         let fields = if fields.is_empty() { "none".to_owned() } else { fields.join(", ") };
-        let hints = listed["annotations"].as_object();
-        let hints: Vec<String> =
-            hints.into_iter().flatten().map(|(hint, value)| format!("`{hint}: {value}`")).collect();
-        let _ = writeln!(out, "\nResult: {fields}. Annotations: {}.", hints.join(", "));
+        let _ = writeln!(out, "\nResult: {fields}. Annotations: {}.", hints(listed));
     }
     repository::assert_generated("docs/reference/service-tools.md", &out);
 }

@@ -92,6 +92,16 @@ fn new_process() -> Result<Arc<str>, DbError> {
     clock::new_id().map(Arc::from).map_err(|error| DbError::Failed(error.to_string()))
 }
 
+/// The same on whichever store it is.
+macro_rules! on {
+    ($db:expr, $store:ident => $what:expr) => {
+        match $db {
+            Db::Sqlite($store) => $what,
+            Db::Postgres($store) => $what,
+        }
+    };
+}
+
 /// A store.
 #[derive(Clone, Debug)]
 pub enum Db {
@@ -114,58 +124,37 @@ impl Db {
 
     /// Makes a change, whole or not at all. It is on the disk when this returns.
     pub async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.change(request).await,
-            Db::Postgres(store) => store.change(request).await,
-        }
+        on!(self, store => store.change(request).await)
     }
 
     /// Answers a question.
     pub async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.ask(user, query).await,
-            Db::Postgres(store) => store.ask(user, query).await,
-        }
+        on!(self, store => store.ask(user, query).await)
     }
 
     /// Changes who there is. Only for who administers the service: it is not bound to one user.
     pub async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.administer(change).await,
-            Db::Postgres(store) => store.administer(change).await,
-        }
+        on!(self, store => store.administer(change).await)
     }
 
     /// The users, in order.
     pub async fn accounts(&self) -> Result<Vec<Account>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.accounts().await,
-            Db::Postgres(store) => store.accounts().await,
-        }
+        on!(self, store => store.accounts().await)
     }
 
     /// The tokens of a user, the oldest first.
     pub async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.tokens(user).await,
-            Db::Postgres(store) => store.tokens(user).await,
-        }
+        on!(self, store => store.tokens(user).await)
     }
 
     /// The token with a hash, if it may be used now: neither it nor its user was shut out, and its time is not over.
     pub async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.token(hash).await,
-            Db::Postgres(store) => store.token(hash).await,
-        }
+        on!(self, store => store.token(hash).await)
     }
 
     /// Whose token has an id.
     pub async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.owner(token).await,
-            Db::Postgres(store) => store.owner(token).await,
-        }
+        on!(self, store => store.owner(token).await)
     }
 
     /// Removes what a user has that is older than a time, `most` rows of it at most; how many it were. Nobody waits long for a
@@ -177,18 +166,12 @@ impl Db {
         before_ms: i64,
         most: i64,
     ) -> Result<usize, DbError> {
-        match self {
-            Db::Sqlite(store) => store.forget(user, what, before_ms, most).await,
-            Db::Postgres(store) => store.forget(user, what, before_ms, most).await,
-        }
+        on!(self, store => store.forget(user, what, before_ms, most).await)
     }
 
     /// Sessions of a user that ended or expired before a time, `most` of them at most.
     pub async fn over(&self, user: &UserId, before_ms: i64, most: i64) -> Result<Vec<String>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.over(user, before_ms, most).await,
-            Db::Postgres(store) => store.over(user, before_ms, most).await,
-        }
+        on!(self, store => store.over(user, before_ms, most).await)
     }
 
     /// Removes a session that was over before a time, with all that it has. Not more than `most` messages at once, the last
@@ -200,59 +183,38 @@ impl Db {
         before_ms: i64,
         most: i64,
     ) -> Result<bool, DbError> {
-        match self {
-            Db::Sqlite(store) => store.forget_session(user, session, before_ms, most).await,
-            Db::Postgres(store) => store.forget_session(user, session, before_ms, most).await,
-        }
+        on!(self, store => store.forget_session(user, session, before_ms, most).await)
     }
 
     /// Puts down a machine that asks to be let in. Not if there are so many already that one more is too many.
     pub async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
-        match self {
-            Db::Sqlite(store) => store.begin_login(asked, most).await,
-            Db::Postgres(store) => store.begin_login(asked, most).await,
-        }
+        on!(self, store => store.begin_login(asked, most).await)
     }
 
     /// The machine that asks to be let in under a code, by what that hashes to, if it can still be decided on.
     pub async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
-        match self {
-            Db::Sqlite(store) => store.login(code_hash).await,
-            Db::Postgres(store) => store.login(code_hash).await,
-        }
+        on!(self, store => store.login(code_hash).await)
     }
 
     /// Makes the token of a machine that was let in, once, however many ask for it.
     pub async fn collect_login(&self, device_hash: &str, minted: Minted) -> Result<Collected, DbError> {
-        match self {
-            Db::Sqlite(store) => store.collect_login(device_hash, minted).await,
-            Db::Postgres(store) => store.collect_login(device_hash, minted).await,
-        }
+        on!(self, store => store.collect_login(device_hash, minted).await)
     }
 
     /// Puts on the record what was read.
     pub async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
-        match self {
-            Db::Sqlite(store) => store.record(reads).await,
-            Db::Postgres(store) => store.record(reads).await,
-        }
+        on!(self, store => store.record(reads).await)
     }
 
     /// Says that this process is alive. Those who wait in it keep their places; when nothing is heard of it for
     /// [`WAITING_MS`](crate::change::WAITING_MS), they are gone.
     pub async fn keep(&self) -> Result<(), DbError> {
-        match self {
-            Db::Sqlite(store) => store.keep().await,
-            Db::Postgres(store) => store.keep().await,
-        }
+        on!(self, store => store.keep().await)
     }
 
     /// Whether it can be reached.
     pub async fn ready(&self) -> Result<(), DbError> {
-        match self {
-            Db::Sqlite(store) => store.ready().await,
-            Db::Postgres(store) => store.ready().await,
-        }
+        on!(self, store => store.ready().await)
     }
 
     /// Returns when a place that waits may have come to be the first, or a little later anyway. Counted from the call, so

@@ -10,7 +10,6 @@ use tokio::sync::{Notify, watch};
 use super::caller::Bound;
 use super::problem::Problem;
 use super::queue::unexpected;
-use super::wake::LOOK;
 use crate::model::{Event, UserId};
 use crate::query::{Answer, Query};
 
@@ -19,6 +18,9 @@ const PAGE: i64 = 128;
 
 /// How many of the last events are kept for those who are a little behind.
 const KEPT: usize = 256;
+
+/// How often it is looked for what other processes did.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// With many sessions that are followed each is looked at less often, so that all of them together stay affordable.
 const LOOK_PER_FEED: Duration = Duration::from_millis(1);

@@ -6,14 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::model::UserId;
-
-/// How often it is looked for what other processes did.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 type Key = (UserId, String);
 

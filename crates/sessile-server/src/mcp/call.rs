@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use serde_json::{Map, Value, json};
-use sessile::text::{quoted, shortened};
+use sessile::text::{percent_encoded, quoted, shortened};
 
 use super::tool::{Argument, To, Tool};
 use crate::http::Problem;
@@ -21,7 +21,7 @@ pub(super) fn request(
     check_names(tool, given)?;
     let mut path = tool.path.to_owned();
     let mut query: Vec<String> =
-        tool.always.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+        tool.always.iter().map(|(name, value)| format!("{name}={}", percent_encoded(value))).collect();
     let mut members = Map::new();
     let mut whole = None;
     let mut request = Request::new(Body::empty());
@@ -41,9 +41,9 @@ pub(super) fn request(
                 if text.is_empty() {
                     return Err(Problem::invalid(format!("the argument {} is empty", quoted(name))));
                 }
-                path = path.replace(&format!("{{{name}}}"), &escaped(&text));
+                path = path.replace(&format!("{{{name}}}"), &percent_encoded(&text));
             }
-            To::Query => query.push(format!("{name}={}", escaped(&text_of(argument, value)?))),
+            To::Query => query.push(format!("{name}={}", percent_encoded(&text_of(argument, value)?))),
             To::Member => {
                 members.insert(name.to_owned(), value.clone());
             }
@@ -115,18 +115,6 @@ fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, Problem>
             quoted(&argument.name)
         ))
     })
-}
-
-/// Text as a part of a path or of what follows it.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => escaped.push(byte.into()),
-            other => escaped.push_str(&format!("%{other:02X}")),
-        }
-    }
-    escaped
 }
 
 /// What the API answered, as the result of the tool.

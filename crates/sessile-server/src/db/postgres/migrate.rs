@@ -65,7 +65,7 @@ pub(super) async fn migrate(inner: &Arc<Inner>) -> Result<(), Trouble> {
 
 /// The tables that belong to users, for which row security does not hold as we are connected.
 const OPEN: &str = "SELECT string_agg(name, ', ') FROM
-    unnest(ARRAY['session', 'entry', 'message', 'event', 'queue', 'place', 'answered', 'audit', 'claim']) AS name
+    unnest(ARRAY['session', 'entry', 'message', 'event', 'queue', 'place', 'answered', 'audit', 'agent_context']) AS name
     WHERE NOT row_security_active(name)";
 
 /// Refuses to go on where the database would not keep users apart: it would be noticed only when it is needed.

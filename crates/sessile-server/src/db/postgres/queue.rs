@@ -66,7 +66,6 @@ pub(super) struct Queue {
 
 #[derive(Clone, Debug)]
 struct Place {
-    rank: i64,
     ticket: Ticket,
     process: String,
     claim: String,
@@ -93,12 +92,12 @@ impl Queue {
         let place = |row: &Row| {
             let ticket = Ticket {
                 place: row.try_get(0)?,
-                token: row.try_get(2)?,
-                holder: row.try_get(3)?,
-                asked_ms: row.try_get(4)?,
-                expires_ms: row.try_get(5)?,
+                token: row.try_get(1)?,
+                holder: row.try_get(2)?,
+                asked_ms: row.try_get(3)?,
+                expires_ms: row.try_get(4)?,
             };
-            Ok(Place { rank: row.try_get(1)?, ticket, process: row.try_get(6)?, claim: row.try_get(7)? })
+            Ok(Place { ticket, process: row.try_get(5)?, claim: row.try_get(6)? })
         };
         let places = places.iter().map(place).collect::<Result<_, Error>>()?;
         let alive = alive.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
@@ -137,7 +136,6 @@ impl Queue {
             expires_ms: self.until(wait_ms),
         };
         self.places.push(Place {
-            rank: i64::from(busy != Busy::Interrupt),
             ticket: ticket.clone(),
             process: self.process.clone(),
             claim: claim.to_owned(),
@@ -225,21 +223,21 @@ impl Queue {
         }
         let changed =
             changed.and_then(|changed| places.into_iter().find(|place| place.ticket.place == changed));
-        if let Some(Place { rank, ticket, process, claim }) = changed {
+        if let Some(Place { ticket, process, claim }) = changed {
             // With the place, so that nobody takes this process for a dead one in between. Seldom: all would wait for its row.
             if !alive.contains(&here) {
                 steps.push(Step::Other(KEEP, params![here, WAITING_MS / 2]));
             }
             let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
             let params =
-                params![user(), resource, place, rank, token, holder, asked_ms, expires_ms, process, claim];
+                params![user(), resource, place, token, holder, asked_ms, expires_ms, process, claim];
             steps.push(Step::Run(Sql::PutPlace, params));
         }
     }
 
     /// The first of all, held or not.
     fn first(&self) -> Option<&Place> {
-        self.places.iter().min_by_key(|place| (place.ticket.token.is_none(), place.rank, place.ticket.place))
+        self.places.iter().min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
     }
 
     fn get(&mut self, place: i64) -> Result<&mut Ticket, Refusal> {

@@ -101,11 +101,11 @@ statements! {
     Conversation = "SELECT value FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'";
     DropConversation = "DELETE FROM entry WHERE {mine} AND session = $2 AND kind = 'conversation'";
     /// A context that another session has, of this user or not, stays that one's.
-    ClaimContext = "INSERT INTO claim (user_id, context, session) VALUES ($1, $2, $3)
+    ClaimContext = "INSERT INTO agent_context (user_id, context, session) VALUES ($1, $2, $3)
         ON CONFLICT (context) DO NOTHING";
     /// Only if the context is this session's.
     PutConversation = "INSERT INTO entry (user_id, session, kind, key, value, revision, changed_ms)
-        SELECT $1, session, 'conversation', '', $4, 1, $5 FROM claim
+        SELECT $1, session, 'conversation', '', $4, 1, $5 FROM agent_context
         WHERE {mine} AND context = $2 AND session = $3";
 
     Messages = "SELECT number, token, body, at_ms FROM message
@@ -132,10 +132,10 @@ statements! {
     Queue = "SELECT next FROM queue WHERE {mine} AND resource = $2 FOR UPDATE";
     SetQueue = "INSERT INTO queue (user_id, resource, next) VALUES ($1, $2, $3)
         ON CONFLICT (user_id, resource) DO UPDATE SET next = excluded.next";
-    Places = "SELECT place, rank, token, holder, asked_ms, expires_ms, process, claim FROM place
+    Places = "SELECT place, token, holder, asked_ms, expires_ms, process, claim FROM place
         WHERE {mine} AND resource = $2";
-    PutPlace = "INSERT INTO place (user_id, resource, place, rank, token, holder, asked_ms, expires_ms, process, claim)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    PutPlace = "INSERT INTO place (user_id, resource, place, token, holder, asked_ms, expires_ms, process, claim)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         ON CONFLICT (user_id, resource, place)
         DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
             claim = excluded.claim";
@@ -200,7 +200,7 @@ mod tests {
             let tables = words.windows(2).filter(|pair| {
                 matches!(pair[0], "FROM" | "UPDATE")
                     && pair[1] != "SET"
-                    && pair[1].chars().all(|letter| letter.is_ascii_lowercase())
+                    && pair[1].chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
             });
             assert_eq!(tables.count(), text.matches("{mine}").count(), "{text}");
             let put_in = text.matches("INSERT INTO").count();

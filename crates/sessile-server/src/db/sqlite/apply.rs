@@ -345,14 +345,14 @@ impl Make<'_> {
         let mark = conversation.mark();
         self.connection
             .prepare_cached(
-                "INSERT INTO claim (context, user, session) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                "INSERT INTO agent_context (context, user, session) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
             )?
             .execute((&mark, self.user, session))?;
         let value = serde_json::to_string(conversation).unwrap_or_default();
         self.connection
             .prepare_cached(
                 "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
-                 SELECT user, session, 'conversation', '', ?4, 1, ?5 FROM claim
+                 SELECT user, session, 'conversation', '', ?4, 1, ?5 FROM agent_context
                  WHERE context = ?1 AND user = ?2 AND session = ?3",
             )?
             .execute((mark, self.user, session, value, self.now))

@@ -73,7 +73,7 @@ pub(super) fn is_due(
          WHERE mine.user = ?1 AND mine.resource = ?2 AND mine.place = ?3 AND mine.token IS NULL
              AND other.expires_ms > ?5
              AND (other.token IS NOT NULL
-                 OR ((other.rank, other.place) < (mine.rank, mine.place) AND other.process IN ({ALIVE})))
+                 OR (other.place < mine.place AND other.process IN ({ALIVE})))
          LIMIT 1"
     );
     let before = connection
@@ -87,7 +87,7 @@ pub(super) fn is_due(
 pub(super) fn next_to_hold(connection: &Connection, user: &str, resource: &str) -> Result<Option<i64>> {
     let first: Option<(i64, Option<i64>)> = connection
         .prepare_cached(
-            "SELECT place, token FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, rank, place LIMIT 1",
+            "SELECT place, token FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, place LIMIT 1",
         )?
         .query_row((user, resource), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
@@ -118,17 +118,15 @@ impl Queue<'_> {
         }
         let is_first = busy == Busy::Interrupt || first.is_none();
         let place = self.next()?;
-        let rank = i64::from(busy != Busy::Interrupt);
         self.connection
             .prepare_cached(
-                "INSERT INTO place (user, resource, place, rank, token, holder, process, claim, asked_ms, expires_ms)
-                 VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO place (user, resource, place, token, holder, process, claim, asked_ms, expires_ms)
+                 VALUES (?1, ?2, ?3, NULL, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute((
                 self.user,
                 self.resource,
                 place,
-                rank,
                 holder,
                 self.process,
                 claim,
@@ -221,7 +219,7 @@ impl Queue<'_> {
     /// The first of all, held or not.
     fn first(&self) -> Result<Option<Ticket>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, rank, place LIMIT 1"
+            "SELECT {COLUMNS} FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, place LIMIT 1"
         );
         self.connection.prepare_cached(&sql)?.query_row((self.user, self.resource), ticket).optional()
     }

@@ -19,12 +19,11 @@ CREATE TABLE process (
     since_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Who holds and who waits, in which process, for which request. Who takes a place away has rank 0 and comes first.
+-- Who holds and who waits, in which process, for which request.
 CREATE TABLE place (
     user       TEXT    NOT NULL,
     resource   TEXT    NOT NULL,
     place      INTEGER NOT NULL,
-    rank       INTEGER NOT NULL,
     token      INTEGER,
     holder     TEXT    NOT NULL,
     process    TEXT    NOT NULL,

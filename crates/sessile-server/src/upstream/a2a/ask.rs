@@ -107,12 +107,7 @@ fn segment(id: &str) -> Result<String, Fault> {
     if id.is_empty() || id.bytes().all(|byte| byte == b'.') {
         return Err(Fault::Unusable("what it calls an id is none".to_owned()));
     }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let encoded = id.bytes().map(|byte| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    Ok(encoded.collect())
+    Ok(sessile::text::percent_encoded(id))
 }
 
 #[cfg(test)]

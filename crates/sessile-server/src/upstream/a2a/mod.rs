@@ -219,6 +219,5 @@ fn is_about_ids(fault: &Fault) -> bool {
 }
 
 fn new_id() -> Result<String, Fault> {
-    let id = sessile::session::SessionId::new(crate::clock::now_ms());
-    id.map(|id| id.to_string()).map_err(|error| Fault::Unreachable(error.to_string()))
+    crate::clock::new_id().map_err(|error| Fault::Unreachable(error.to_string()))
 }

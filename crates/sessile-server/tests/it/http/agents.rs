@@ -477,13 +477,7 @@ fn two_sessions_never_share_a_context() {
 
 /// Many at once, each with a word of its own that is in all of its messages, and in no other's replies.
 fn crowd(server: &Running, users: usize, turns: usize) {
-    let all: Vec<(Client, String)> = (0..users)
-        .map(|number| {
-            let user = server.user(&format!("u{number}"));
-            let session = user.session();
-            (user, session)
-        })
-        .collect();
+    let all: Vec<(Client, String)> = server.users(users);
     std::thread::scope(|threads| {
         for (number, (user, session)) in all.iter().enumerate() {
             threads.spawn(move || {

@@ -92,6 +92,16 @@ pub(crate) fn started(options: Options) -> Running {
 }
 
 impl Running {
+    /// So many users, with a session each.
+    pub(crate) fn users(&self, count: usize) -> Vec<(Client, String)> {
+        let user = |number| {
+            let user = self.user(&format!("u{number}"));
+            let session = user.session();
+            (user, session)
+        };
+        (0..count).map(user).collect()
+    }
+
     /// A user who may read and write.
     pub(crate) fn user(&self, name: &str) -> Client {
         self.runtime.block_on(users::add(&self.db, name)).unwrap();

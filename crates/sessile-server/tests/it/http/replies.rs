@@ -308,13 +308,7 @@ fn no_reply_is_made_from_anothers_messages() {
     let (server, scripted) = patient();
     scripted.mood(Mood { think: Duration::from_millis(3), ..Mood::default() });
     let (users, turns) = (12, 4);
-    let all: Vec<(Client, String)> = (0..users)
-        .map(|number| {
-            let user = server.user(&format!("u{number}"));
-            let session = user.session();
-            (user, session)
-        })
-        .collect();
+    let all: Vec<(Client, String)> = server.users(users);
     std::thread::scope(|threads| {
         for (number, (user, session)) in all.iter().enumerate() {
             for turn in 0..turns {

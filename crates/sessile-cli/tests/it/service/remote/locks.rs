@@ -1,5 +1,6 @@
 //! Locks that exclude other machines.
 
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,23 @@ use crate::home;
 /// Starts a call and leaves it running.
 fn spawned(call: testkit::Call) -> Child {
     call.command().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// A service with one user, and two machines of hers.
+fn two_machines(home: &testkit::Home) -> (Service, [Machine; 2]) {
+    let store = Store::file(home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let machines = [Machine::new(&service, &token), Machine::new(&service, &token)];
+    (service, machines)
+}
+
+/// Until a command that runs under a lock has written its token.
+#[track_caller]
+fn await_token(file: &Path) {
+    crate::eventually("the command runs", || {
+        std::fs::read_to_string(file).is_ok_and(|text| !text.trim().is_empty())
+    });
 }
 
 fn refs(words: &[String]) -> Vec<&str> {
@@ -74,10 +92,7 @@ fn the_flag_says_where_the_lock_of_a_command_is() {
 #[test]
 fn two_machines_never_run_under_one_lock_at_a_time() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let machines = [Machine::new(&service, &token), Machine::new(&service, &token)];
+    let (_service, machines) = two_machines(&home);
     // Each adds one to what it has read some time before: two at a time would lose some.
     let file = home.write("count", "0");
     let script = "n=$(cat \"$0\"); sleep 0.05; echo $((n+1)) >\"$0\"; echo $SESSILE_LOCK_TOKEN";
@@ -109,18 +124,13 @@ fn two_machines_never_run_under_one_lock_at_a_time() {
 #[test]
 fn one_that_is_killed_loses_the_lock_when_its_time_is_over() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let (one, two) = (Machine::new(&service, &token), Machine::new(&service, &token));
+    let (_service, [one, two]) = two_machines(&home);
     let began = one.home.path("began");
     let script = format!("echo $SESSILE_LOCK_TOKEN >{}; exec sleep 60", began.display());
     let mut holder = spawned(
         one.call(&["run", "--lock", "deploy", "--", "sh", "-c", &script]).env("SESSILE_LOCK_TTL", "3s"),
     );
-    crate::eventually("the command runs", || {
-        std::fs::read_to_string(&began).is_ok_and(|text| !text.trim().is_empty())
-    });
+    await_token(&began);
     let first: i64 = one.home.read("began").trim().parse().unwrap();
     // It is renewed: longer than its time nobody else gets it.
     let words = ["lock", "acquire", "deploy", "--output", "json", "--lock-timeout", "4s"];
@@ -141,10 +151,7 @@ fn one_that_is_killed_loses_the_lock_when_its_time_is_over() {
 #[test]
 fn a_command_whose_lock_is_taken_away_is_told_to_end() {
     let home = home();
-    let store = Store::file(&home);
-    let token = store.user("ann");
-    let service = Service::start(&store);
-    let (one, two) = (Machine::new(&service, &token), Machine::new(&service, &token));
+    let (_service, [one, two]) = two_machines(&home);
     let began = one.home.path("began");
     let script = format!(
         "trap 'echo told; exit 3' TERM; echo $SESSILE_LOCK_TOKEN >{}; while :; do sleep 0.1; done",
@@ -154,9 +161,7 @@ fn a_command_whose_lock_is_taken_away_is_told_to_end() {
         .call(&["lock", "run", "deploy", "--output", "json", "--", "sh", "-c", &script])
         .env("SESSILE_LOCK_TTL", "3s");
     let holder = spawned(call);
-    crate::eventually("the command runs", || {
-        std::fs::read_to_string(&began).is_ok_and(|text| !text.trim().is_empty())
-    });
+    await_token(&began);
     two.call(&["lock", "break", "deploy", "--holder", one.home.read("began").trim()]).ok();
     let done = holder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr);

@@ -69,12 +69,11 @@ CREATE TABLE process (
     since_ms bigint NOT NULL
 );
 
--- Who holds and who waits, in which process, for which request. Who takes a place away has rank 0 and comes first.
+-- Who holds and who waits, in which process, for which request.
 CREATE TABLE place (
     user_id    text   COLLATE "C" NOT NULL,
     resource   text   COLLATE "C" NOT NULL,
     place      bigint NOT NULL,
-    rank       bigint NOT NULL,
     token      bigint,
     holder     text   NOT NULL,
     process    text   COLLATE "C" NOT NULL,
