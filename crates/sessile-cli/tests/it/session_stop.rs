@@ -219,13 +219,25 @@ fn stopping_at_once_from_many_places_hurts_nobody() {
             .map(|_| {
                 let mut command = home.call(&["session", "stop", &id]).command();
                 command.stdin(Stdio::null()).stdout(Stdio::null());
-                command.stderr(Stdio::null()).spawn().unwrap()
+                command.stderr(Stdio::piped()).spawn().unwrap()
             })
             .collect();
-        for mut stop in stops {
-            assert_eq!(stop.wait().unwrap().code(), Some(0));
+        for stop in stops {
+            let done = stop.wait_with_output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         }
     }
+}
+
+#[test]
+fn a_session_whose_room_was_half_removed_can_be_stopped() {
+    let home = home();
+    let id = start(&home, &[]);
+    let room = home.path(".local/state/sessile/rooms").join(&id);
+    std::fs::remove_file(room.join("lock")).unwrap();
+    home.call(&["session", "stop", &id]).ok();
+    assert!(!room.exists());
+    assert!(live(&home).is_empty());
 }
 
 #[test]

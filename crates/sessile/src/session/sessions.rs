@@ -1,6 +1,7 @@
 //! One user's sessions: starting, finding, listing, forgetting them.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -345,7 +346,13 @@ impl Sessions {
         if !room.exists() {
             return self.store.end_session(user, session.id.as_str(), self.now_ms(), reason).map(|_| true);
         }
-        let Some(alone) = room.try_alone()? else { return Ok(false) };
+        let alone = match room.try_alone() {
+            // Another removes it at this moment, or was killed at that.
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+            Ok(None) => return Ok(false),
+            Ok(alone) => alone,
+        };
         // The row first: a room without a live session is swept up, a live session without a room is broken.
         self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
         room.remove()?;
