@@ -165,10 +165,16 @@ pub enum Change {
     },
 }
 
-/// How long the places of those who wait in a process are kept when nothing is heard of it: see [`Db::keep`].
+/// How long after a process was heard of last those who wait in it are there: see [`Db::keep`].
 ///
 /// [`Db::keep`]: crate::db::Db::keep
-pub const WAITING_MS: i64 = 10_000;
+pub const PRESENT_MS: i64 = 1000;
+
+/// How often a process is to be heard of while somebody waits in it.
+pub(crate) const HEARD_EVERY_MS: i64 = PRESENT_MS / 4;
+
+/// For how long a place that is waited for is kept after that: whoever lost their process asks for it again.
+pub(crate) const KEPT_MS: i64 = 10_000;
 
 /// How long it takes at most, as a rule, until who is next has come up.
 pub(crate) const COMES_UP_MS: i64 = 1000;

@@ -206,8 +206,8 @@ impl Db {
         on!(self, store => store.record(reads).await)
     }
 
-    /// Says that this process is alive. Those who wait in it keep their places; when nothing is heard of it for
-    /// [`WAITING_MS`](crate::change::WAITING_MS), they are gone.
+    /// Says that this process is alive. When nothing is heard of it for [`PRESENT_MS`](crate::change::PRESENT_MS), those who
+    /// wait in it are passed over.
     pub async fn keep(&self) -> Result<(), DbError> {
         on!(self, store => store.keep().await)
     }

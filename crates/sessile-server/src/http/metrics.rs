@@ -55,6 +55,10 @@ impl Metrics {
         Counted(Arc::clone(self), gauge)
     }
 
+    pub(crate) fn now(&self, gauge: Gauge) -> i64 {
+        self.gauge(gauge).load(Ordering::Relaxed)
+    }
+
     fn gauge(&self, gauge: Gauge) -> &AtomicI64 {
         match gauge {
             Gauge::InFlight => &self.in_flight,
@@ -129,7 +133,7 @@ impl Metrics {
             (Gauge::Waiting, "sessile_waiting", "Requests that wait for a turn or a lock."),
         ] {
             head(text, name, "gauge", help)?;
-            writeln!(text, "{name} {}", self.gauge(gauge).load(Ordering::Relaxed))?;
+            writeln!(text, "{name} {}", self.now(gauge))?;
         }
         for (counter, name, help) in [
             (&self.limited, "sessile_rate_limited_total", "Requests refused as too many."),

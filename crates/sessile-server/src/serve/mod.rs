@@ -14,7 +14,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use sessile::Code;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -176,6 +176,15 @@ pub struct Server {
     log: Option<JoinHandle<()>>,
 }
 
+/// Listens, for all who come back at once when another process has died: who finds no room tries again only seconds later.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const WAITING_TO_BE_ACCEPTED: u32 = 4096;
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_TO_BE_ACCEPTED)
+}
+
 impl Server {
     /// Listens. Log lines go to `log_to`.
     pub async fn bind(db: Db, options: Options, log_to: LogTo) -> Result<Self, ServeError> {
@@ -184,7 +193,7 @@ impl Server {
         }
         let acceptor = options.tls.as_ref().map(tls::acceptor).transpose()?;
         let failed = |error| ServeError::Listen(options.listen, error);
-        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let listener = listen(options.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let metrics = Arc::new(Metrics::default());
         let (audit, recorder) = http::audit(db.clone(), Arc::clone(&metrics));
@@ -197,7 +206,7 @@ impl Server {
         let (closing, is_closing) = watch::channel(false);
         tokio::spawn(retention::run(db.clone(), options.keep.clone(), is_closing.clone()));
         let (busy, idle) = mpsc::channel(1);
-        let alive = Alive::new(db.clone());
+        let alive = Alive::new(db.clone(), Arc::clone(&metrics));
         let app = App::new(Shared {
             gate: Gate::new(db, audit),
             strangers: Strangers::new(&options.limits, options.behind_proxy),

@@ -1,16 +1,20 @@
 //! What a store does, change by change.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::json;
 use sessile_server::account::{Administer, Decision, Scope, Token};
-use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::change::{Busy, Change, Done, PRESENT_MS, Refusal};
 use sessile_server::db::{Access, Read};
 use sessile_server::model::{Accessed, Conversation, Resource, UserId};
 use sessile_server::query::{Answer, Query};
 use sessile_server::{login, users};
 
 use crate::stores::{CLAIM, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
+
+/// When nothing is heard of a process for so long, it is passed over.
+const PATIENCE: Duration = Duration::from_millis(PRESENT_MS.unsigned_abs());
 
 /// Each of these is run with every store.
 macro_rules! with_every_store {
@@ -45,9 +49,8 @@ with_every_store! {
     a_turn_that_was_lost_commits_nothing
     a_turn_can_be_refused_or_taken_away
     a_place_is_given_back_once
-    who_waits_in_a_process_that_died_is_gone
-    a_process_that_is_heard_of_keeps_its_places
-    who_was_away_takes_nobody_for_dead
+    who_waits_in_a_process_that_died_is_passed_over
+    a_process_that_is_heard_of_is_not_passed_over
     a_place_is_that_of_who_asked_for_it_last
     a_lock_excludes_within_a_user_and_not_between_users
     the_same_key_does_it_once
@@ -172,7 +175,7 @@ async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
     assert_eq!(user.change(starting(Some("work"), 1000)).await, Err(Refusal::NameTaken));
     user.change(Change::EndSession { session: first.id, reason: String::new() }).await.unwrap();
     let short = session(user.change(starting(Some("work"), 1)).await);
-    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
     let third = user.start(Some("work")).await;
     let Ok(Answer::Session(over)) = user.ask(Query::Session { session: short.id }).await else { panic!() };
     assert_eq!(over.end_reason.as_deref(), Some("expired"));
@@ -183,7 +186,7 @@ async fn an_expired_session_is_over(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let short = session(user.change(starting(None, 30)).await);
     user.append(&short.id, &["in time"]).await.unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(user.append(&short.id, &["late"]).await, Err(Refusal::SessionOver));
     assert_eq!(user.ask_for(&turn(&short), Busy::Enqueue, 1000).await, Err(Refusal::SessionOver));
     assert_eq!(user.texts(&short.id).await, ["in time"], "what was said can still be read");
@@ -359,7 +362,7 @@ async fn a_turn_that_was_lost_commits_nothing(store: &Throwaway) {
     let session = user.start(None).await;
     let turn = turn(&session);
     let late = ticket(user.ask_for(&turn, Busy::Enqueue, 30).await).token.unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    tokio::time::sleep(Duration::from_millis(60)).await;
     let renewed = Change::Renew { resource: turn.clone(), token: late, ttl_ms: 60_000 };
     assert_eq!(user.change(renewed).await, Err(Refusal::Lost { token: late }));
     let next = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await).token.unwrap();
@@ -401,53 +404,51 @@ async fn a_place_is_given_back_once(store: &Throwaway) {
     assert_eq!(user.leave(&lock, held.place).await, Err(Refusal::Lost { token: held.place }));
 }
 
-async fn who_waits_in_a_process_that_died_is_gone(store: &Throwaway) {
+async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let dies = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let dies = ticket(there.keyed(Some("k"), asking(&lock, "first", Busy::Enqueue, 60_000)).await);
     let waits = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
     here.leave(&lock, held.place).await.unwrap();
     let now = ticket(here.wait_for(&lock, waits.place, 60_000).await);
     assert_eq!(now.token, None, "it is behind one that waits elsewhere");
-    let patience = std::time::Duration::from_millis(sessile_server::change::WAITING_MS.unsigned_abs());
     let begun = std::time::Instant::now();
     // The other process is never heard of again.
     while ticket(here.wait_for(&lock, waits.place, 60_000).await).token.is_none() {
-        here.db.keep().await.unwrap();
-        assert!(begun.elapsed() < 2 * patience, "it still waits for one that died");
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        assert!(begun.elapsed() < 5 * PATIENCE, "it still waits for one that died");
+        tokio::time::sleep(PATIENCE / 10).await;
     }
-    assert!(begun.elapsed() > patience / 2, "it may only have been slow");
-    assert_eq!(there.wait_for(&lock, dies.place, 1000).await, Err(Refusal::Lost { token: dies.place }));
+    assert!(begun.elapsed() > PATIENCE / 2, "it may only have been slow");
+    // Whoever waited there asks again here, and is where they were.
+    let again = ticket(here.keyed(Some("k"), asking(&lock, "again", Busy::Enqueue, 60_000)).await);
+    assert_eq!((again.place, again.token), (dies.place, None));
+    here.leave(&lock, waits.place).await.unwrap();
+    assert_eq!(ticket(here.wait_for(&lock, behind.place, 60_000).await).token, None);
+    let wait = Change::Wait {
+        resource: lock.clone(),
+        place: again.place,
+        claim: "again".to_owned(),
+        ttl_ms: 60_000,
+        history: 0,
+    };
+    assert!(ticket(here.change(wait).await).token.is_some());
 }
 
-async fn who_was_away_takes_nobody_for_dead(store: &Throwaway) {
+async fn a_process_that_is_heard_of_is_not_passed_over(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
     let waits = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    // As when the store was away from both: one of them is the first that is back.
-    let patience = std::time::Duration::from_millis(sessile_server::change::WAITING_MS.unsigned_abs());
-    tokio::time::sleep(patience + patience / 10).await;
-    here.db.keep().await.unwrap();
+    let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
     here.leave(&lock, held.place).await.unwrap();
-    ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    assert!(ticket(there.wait_for(&lock, waits.place, 60_000).await).token.is_some());
-}
-
-async fn a_process_that_is_heard_of_keeps_its_places(store: &Throwaway) {
-    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
-    let lock = lock("deploy");
-    ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let waits = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let patience = std::time::Duration::from_millis(sessile_server::change::WAITING_MS.unsigned_abs());
-    for _ in 0..6 {
-        tokio::time::sleep(patience / 5).await;
+    for _ in 0..12 {
+        tokio::time::sleep(PATIENCE / 5).await;
         there.db.keep().await.unwrap();
+        assert_eq!(ticket(here.wait_for(&lock, behind.place, 60_000).await).token, None);
     }
-    ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    ticket(there.wait_for(&lock, waits.place, 1000).await);
+    assert!(ticket(there.wait_for(&lock, waits.place, 1000).await).token.is_some());
 }
 
 async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {

@@ -14,7 +14,7 @@ use super::queue::{self, Queue};
 use super::rows;
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::change::{Change, Done, Refusal, WAITING_MS};
+use crate::change::{Change, Done, PRESENT_MS, Refusal};
 use crate::db::record::{self, Noted};
 use crate::db::wake;
 use crate::db::{DbError, Request};
@@ -205,7 +205,7 @@ impl<'a> Needs<'a> {
             let sql = if *lock == Lock::Made { Sql::LockQueue } else { Sql::Queue };
             order.next = push(Step::Run(sql, params![user(), resource.clone()]));
             order.places = push(Step::Run(Sql::Places, params![user(), resource.clone()]));
-            order.alive = push(Step::Other(queue::ALIVE, params![WAITING_MS]));
+            order.present = push(Step::Other(queue::PRESENT, params![PRESENT_MS]));
         }
         if self.settings {
             let ids: Vec<String> = self.session.iter().map(|id| (*id).to_owned()).collect();
@@ -230,7 +230,7 @@ struct Order {
     sessions: Option<usize>,
     next: Option<usize>,
     places: Option<usize>,
-    alive: Option<usize>,
+    present: Option<usize>,
     settings: Option<usize>,
     entry: Option<usize>,
     conversation: Option<usize>,
@@ -258,7 +258,7 @@ impl Order {
                 rows(self.next),
                 rows(self.places),
                 process,
-                rows(self.alive),
+                rows(self.present),
             )?,
             None => Queue::default(),
         };

@@ -1,5 +1,5 @@
-//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next, and so is one
-//! that is waited for in a process that has died.
+//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next. One that is
+//! waited for in a process that is not heard of is passed over, and kept for whoever asks for it again.
 //!
 //! All of a queue is read while its row, or its session's, is locked; what becomes of it is decided here and written at
 //! the end.
@@ -11,7 +11,7 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::change::{Busy, COMES_UP_MS, Refusal, WAITING_MS};
+use crate::change::{Busy, COMES_UP_MS, KEPT_MS, Refusal};
 use crate::model::Ticket;
 
 macro_rules! now {
@@ -20,18 +20,13 @@ macro_rules! now {
     };
 }
 
-/// The processes that were heard of since a time, and since when. They are nobody's, and so is the table.
-pub(super) const ALIVE: &str = concat!("SELECT id, since_ms FROM process WHERE seen_ms > ", now!(), " - $1");
+/// The processes that were heard of in the last milliseconds. They are nobody's, and so is the table.
+pub(super) const PRESENT: &str = concat!("SELECT id FROM process WHERE seen_ms > ", now!(), " - $1");
 
-/// Whoever was not heard of for a time may have been asleep, or away from the store as all the others were: it has to be
-/// there for a time before it takes another for dead.
 const KEEP: &str = concat!(
-    "INSERT INTO process (id, seen_ms, since_ms) VALUES ($1, ",
+    "INSERT INTO process (id, seen_ms) VALUES ($1, ",
     now!(),
-    ", ",
-    now!(),
-    ") ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms,
-           since_ms = CASE WHEN process.seen_ms < excluded.seen_ms - $2 THEN excluded.since_ms ELSE process.since_ms END"
+    ") ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms"
 );
 
 const FORGET: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " - $1");
@@ -39,10 +34,8 @@ const FORGET: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " -
 /// Says that this process is alive, and forgets those that died long ago.
 pub(super) async fn keep(inner: &Arc<Inner>) -> Result<(), Trouble> {
     let mut link = Link::take(inner).await?;
-    let steps = [
-        Step::Other(KEEP, params![inner.process.to_string(), WAITING_MS / 2]),
-        Step::Other(FORGET, params![100 * WAITING_MS]),
-    ];
+    let steps =
+        [Step::Other(KEEP, params![inner.process.to_string()]), Step::Other(FORGET, params![100 * KEPT_MS])];
     link.send(&steps).await.map(drop).map_err(|error| trouble(&error, false))
 }
 
@@ -53,10 +46,8 @@ pub(super) struct Queue {
     pub(super) now: i64,
     /// This one.
     process: String,
-    /// Those that are alive.
-    alive: Vec<String>,
-    /// Whether this one has been there for long enough to say of another that it is not.
-    judges: bool,
+    /// Those that were heard of.
+    present: Vec<String>,
     next: i64,
     places: Vec<Place>,
     counted: bool,
@@ -86,7 +77,7 @@ impl Queue {
         next: &[Row],
         places: &[Row],
         process: &str,
-        alive: &[Row],
+        present: &[Row],
     ) -> Result<Self, Error> {
         let next = next.first().map_or(Ok(1), |row| row.try_get(0))?;
         let place = |row: &Row| {
@@ -100,11 +91,8 @@ impl Queue {
             Ok(Place { ticket, process: row.try_get(5)?, claim: row.try_get(6)? })
         };
         let places = places.iter().map(place).collect::<Result<_, Error>>()?;
-        let alive = alive.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-        let alive = alive.collect::<Result<Vec<(String, i64)>, Error>>()?;
-        let judges = alive.iter().any(|(id, since)| id == process && *since <= now - WAITING_MS);
-        let (process, alive) = (process.to_owned(), alive.into_iter().map(|(id, _)| id).collect());
-        Ok(Queue { resource, now, next, places, process, alive, judges, ..Queue::default() })
+        let present = present.iter().map(|row| row.try_get(0)).collect::<Result<_, Error>>()?;
+        Ok(Queue { resource, now, next, places, process: process.to_owned(), present, ..Queue::default() })
     }
 
     /// Asks for a place.
@@ -213,7 +201,7 @@ impl Queue {
 
     /// What is to be written.
     pub(super) fn write(self, user: &str, steps: &mut Vec<Step>) {
-        let Queue { resource, next, places, counted, changed, gone, process: here, alive, .. } = self;
+        let Queue { resource, next, places, counted, changed, gone, process: here, present, .. } = self;
         let user = || user.to_owned();
         if !gone.is_empty() {
             steps.push(Step::Run(Sql::DropPlaces, params![user(), resource.clone(), gone]));
@@ -224,9 +212,9 @@ impl Queue {
         let changed =
             changed.and_then(|changed| places.into_iter().find(|place| place.ticket.place == changed));
         if let Some(Place { ticket, process, claim }) = changed {
-            // With the place, so that nobody takes this process for a dead one in between. Seldom: all would wait for its row.
-            if !alive.contains(&here) {
-                steps.push(Step::Other(KEEP, params![here, WAITING_MS / 2]));
+            // With the place, so that nobody passes it over in between. Seldom: all would wait for its row.
+            if ticket.token.is_none() && !present.contains(&here) {
+                steps.push(Step::Other(KEEP, params![here]));
             }
             let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
             let params =
@@ -235,9 +223,14 @@ impl Queue {
         }
     }
 
-    /// The first of all, held or not.
+    /// The first of all who are there, held or not.
     fn first(&self) -> Option<&Place> {
-        self.places.iter().min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
+        let is_there = |place: &&Place| {
+            let is_present = place.process == self.process || self.present.contains(&place.process);
+            place.ticket.token.is_some() || is_present
+        };
+        let there = self.places.iter().filter(is_there);
+        there.min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
     }
 
     fn get(&mut self, place: i64) -> Result<&mut Ticket, Refusal> {
@@ -251,9 +244,9 @@ impl Queue {
         found.map(|found| found.ticket.clone()).ok_or(Refusal::Lost { token: place })
     }
 
-    /// When a place that is waited for so long is gone: a process may live and yet have lost sight of it.
+    /// When a place that is waited for so long is gone.
     fn until(&self, wait_ms: i64) -> i64 {
-        self.now.saturating_add(wait_ms).saturating_add(WAITING_MS)
+        self.now.saturating_add(wait_ms).saturating_add(KEPT_MS)
     }
 
     fn hold(&mut self, place: i64, ttl_ms: i64) -> Outcome {
@@ -276,11 +269,7 @@ impl Queue {
     }
 
     fn sweep(&mut self) {
-        let (now, here, alive, judges) = (self.now, &self.process, &self.alive, self.judges);
-        let over = |place: &Place| {
-            let is_deserted = judges && place.process != *here && !alive.contains(&place.process);
-            place.ticket.expires_ms <= now || (place.ticket.token.is_none() && is_deserted)
-        };
+        let over = |place: &Place| place.ticket.expires_ms <= self.now;
         self.gone.extend(self.places.iter().filter(|place| over(place)).map(|place| place.ticket.place));
         self.places.retain(|place| !over(place));
     }

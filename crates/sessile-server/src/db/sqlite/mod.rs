@@ -27,6 +27,7 @@ use crate::change::{Done, Refusal};
 use crate::clock::now_ms;
 use crate::model::UserId;
 use crate::query::{Answer, Query};
+use queue::Queue;
 use writer::Writer;
 
 /// How many questions are answered at once.
@@ -89,9 +90,11 @@ impl Sqlite {
 
     /// Wakes who is next, if that is to be found out.
     async fn wake_next(&self, user: UserId, resource: String) {
-        let bells = self.bells.clone();
+        let (bells, process) = (self.bells.clone(), Arc::clone(&self.process));
         let woken = self.read(move |connection| {
-            if let Some(place) = queue::next_to_hold(connection, &user.0, &resource)? {
+            let queue =
+                Queue { connection, user: &user.0, resource: &resource, process: &process, now: now_ms() };
+            if let Some(place) = queue.next_to_hold()? {
                 bells.ring(wake::mark(&user, &resource, place));
             }
             Ok(())
@@ -113,8 +116,10 @@ impl Sqlite {
                 heard.await;
                 heard = store.bells.heard(mark);
                 let (user, resource) = (user.0.clone(), resource.clone());
+                let process = Arc::clone(&store.process);
                 let look = move |connection: &Connection| {
-                    queue::is_due(connection, &user, &resource, place, now_ms())
+                    let (user, resource, process) = (&user, &resource, &process);
+                    Queue { connection, user, resource, process, now: now_ms() }.is_due(place)
                 };
                 if store.read(look).await.unwrap_or(true) {
                     return;

@@ -1,9 +1,9 @@
-//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next, and so is one
-//! that is waited for in a process that has died.
+//! Queues: who holds something, and who waits for it. A place whose time is over is gone, whoever looks next. One that is
+//! waited for in a process that is not heard of is passed over, and kept for whoever asks for it again.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 
-use crate::change::{Busy, COMES_UP_MS, Refusal, WAITING_MS};
+use crate::change::{Busy, COMES_UP_MS, HEARD_EVERY_MS, KEPT_MS, PRESENT_MS, Refusal};
 use crate::model::Ticket;
 
 /// A queue of a user.
@@ -23,20 +23,17 @@ pub(super) struct Waited {
     pub(super) begins: bool,
 }
 
-/// The processes that are alive at `?4`, of which those who wait need to be.
-const ALIVE: &str = "SELECT id FROM process WHERE seen_ms > ?4";
+/// Whether a process is there: this one, `?3`, and those that were heard of since `?4`.
+const IS_PRESENT: &str = "process IN (SELECT ?3 UNION ALL SELECT id FROM process WHERE seen_ms > ?4)";
 
-/// Says that a process is alive. Once in a while is enough. Whoever was not heard of for a time may have been asleep, or away
-/// from the store as all the others were: it has to be there for a time before it takes another for dead.
+/// Says that a process is alive. Once in a while is enough.
 pub(super) fn keep(connection: &Connection, process: &str, now: i64) -> Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO process (id, seen_ms, since_ms) VALUES (?1, ?2, ?2)
-             ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms,
-                 since_ms = CASE WHEN seen_ms < excluded.seen_ms - ?4 THEN excluded.since_ms ELSE since_ms END
-             WHERE seen_ms < excluded.seen_ms - ?3",
+            "INSERT INTO process (id, seen_ms) VALUES (?1, ?2)
+             ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms WHERE seen_ms < excluded.seen_ms - ?3",
         )?
-        .execute((process, now, WAITING_MS / 10, WAITING_MS / 2))
+        .execute((process, now, HEARD_EVERY_MS / 2))
         .map(drop)
 }
 
@@ -44,7 +41,7 @@ pub(super) fn keep(connection: &Connection, process: &str, now: i64) -> Result<(
 pub(super) fn forget(connection: &Connection, now: i64) -> Result<()> {
     connection
         .prepare_cached("DELETE FROM process WHERE seen_ms < ?1")?
-        .execute([now - 100 * WAITING_MS])
+        .execute([now - 100 * KEPT_MS])
         .map(drop)
 }
 
@@ -60,41 +57,18 @@ fn ticket(row: &Row<'_>) -> Result<Ticket> {
     })
 }
 
-/// Whether a place is gone, or can be held, or is held already: whether there is a reason to wait for it no longer.
-pub(super) fn is_due(
-    connection: &Connection,
-    user: &str,
-    resource: &str,
-    place: i64,
-    now: i64,
-) -> Result<bool> {
-    let sql = format!(
-        "SELECT 1 FROM place AS mine JOIN place AS other USING (user, resource)
-         WHERE mine.user = ?1 AND mine.resource = ?2 AND mine.place = ?3 AND mine.token IS NULL
-             AND other.expires_ms > ?5
-             AND (other.token IS NOT NULL
-                 OR (other.place < mine.place AND other.process IN ({ALIVE})))
-         LIMIT 1"
-    );
-    let before = connection
-        .prepare_cached(&sql)?
-        .query_row((user, resource, place, now - WAITING_MS, now), |_| Ok(()))
-        .optional()?;
-    Ok(before.is_none())
-}
-
-/// The place that can be held now, if somebody waits at it.
-pub(super) fn next_to_hold(connection: &Connection, user: &str, resource: &str) -> Result<Option<i64>> {
-    let first: Option<(i64, Option<i64>)> = connection
-        .prepare_cached(
-            "SELECT place, token FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, place LIMIT 1",
-        )?
-        .query_row((user, resource), |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    Ok(first.filter(|(_, token)| token.is_none()).map(|(place, _)| place))
-}
-
 impl Queue<'_> {
+    /// Whether a place is gone, or can be held, or is held already: whether there is a reason to wait for it no longer.
+    pub(super) fn is_due(&self, place: i64) -> Result<bool> {
+        let waits = self.get(place)?.is_some_and(|mine| mine.token.is_none());
+        Ok(!waits || self.next_to_hold()? == Some(place))
+    }
+
+    /// The place that can be held now, if somebody waits at it.
+    pub(super) fn next_to_hold(&self) -> Result<Option<i64>> {
+        Ok(self.first()?.filter(|first| first.token.is_none()).map(|first| first.place))
+    }
+
     /// Asks for a place.
     pub(super) fn ask(
         &self,
@@ -216,12 +190,15 @@ impl Queue<'_> {
             .optional()
     }
 
-    /// The first of all, held or not.
+    /// The first of all who are there, held or not.
     fn first(&self) -> Result<Option<Ticket>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM place WHERE user = ?1 AND resource = ?2 ORDER BY token IS NULL, place LIMIT 1"
+            "SELECT {COLUMNS} FROM place WHERE user = ?1 AND resource = ?2 AND expires_ms > ?5
+                 AND (token IS NOT NULL OR {IS_PRESENT})
+             ORDER BY token IS NULL, place LIMIT 1"
         );
-        self.connection.prepare_cached(&sql)?.query_row((self.user, self.resource), ticket).optional()
+        let params = (self.user, self.resource, self.process, self.now - PRESENT_MS, self.now);
+        self.connection.prepare_cached(&sql)?.query_row(params, ticket).optional()
     }
 
     fn get(&self, place: i64) -> Result<Option<Ticket>> {
@@ -239,9 +216,9 @@ impl Queue<'_> {
             .optional()
     }
 
-    /// When a place that is waited for so long is gone: a process may live and yet have lost sight of it.
+    /// When a place that is waited for so long is gone.
     fn until(&self, wait_ms: i64) -> i64 {
-        self.now.saturating_add(wait_ms).saturating_add(WAITING_MS)
+        self.now.saturating_add(wait_ms).saturating_add(KEPT_MS)
     }
 
     fn hold(&self, place: i64, ttl_ms: i64) -> Result<Ticket> {
@@ -272,15 +249,9 @@ impl Queue<'_> {
     }
 
     fn sweep(&self) -> Result<()> {
-        let sql = format!(
-            "DELETE FROM place WHERE user = ?1 AND resource = ?2
-                 AND (expires_ms <= ?3 OR (token IS NULL AND process <> ?5 AND process NOT IN ({ALIVE})
-                     AND EXISTS (SELECT 1 FROM process WHERE id = ?5 AND seen_ms > ?4 AND since_ms <= ?4)))"
-        );
-        let heard_since = self.now - WAITING_MS;
         self.connection
-            .prepare_cached(&sql)?
-            .execute((self.user, self.resource, self.now, heard_since, self.process))
+            .prepare_cached("DELETE FROM place WHERE user = ?1 AND resource = ?2 AND expires_ms <= ?3")?
+            .execute((self.user, self.resource, self.now))
             .map(drop)
     }
 

@@ -11,12 +11,10 @@ CREATE TABLE queue (
     PRIMARY KEY (user, resource)
 ) STRICT, WITHOUT ROWID;
 
--- The processes that serve, and when they were last heard of, since when without a gap: who waits in one that has died waits
--- no longer.
+-- The processes in which somebody waits, and when they were last heard of: who waits in one that has died is passed over.
 CREATE TABLE process (
-    id       TEXT    NOT NULL PRIMARY KEY,
-    seen_ms  INTEGER NOT NULL,
-    since_ms INTEGER NOT NULL
+    id      TEXT    NOT NULL PRIMARY KEY,
+    seen_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Who holds and who waits, in which process, for which request.

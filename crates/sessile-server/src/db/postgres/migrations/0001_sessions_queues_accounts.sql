@@ -61,12 +61,10 @@ CREATE TABLE queue (
     PRIMARY KEY (user_id, resource)
 );
 
--- The processes that serve, and when they were last heard of, since when without a gap: who waits in one that has died waits
--- no longer.
+-- The processes in which somebody waits, and when they were last heard of: who waits in one that has died is passed over.
 CREATE TABLE process (
-    id       text   COLLATE "C" NOT NULL PRIMARY KEY,
-    seen_ms  bigint NOT NULL,
-    since_ms bigint NOT NULL
+    id      text   COLLATE "C" NOT NULL PRIMARY KEY,
+    seen_ms bigint NOT NULL
 );
 
 -- Who holds and who waits, in which process, for which request.
