@@ -2,6 +2,7 @@
 //! who is not woken looks by himself a little later.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -12,20 +13,47 @@ use crate::model::{Resource, UserId};
 /// Who is not woken looks after this long.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
+/// Where many wait each looks less often, so that all of them together stay affordable.
+const LOOK_PER_LISTENER: Duration = Duration::from_millis(1);
+
 /// So many bells; a place has one of them, and may share it.
 const BELLS: u64 = 1024;
 
 /// Bells that those who wait listen to.
 #[derive(Clone, Debug)]
-pub(super) struct Bells(Arc<Vec<Arc<Notify>>>);
+pub(super) struct Bells {
+    bells: Arc<Vec<Arc<Notify>>>,
+    listeners: Arc<AtomicU32>,
+}
+
+/// Somebody who listens, until it is dropped.
+struct Listener(Arc<AtomicU32>);
+
+impl Listener {
+    fn new(listeners: &Arc<AtomicU32>) -> Self {
+        listeners.fetch_add(1, Ordering::Relaxed);
+        Listener(Arc::clone(listeners))
+    }
+
+    fn patience(&self) -> Duration {
+        LOOK_AGAIN.max(LOOK_PER_LISTENER * self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Bells {
     pub(super) fn new() -> Self {
-        Bells(Arc::new((0..BELLS).map(|_| Arc::default()).collect()))
+        let bells = Arc::new((0..BELLS).map(|_| Arc::default()).collect());
+        Bells { bells, listeners: Arc::default() }
     }
 
     fn bell(&self, mark: u64) -> Option<Arc<Notify>> {
-        self.0.get(usize::try_from(mark % BELLS).unwrap_or(0)).cloned()
+        self.bells.get(usize::try_from(mark % BELLS).unwrap_or(0)).cloned()
     }
 
     /// Wakes who waits at the place with a mark, and whoever shares its bell.
@@ -37,11 +65,11 @@ impl Bells {
 
     /// Returns when it rings, counted from this call and not from when it is awaited, or a little later anyway.
     pub(super) fn heard(&self, mark: u64) -> impl Future<Output = ()> + Send + use<> {
-        let rings = self.bell(mark).map(Notify::notified_owned);
+        let (rings, listener) = (self.bell(mark).map(Notify::notified_owned), Listener::new(&self.listeners));
         async move {
             match rings {
-                Some(rings) => drop(tokio::time::timeout(LOOK_AGAIN, rings).await),
-                None => tokio::time::sleep(LOOK_AGAIN).await,
+                Some(rings) => drop(tokio::time::timeout(listener.patience(), rings).await),
+                None => tokio::time::sleep(listener.patience()).await,
             }
         }
     }
