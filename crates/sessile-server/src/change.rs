@@ -179,6 +179,21 @@ pub(crate) const KEPT_MS: i64 = 10_000;
 /// How long it takes at most, as a rule, until who is next has come up.
 pub(crate) const COMES_UP_MS: i64 = 1000;
 
+/// How many settings a session can have: all of them are read with it.
+pub const MOST_SETTINGS: usize = 64;
+
+/// That a session with these settings can be edited so.
+pub(crate) fn check_settings(
+    now: &BTreeMap<String, Value>,
+    edit: &BTreeMap<String, Value>,
+) -> Result<(), Refusal> {
+    let (gone, set): (Vec<_>, Vec<_>) = edit.iter().partition(|(_, value)| value.is_null());
+    let gone = gone.iter().filter(|(key, _)| now.contains_key(*key)).count();
+    let new = set.iter().filter(|(key, _)| !now.contains_key(*key)).count();
+    let is_more = new > gone && now.len() - gone + new > MOST_SETTINGS;
+    if is_more { Err(Refusal::TooManySettings) } else { Ok(()) }
+}
+
 /// What to do if somebody is in a queue already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -261,6 +276,9 @@ pub enum Refusal {
     /// There is such a user already, or none, or no such token.
     #[error("there is no such user or token, or there is one already")]
     NoAccount,
+    /// The session would have more settings than [`MOST_SETTINGS`].
+    #[error("a session has at most {MOST_SETTINGS} settings")]
+    TooManySettings,
     /// The same idempotency key came with another change.
     #[error("this idempotency key was used for something else")]
     KeyReused,

@@ -11,6 +11,7 @@ mod input;
 mod log;
 mod metrics;
 pub mod openapi;
+mod pages;
 mod problem;
 mod queue;
 pub(crate) mod reply;

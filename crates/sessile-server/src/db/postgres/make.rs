@@ -6,7 +6,7 @@ use super::queue::{Queue, Waited};
 use super::rows::Found;
 use super::sql::Sql;
 use super::transaction::{Params, Step, params};
-use crate::change::{Change, Done, Refusal};
+use crate::change::{Change, Done, Refusal, check_settings};
 use crate::model::{Conversation, Entry, Resource, Session, Ticket};
 
 type Outcome = Result<Done, Refusal>;
@@ -78,6 +78,7 @@ impl Make {
                 if if_revision.is_some_and(|expected| expected != revision) {
                     return Err(Refusal::Changed { revision });
                 }
+                check_settings(&found.session.settings, settings)?;
                 self.free_name()?;
                 found.session.revision += 1;
                 if name.is_some() {

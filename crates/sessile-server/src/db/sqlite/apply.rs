@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::queue::{self, Queue, Waited};
 use super::rows::{self, Found};
-use crate::change::{Change, Done, Refusal};
+use crate::change::{Change, Done, Refusal, check_settings};
 use crate::db::record::{self, Noted};
 use crate::db::{Read, Request};
 use crate::model::{Conversation, Entry, Resource, Session, Ticket};
@@ -129,6 +129,7 @@ impl Make<'_> {
                 {
                     return Ok(Err(Refusal::Changed { revision: found.revision }));
                 }
+                or_refuse!(check_settings(&found.settings, settings));
                 or_refuse!(self.free_name(name.as_deref(), Some(session))?);
                 let labels =
                     serde_json::to_string(labels.as_ref().unwrap_or(&found.labels)).unwrap_or_default();

@@ -13,15 +13,19 @@ use sessile::session::SessionName;
 use super::super::app::App;
 use super::super::caller::Caller;
 use super::super::input::{self, Json, Params, Segments};
+use super::super::pages::Paged;
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, Route, WRITE};
-use crate::change::{Change, Done};
+use crate::change::{Change, Done, MOST_SETTINGS};
 use crate::model::Session;
 use crate::query::{Answer, Query};
 
 const HOUR_MS: i64 = 3_600_000;
+
+/// A setting is a choice, and not a document.
+const SETTING_BYTES: usize = 16 << 10;
 
 /// Nobody means a longer life.
 const LONGEST_MS: i64 = 10 * 365 * 24 * HOUR_MS;
@@ -76,13 +80,13 @@ struct Edit {
     settings: BTreeMap<String, Value>,
 }
 
-async fn create(State(app): State<App>, caller: Caller, Json(new): Json<New>) -> Result<Response, Problem> {
+async fn create(caller: Caller, Json(new): Json<New>) -> Result<Response, Problem> {
     check_name(new.name.as_deref())?;
     if let Some(context) = &new.context {
         input::text("context", context, 128)?;
     }
     check_labels(&new.labels)?;
-    check_settings(&app, &new.settings)?;
+    check_settings(&new.settings)?;
     let change = Change::StartSession {
         id: input::new_id()?,
         name: new.name,
@@ -106,16 +110,18 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
         },
     };
     let live = params.flag("live")?.unwrap_or(true);
-    let query = Query::Sessions { live, label, after: params.cursor()?, limit };
+    let after = params.cursor()?;
     params.done()?;
-    match caller.ask(query).await? {
-        Answer::Sessions(sessions) => {
-            let full = i64::try_from(sessions.len()).is_ok_and(|found| found >= limit);
-            let last = sessions.last().filter(|_| full).map(|session| session.id.clone());
-            reply::page("sessions", &sessions, last.as_deref())
-        }
-        other => Err(unexpected(&other)),
-    }
+    let sessions = Paged {
+        name: "sessions",
+        query: Box::new(move |after, limit| Query::Sessions { live, label: label.clone(), after, limit }),
+        answered: |answer| match answer {
+            Answer::Sessions(sessions) => Some(sessions),
+            _ => None,
+        },
+        mark: |session: &Session| &session.id,
+    };
+    sessions.page(&caller, &app.limits, limit, after).await
 }
 
 async fn get(
@@ -138,7 +144,6 @@ async fn get(
 }
 
 async fn edit(
-    State(app): State<App>,
     caller: Caller,
     Segments(which): Segments<String>,
     headers: HeaderMap,
@@ -146,7 +151,7 @@ async fn edit(
 ) -> Result<Response, Problem> {
     check_name(edit.name.as_deref())?;
     check_labels(edit.labels.as_ref().unwrap_or(&BTreeMap::new()))?;
-    check_settings(&app, &edit.settings)?;
+    check_settings(&edit.settings)?;
     let if_revision = input::expected_revision(&headers)?;
     let change = Change::EditSession {
         session: input::session(&which)?,
@@ -203,13 +208,15 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_settings(app: &App, settings: &BTreeMap<String, Value>) -> Result<(), Problem> {
-    if settings.len() > 64 {
-        return Err(Problem::invalid("at most 64 settings can be changed at once"));
+fn check_settings(settings: &BTreeMap<String, Value>) -> Result<(), Problem> {
+    if settings.len() > MOST_SETTINGS {
+        return Err(Problem::invalid(format!("at most {MOST_SETTINGS} settings can be changed at once")));
     }
     for (key, value) in settings {
         input::text("a setting's key", key, 128)?;
-        super::messages::check_size(app, value)?;
+        if serde_json::to_string(value).is_ok_and(|text| text.len() > SETTING_BYTES) {
+            return Err(Problem::too_large(format!("a setting has at most {SETTING_BYTES} bytes")));
+        }
     }
     Ok(())
 }

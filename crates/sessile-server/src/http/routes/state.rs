@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::super::app::App;
 use super::super::caller::Caller;
 use super::super::input::{self, Json, Params, Segments};
+use super::super::pages::Paged;
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
@@ -15,9 +16,6 @@ use super::super::route::{READ, Route, WRITE};
 use crate::change::{Change, Done};
 use crate::model::Entry;
 use crate::query::{Answer, Query};
-
-/// How many are read from the store at once.
-const AT_ONCE: i64 = 64;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -53,32 +51,23 @@ async fn list(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let session = input::session(&session)?;
-    let (limit, mut after) = (params.limit(&app)?, params.cursor()?);
+    let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
-    let (mut bytes, mut left) = (0, limit);
-    let mut entries: Vec<Entry> = Vec::new();
-    while left > 0 && bytes <= app.limits.page_bytes {
-        let wanted = left.min(AT_ONCE);
-        let query =
-            Query::Entries { session: session.clone(), key: None, after: after.take(), limit: wanted };
-        let answer =
-            if entries.is_empty() { caller.ask(query).await? } else { caller.ask_more(query).await? };
-        let Answer::Entries(read) = answer else { return Err(unexpected(&answer)) };
-        let is_end = i64::try_from(read.len()).is_ok_and(|read| read < wanted);
-        for entry in read {
-            left -= 1;
-            bytes += serde_json::to_string(&entry.value).map_or(0, |text| text.len());
-            after = Some(entry.key.clone());
-            entries.push(entry);
-            if bytes > app.limits.page_bytes {
-                return reply::page("entries", &entries, after.as_deref());
-            }
-        }
-        if is_end {
-            return reply::page("entries", &entries, None);
-        }
-    }
-    reply::page("entries", &entries, after.as_deref())
+    let entries = Paged {
+        name: "entries",
+        query: Box::new(move |after, limit| Query::Entries {
+            session: session.clone(),
+            key: None,
+            after,
+            limit,
+        }),
+        answered: |answer| match answer {
+            Answer::Entries(entries) => Some(entries),
+            _ => None,
+        },
+        mark: |entry: &Entry| &entry.key,
+    };
+    entries.page(&caller, &app.limits, limit, after).await
 }
 
 async fn get(

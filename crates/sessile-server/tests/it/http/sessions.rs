@@ -33,6 +33,51 @@ fn a_session_is_started_read_edited_and_ended() {
 }
 
 #[test]
+fn settings_are_few_and_small() {
+    let server = server();
+    let ann = server.user("ann");
+    let path = ann.session();
+    let edit = |settings: serde_json::Value| {
+        ann.send("PATCH", &path, &[], Some(&json!({ "settings": settings }).to_string()))
+    };
+    let some = |from: usize, to: usize| -> serde_json::Value {
+        (from..to)
+            .map(|number| (format!("s{number}"), json!(number)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    edit(json!({ "large": "x".repeat(20_000) })).refused(413, "INVALID_VALUE");
+    edit(some(0, 60)).ok(200);
+    edit(some(50, 64)).ok(200);
+    edit(json!({ "more": 1 })).refused(400, "INVALID_VALUE");
+    assert_eq!(ann.get(&path).ok(200)["settings"], some(0, 64), "it is as it was");
+    edit(json!({ "s1": 2 })).ok(200);
+    edit(json!({ "s1": null, "more": 1 })).ok(200);
+}
+
+#[test]
+fn a_page_of_sessions_ends_at_so_many_bytes() {
+    let server = with(|limits| limits.page_bytes = 10_000);
+    let ann = server.user("ann");
+    let large = json!({ "settings": { "s": "x".repeat(4000) } });
+    for _ in 0..20 {
+        ann.post("/v1/sessions", &large).ok(201);
+    }
+    let (mut path, mut seen) = ("/v1/sessions".to_owned(), std::collections::BTreeSet::new());
+    loop {
+        let page = ann.get(&path).ok(200);
+        let sessions = page["sessions"].as_array().unwrap();
+        assert!(sessions.len() <= 3, "{}", sessions.len());
+        seen.extend(sessions.iter().map(|session| session["id"].to_string()));
+        match page["next"].as_str() {
+            Some(next) => path = format!("/v1/sessions?cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 20);
+}
+
+#[test]
 fn a_name_is_taken_and_checked() {
     let server = server();
     let ann = server.user("ann");
