@@ -51,6 +51,25 @@ impl Sessions {
         Ok(Turn { sessions: self, session, held: Some(held), queue, messages: Vec::new(), _busy: busy })
     }
 
+    /// Appends messages, all or none, as a turn of their own: after whoever is at it or waits. Returns the number of the last.
+    pub fn append(&mut self, session: &Session, bodies: &[Value]) -> Result<i64> {
+        let session = self.get_live(session.id.as_str())?;
+        let messages: Vec<String> = bodies.iter().map(Value::to_string).collect();
+        // Nobody needs a ticket where nobody queues: that would be two more writes.
+        match self.store.append_alone(&self.user, session.id.as_str(), &messages, self.now_ms())? {
+            Some(Commit::Done(last)) => {
+                let _ = session.room().touch(&self.world);
+                Ok(last)
+            }
+            Some(Commit::NoSession) => Err(session.over(true)),
+            Some(Commit::Lost) | None => {
+                let mut turn = self.begin_turn(&session)?;
+                turn.messages = messages;
+                turn.commit()
+            }
+        }
+    }
+
     /// The last messages of a session, oldest first.
     pub fn messages(&self, session: &Session, limit: usize) -> Result<Vec<Message>> {
         let rows = self.store.last_messages(&self.user, session.id.as_str(), limit)?;

@@ -8,7 +8,7 @@ use crate::store::Store;
 pub struct MessageRow {
     /// Its number in the session, from 1.
     pub number: i64,
-    /// The token of the turn that wrote it.
+    /// The token of the turn that wrote it; 0 of what was appended alone.
     pub token: i64,
     /// What it says, as JSON.
     pub body: String,
@@ -48,6 +48,25 @@ impl Store {
         })?;
         rows.reverse();
         Ok(rows)
+    }
+
+    /// Appends messages if nobody has a turn or waits for one; else nothing is done.
+    pub fn append_alone(
+        &mut self,
+        user: &str,
+        session: &str,
+        bodies: &[String],
+        now_ms: i64,
+    ) -> Result<Option<Commit>> {
+        self.write(|connection| {
+            let queued: bool = connection
+                .prepare_cached("SELECT EXISTS (SELECT 1 FROM ticket WHERE resource = ?1)")?
+                .query_row([crate::session::turn_resource(user, session)], |row| row.get(0))?;
+            if queued {
+                return Ok(None);
+            }
+            append(connection, user, session, 0, bodies, now_ms).map(Some)
+        })
     }
 
     /// Ends a turn: appends all its messages and gives its ticket back, or does nothing.

@@ -100,6 +100,7 @@ fn another_users_session_does_not_exist() {
     let mut bob = open(dir.path(), "bob");
     assert!(bob.get(session.id.as_str()).is_err());
     assert!(bob.begin_turn(&session).is_err());
+    assert!(bob.append(&session, &[json!("mine")]).is_err());
     assert!(bob.entries(&session, EntryKind::State).unwrap().is_empty());
     assert!(bob.change_entry(&session, EntryKind::State, "k", Some(&json!(1)), None).is_err());
     assert!(bob.messages(&session, 10).unwrap().is_empty());
@@ -119,6 +120,31 @@ fn an_abandoned_turn_leaves_nothing_and_the_next_has_a_larger_token() {
     assert!(turn.token() > first);
     turn.abandon().unwrap();
     assert!(sessions.messages(&session, 10).unwrap().is_empty());
+}
+
+#[test]
+fn what_is_appended_alone_comes_before_or_after_a_turn_and_never_into_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sessions = open(dir.path(), "u");
+    let session = start(&mut sessions);
+    assert_eq!(sessions.append(&session, &[json!("a"), json!("b")]).unwrap(), 2);
+    assert_eq!(sessions.append(&session, &[]).unwrap(), 2, "nothing is nothing");
+    let mut turn = sessions.begin_turn(&session).unwrap();
+    turn.append(&json!("c"));
+    let beside = std::thread::scope(|threads| {
+        let beside = threads.spawn(|| open(dir.path(), "u").append(&session, &[json!("d"), json!("e")]));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!beside.is_finished(), "somebody has the turn");
+        assert_eq!(turn.read(10).unwrap().len(), 2);
+        assert_eq!(turn.commit().unwrap(), 3);
+        beside.join().unwrap()
+    });
+    assert_eq!(beside.unwrap(), 5);
+    let said: Vec<_> =
+        sessions.messages(&session, 10).unwrap().into_iter().map(|message| message.body).collect();
+    assert_eq!(json!(said), json!(["a", "b", "c", "d", "e"]));
+    sessions.stop(&session, "done").unwrap();
+    assert!(sessions.append(&session, &[json!("late")]).is_err());
 }
 
 /// `SESSILE_TEST_KILLS` says how many processes are killed in the middle of their turns.
