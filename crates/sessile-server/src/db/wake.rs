@@ -14,7 +14,7 @@ use crate::model::{Resource, UserId};
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Where many wait each looks less often, so that all of them together stay affordable.
-const LOOK_PER_LISTENER: Duration = Duration::from_millis(1);
+const LOOK_PER_LISTENER: Duration = Duration::from_millis(2);
 
 /// So many bells; a place has one of them, and may share it.
 const BELLS: u64 = 1024;
