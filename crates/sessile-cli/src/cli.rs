@@ -285,6 +285,7 @@ impl Command {
             Command::Lock(LazyGroup(command)) => command.server(),
             Command::Session(LazyGroup(command)) => command.server()?,
             Command::Message(LazyGroup(command)) => command.server(),
+            Command::Conversation(LazyGroup(command)) => command.server()?,
             Command::History(Lazy(args)) => &args.server,
             _ => return None,
         };
@@ -296,6 +297,7 @@ impl Command {
     fn has_its_session_there(&self) -> bool {
         match self {
             Command::Session(LazyGroup(command)) => command.server().is_some(),
+            Command::Conversation(LazyGroup(command)) => command.server().is_some(),
             Command::Message(_) | Command::History(_) => true,
             _ => false,
         }

@@ -285,10 +285,10 @@ pub const TABLE: &[Entry] = &[
         "the store",
         writing![ConversationNotFound, AgentNotFound, ConfirmationRequired, Declined],
     ),
-    read("conversation export", &[Code::ConversationNotFound]),
+    read("conversation export", there![ConversationNotFound, SessionRequired]).outside(),
     read("conversation list", &[Code::AgentNotFound]),
     write("conversation rename", "the store", writing![ConversationNotFound, ConversationExists]),
-    read("conversation show", &[Code::ConversationNotFound]),
+    read("conversation show", there![ConversationNotFound, SessionRequired]).outside(),
     write(
         "message send",
         "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",

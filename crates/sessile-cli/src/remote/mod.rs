@@ -11,10 +11,12 @@
 //! | `holder` | who holds a lock, as one line and back |
 //! | `login` | a token by a code that an administrator confirms |
 //! | `message` | messages that the service replies to |
+//! | `conversation` | what was said in a session there |
 //!
 //! Every change has an idempotency key, and is asked for again under the same one: made once or not at all.
 
 mod args;
+mod conversation;
 mod holder;
 mod lock;
 mod login;
@@ -29,4 +31,4 @@ pub(crate) use lock::Kept;
 pub(crate) use login::Coded;
 pub(crate) use message::reply;
 pub(crate) use server::{Server, checked_url};
-pub(crate) use session::{New, Remote};
+pub(crate) use session::{New, Remote, RemoteSession};

@@ -35,7 +35,7 @@ pub(crate) struct RemoteSession {
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, Value>,
     pub(crate) started_ms: i64,
-    used_ms: i64,
+    pub(super) used_ms: i64,
     expires_ms: i64,
     pub(crate) ended_ms: Option<i64>,
     end_reason: Option<String>,
@@ -43,6 +43,8 @@ pub(crate) struct RemoteSession {
     idle_ms: Option<i64>,
     #[serde(default)]
     max_ms: Option<i64>,
+    #[serde(default)]
+    pub(super) messages: i64,
 }
 
 /// What a session is started with.

@@ -13,6 +13,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
+use crate::remote::ServerArgs;
 
 /// Look at, name and forget conversations with agents
 ///
@@ -38,6 +39,15 @@ pub enum Command {
 }
 
 impl Command {
+    /// Where it works, if it can work elsewhere than here.
+    pub(crate) fn server(&self) -> Option<&ServerArgs> {
+        match self {
+            Command::Show(Lazy(args)) => Some(&args.server),
+            Command::Export(Lazy(args)) => Some(&args.server),
+            Command::List(_) | Command::Rename(_) | Command::Clear(_) => None,
+        }
+    }
+
     pub(crate) fn run(&self, cx: &Cx) -> Outcome {
         match self {
             Command::List(Lazy(args)) => list::run(args, cx),

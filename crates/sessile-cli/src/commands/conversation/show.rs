@@ -1,6 +1,6 @@
 //! `sessile conversation show`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sessile::Error;
 use sessile::conversation::Item;
 use sessile::text::{shown, shown_lines};
@@ -9,17 +9,20 @@ use super::one;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::remote::{Remote, RemoteSession, ServerArgs};
 use crate::talk::described_anywhere;
 
 /// Show a conversation and what was said in it
 ///
 /// What the agent said is marked as from outside, and safe for terminals. As JSON, has_credentials tells whether the
-/// vault or the session's context has a credential for the agent; null if the vault would have to ask somebody.
+/// vault or the session's context has a credential for the agent; null if the vault would have to ask somebody. With
+/// --server, or the setting server, it is what was said in a session of the service, which is named instead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile conversation show"
     "sessile conversation show research --last 5"
     "sessile conversation show https://agent.example --output json"
+    "sessile conversation show work --server https://sessile.example"
 ))]
 pub struct Args {
     /// Its name or id, or the agent whose last one it is; else the last one of all
@@ -29,9 +32,17 @@ pub struct Args {
     /// Show only so many of the last things said
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: i64,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    if let Some(remote) = Remote::of(cx)? {
+        let session = remote.meant(args.which.as_deref(), "showing")?;
+        let json = remote.conversation(&session, args.last)?;
+        return cx.out.result(&json, || shown_there(&session, &json));
+    }
     let missing = || Error::ConversationNotFound { name: args.which.clone().unwrap_or_default(), near: None };
     let all = cx.state.conversations_to_look_at()?.ok_or_else(missing)?;
     let found = one(&cx.state, &all, args.which.as_deref())?;
@@ -60,18 +71,52 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
+/// A session of a service and what was said in it, for people.
+fn shown_there(session: &RemoteSession, json: &Value) -> String {
+    let mut text = String::new();
+    let mut line = |label: &str, value: &str| text.push_str(&format!("{label:<9} {}\n", shown(value)));
+    let cell = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
+    line("id", &session.id);
+    if let Some(name) = &session.name {
+        line("name", name);
+    }
+    line("server", &cell("agent_url"));
+    line("last used", &cell("used_at"));
+    for item in json["messages"].as_array().into_iter().flatten() {
+        let body = match (&item["body"], item["body"]["content"].as_str()) {
+            (_, Some(content)) => content.to_owned(),
+            (Value::String(text), _) => text.clone(),
+            (body, _) => Some(texts(body).join("\n"))
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| body.to_string()),
+        };
+        let source = item["source"].as_str().unwrap_or_default();
+        text.push_str(&lines(
+            item["number"].as_i64().unwrap_or(0),
+            source,
+            item["at"].as_str().unwrap_or_default(),
+            &body,
+        ));
+    }
+    text
+}
+
 /// One thing that was said, for people.
 fn said(item: &Item) -> String {
     let texts = texts(&item.body);
     let body = if texts.is_empty() { format!("({})", item.kind) } else { texts.join("\n") };
-    let body = shown_lines(&body).replace('\n', "\n    ");
-    format!("\n{} {} {}\n    {body}\n", item.number, item.source, item.at)
+    lines(item.number, item.source, &item.at, &body)
+}
+
+fn lines(number: i64, source: &str, at: &str, body: &str) -> String {
+    let body = shown_lines(body).replace('\n', "\n    ");
+    format!("\n{number} {source} {at}\n    {body}\n")
 }
 
 /// The texts in a message, a task, a status or an artifact, wherever they stand.
-fn texts(body: &serde_json::Value) -> Vec<String> {
+fn texts(body: &Value) -> Vec<String> {
     match body {
-        serde_json::Value::Object(members) => match members.get("text").and_then(|text| text.as_str()) {
+        Value::Object(members) => match members.get("text").and_then(|text| text.as_str()) {
             Some(text) => vec![text.to_owned()],
             // What was said before is an item of its own.
             None => members
@@ -80,7 +125,7 @@ fn texts(body: &serde_json::Value) -> Vec<String> {
                 .flat_map(|(_, value)| texts(value))
                 .collect(),
         },
-        serde_json::Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
         _ => Vec::new(),
     }
 }

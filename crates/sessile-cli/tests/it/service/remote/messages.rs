@@ -122,6 +122,68 @@ fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
 }
 
 #[test]
+fn what_was_said_there_can_be_read() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let machine = Machine::new(&service, &token);
+    let id = machine.json(&["session", "start", "--name", "talk"])["id"].as_str().unwrap().to_owned();
+    let said = |messages: Value| {
+        let path = format!("/v1/sessions/{id}/messages");
+        service.client(&token).ok("POST", &path, &json!({ "messages": messages }))
+    };
+    said(
+        json!([{ "role": "user", "content": "hello" }, { "role": "assistant", "content": "good\u{1b}[2Jday" }]),
+    );
+    said(json!(["plain", { "parts": [{ "text": "in parts" }] }, 7]));
+
+    let shown = machine.json(&["conversation", "show", "talk"]);
+    let members: Vec<&String> = shown.as_object().unwrap().keys().collect();
+    let here = [
+        "id",
+        "name",
+        "session",
+        "agent_url",
+        "context_id",
+        "task_id",
+        "task_state",
+        "started_at",
+        "used_at",
+        "items",
+        "has_credentials",
+        "messages",
+    ];
+    assert_eq!(members, here);
+    assert_eq!((&shown["id"], &shown["items"]), (&json!(id), &json!(5)));
+    let sources: Vec<&Value> =
+        shown["messages"].as_array().unwrap().iter().map(|one| &one["source"]).collect();
+    assert_eq!(sources, ["user", "agent", "agent", "agent", "agent"]);
+    let text = machine.call(&["conversation", "show", "--session", "talk"]).ok().stdout();
+    for part in ["hello", "plain", "in parts", "7", "5 agent", &machine.url] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    let last = machine.json(&["conversation", "show", "talk", "--last", "2"]);
+    let numbers: Vec<i64> =
+        last["messages"].as_array().unwrap().iter().map(|one| one["number"].as_i64().unwrap()).collect();
+    assert_eq!(numbers, [4, 5]);
+
+    // More than a page, and more than one may hold.
+    for _ in 0..6 {
+        said(json!(vec![json!({ "role": "user", "content": "x".repeat(900) }); 1000]));
+    }
+    let all = machine.json(&["conversation", "export", "talk"]);
+    assert_eq!(all["messages"].as_array().unwrap().len(), 6005);
+    assert_eq!(all["messages"][6004]["number"], 6005);
+
+    machine.call(&["conversation", "show", "nobody"]).run().exit(5);
+    let unnamed = machine.call(&["conversation", "show", "--output", "json"]).run().exit(2);
+    assert_eq!(unnamed.code(), "SESSION_REQUIRED");
+    machine.home.call(&["conversation", "show", "talk"]).run().exit(5);
+}
+
+#[test]
 fn the_history_tells_what_was_changed_there() {
     let home = home();
     let (_service, machine) = ann(&home);
