@@ -67,13 +67,16 @@ impl<'a> Remote<'a> {
         Some((text, self.state.session_origin().layer == Layer::Environment))
     }
 
-    /// The session that a command is about: the one given, else the one this call works in.
+    /// The session that a command is about: the one given, else the one this call works in, in which no other context can
+    /// be asked for.
     pub(crate) fn meant(&self, given: Option<&str>, what: &str) -> Result<RemoteSession, Failure> {
-        let (session, by_variable) = match given {
-            Some(text) => (text, false),
-            None => self.named().ok_or_else(|| Error::SessionRequired(what.to_owned()))?,
-        };
-        self.find(session, by_variable)
+        if let Some(text) = given {
+            return self.find(text, false);
+        }
+        let (text, by_variable) = self.named().ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
+        let session = self.find(text, by_variable)?;
+        self.state.contexts().require_pinned(session.label(), session.context.as_deref())?;
+        Ok(session)
     }
 
     /// The same, for what only works in one that lives.

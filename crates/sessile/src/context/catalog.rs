@@ -79,6 +79,14 @@ impl<'a> Contexts<'a> {
         Ok(context)
     }
 
+    /// Fails if this call asks for another context than the one that its session is pinned to, where that session is kept
+    /// elsewhere and none of those here.
+    pub fn require_pinned(&self, session: &str, pinned: Option<&str>) -> Result<()> {
+        let asked = self.state.selected()?.filter(|selected| selected.origin.layer.is_explicit());
+        let asked = asked.map(|selected| selected.name.as_str());
+        super::selection::require_pinned(self.state, session, pinned, asked)
+    }
+
     /// A context, if there is one of this name. The user's own wins over the project's.
     pub fn find(&self, name: &ContextName) -> Result<Option<Context>> {
         if let ConfigSource::File(_) = self.state.source() {
