@@ -109,6 +109,14 @@ impl<'a> Remote<'a> {
         }
     }
 
+    /// Fails unless the context of a session is ready for use on this machine, whose contexts and guards it has.
+    pub(crate) fn require_context_of(&self, session: &RemoteSession) -> Outcome {
+        match &session.context {
+            Some(name) => Ok(self.state.contexts().require_of_session(session.label(), name).map(drop)?),
+            None => Ok(()),
+        }
+    }
+
     fn find(&self, session: &str, by_variable: bool) -> Result<RemoteSession, Failure> {
         let about = Subject { session, by_variable, ..Subject::default() };
         self.read(self.server.ask(&Request::get(&["v1", "sessions", session]), &about)?)

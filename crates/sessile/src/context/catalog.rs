@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::names::{ContextName, nearest};
-use crate::settings::{Document, Origin};
+use crate::settings::{Document, Layer, Origin};
 use crate::state::{ConfigSource, State};
 use crate::text::{quoted, shown};
 
@@ -76,6 +76,15 @@ impl<'a> Contexts<'a> {
             self.state.context()?.ok_or_else(|| self.not_found(&selected.name, Some(&selected.origin)))?;
         context.require_trust(self.state)?;
         context.check_guard(self.state, &selected.origin)?;
+        Ok(context)
+    }
+
+    /// The same for the context that a session is pinned to which is kept elsewhere.
+    pub fn require_of_session(&self, session: &str, name: &str) -> Result<Context> {
+        let (name, origin) = (name.parse()?, Origin::named(Layer::Session, session));
+        let context = self.find(&name)?.ok_or_else(|| self.not_found(&name, Some(&origin)))?;
+        context.require_trust(self.state)?;
+        context.check_guard(self.state, &origin)?;
         Ok(context)
     }
 

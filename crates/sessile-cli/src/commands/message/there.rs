@@ -20,6 +20,7 @@ pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool
         let labels = std::collections::BTreeMap::new();
         remote.start(New { name: Some(name), context: context.as_deref(), labels, agent: None, idle, max })
     })?;
+    remote.require_context_of(&session)?;
     let mut is_line_open = false;
     let mut on_piece = |piece: &str| {
         let raw = json!({ "content": piece });

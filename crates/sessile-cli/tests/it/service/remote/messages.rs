@@ -165,3 +165,43 @@ fn an_agent_is_not_named_together_with_a_server() {
     let done = machine.call(&["message", "send", "hello", "--output", "json"]).run().exit(2);
     assert_eq!(done.code(), "SESSION_REQUIRED");
 }
+
+#[test]
+fn the_guard_of_a_session_s_context_is_asked_on_this_machine() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let (_go_on, waits) = channel();
+    let service = Service::start_with(&store, &["--upstream", &upstream(waits), "--upstream-model", "small"]);
+    let machine = Machine::new(&service, &token);
+    machine.home.call(&["context", "create", "stg", "--guard", "explicit"]).ok();
+    machine.home.call(&["context", "create", "prod", "--guard", "approval"]).ok();
+    // Another machine has started them.
+    let client = service.client(&token);
+    for context in ["stg", "prod", "gone"] {
+        client.ok("POST", "/v1/sessions", &json!({ "name": context, "context": context }));
+    }
+    machine.call(&["message", "send", "hi", "--session", "stg"]).ok();
+    for way in ["send", "stream"] {
+        let refused =
+            |session: &str| machine.call(&["message", way, "hi", "--session", session, "--output", "json"]);
+        let error = refused("prod").run().exit(7).json_error();
+        assert_eq!(
+            (&error["code"], &error["context"]),
+            (&json!("GUARD_APPROVAL"), &json!("prod")),
+            "{error}"
+        );
+        let error = refused("gone").run().exit(5).json_error();
+        assert_eq!(error["code"], "CONTEXT_NOT_FOUND", "{error}");
+    }
+    let prod = client.get("/v1/sessions/prod")["id"].as_str().unwrap().to_owned();
+    assert!(client.texts(&format!("/v1/sessions/{prod}")).is_empty(), "nothing was sent");
+    // As here, only what is done with the context asks for it.
+    machine.call(&["session", "state", "set", "k", "1", "--session", "prod"]).ok();
+    let mut tty = machine.home.call(&["context", "approve", "prod", "--for", "30m"]).tty();
+    tty.expect("[y/N]");
+    tty.type_line("y");
+    assert_eq!(tty.finish().1, 0);
+    let sent = machine.call(&["message", "send", "hi", "--session", "prod"]).ok();
+    assert_eq!(sent.stdout(), "1 messages, the last is hi\n");
+}
