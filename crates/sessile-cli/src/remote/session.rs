@@ -152,6 +152,19 @@ impl<'a> Remote<'a> {
         self.server.ask(&request, &about).map(drop)
     }
 
+    /// Ends a session that was started for a message, if the service refused that and nothing else was said in it. Whoever
+    /// gets no answer does not know what becomes of the message. If it cannot be ended now, it expires.
+    pub(crate) fn end_unused(&self, session: &RemoteSession, failure: &Failure) {
+        if matches!(failure, Failure::Library(Error::TimedOut { .. } | Error::Unreachable { .. })) {
+            return;
+        }
+        let request = Request::get(&["v1", "sessions", &session.id, "messages"]).with("limit", &1);
+        let page = self.server.ask(&request, &Subject::default());
+        if page.is_ok_and(|page| page["messages"].as_array().is_some_and(Vec::is_empty)) {
+            let _ = self.end(session);
+        }
+    }
+
     /// Sessions, the newest first, from the one after this id.
     pub(crate) fn list(&self, after: Option<&str>, only_live: bool) -> Result<Vec<RemoteSession>, Failure> {
         let mut query = vec![("live", only_live.to_string()), ("limit", "1000".to_owned())];

@@ -205,3 +205,21 @@ fn the_guard_of_a_session_s_context_is_asked_on_this_machine() {
     let sent = machine.call(&["message", "send", "hi", "--session", "prod"]).ok();
     assert_eq!(sent.stdout(), "1 messages, the last is hi\n");
 }
+
+#[test]
+fn a_session_that_was_started_for_a_message_goes_with_it_when_it_is_refused() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    for way in ["send", "stream"] {
+        let done =
+            machine.call(&["message", way, "hi", "--session", "new", "--output", "json"]).run().exit(2);
+        let error = done.json_error();
+        assert!(error["message"].as_str().unwrap().contains("has no upstream"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("serve --upstream"), "{error}");
+        assert_eq!(machine.json(&["session", "list"]), json!([]), "none is left");
+    }
+    // One that was there already stays.
+    machine.call(&["session", "start", "--name", "old"]).ok();
+    machine.call(&["message", "send", "hi", "--session", "old"]).run().exit(2);
+    assert_eq!(machine.json(&["session", "list"])[0]["name"], "old");
+}
