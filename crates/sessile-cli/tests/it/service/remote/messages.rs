@@ -74,7 +74,7 @@ fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
     // The session is started by its name.
     let sent = machine.call(&["message", "send", "hello", "--session", "talk"]).ok();
     assert_eq!(sent.stdout(), "1 messages, the last is hello\n", "{}", sent.told());
-    let told = machine.json(&["message", "send", "and", "again", "--session", "talk"]);
+    let told = machine.json(&["message", "send", "and again", "--session", "talk"]);
     assert_eq!(told["text"], "3 messages, the last is and again");
     assert_eq!((&told["source"], &told["agent_url"]), (&json!("agent"), &json!(machine.url)));
     assert_eq!(told["reply"]["number"], 4, "{told}");
@@ -155,6 +155,8 @@ fn an_agent_is_not_named_together_with_a_server() {
     for words in [
         &["message", "send", "research", "hello", "--session", "s"][..],
         &["message", "send", "http://127.0.0.1:9", "hello", "--session", "s"],
+        &["message", "send", "nobody-knows", "and then", "--session", "s"],
+        &["message", "stream", "hello", "my", "friend", "--session", "s"],
         &["message", "stream", "--url", "research", "hello", "--session", "s"],
         &["message", "send", "hello", "--new", "--session", "s"],
     ] {
