@@ -140,7 +140,7 @@ fn millis(time: Duration) -> i64 {
 
 /// A lock that is kept while a command runs.
 pub(crate) struct Kept {
-    server: Server,
+    pub(crate) server: Server,
     name: LockName,
     pub(crate) token: i64,
     ttl: Duration,

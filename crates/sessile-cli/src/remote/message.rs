@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile::Error;
+use sessile::{Code, Error};
 
-use super::server::{Request, Server};
+use super::server::{PATIENCE, Request, Server};
 use super::session::RemoteSession;
 use super::trouble::{Problem, Subject, Trouble};
 use crate::a2a::{SseEvent, SseReader};
@@ -46,9 +46,9 @@ pub(crate) fn reply(
         .waiting(timeout.unwrap_or(LONGEST))
         .within(timeout);
     let about = Subject { session: session.label(), ..Subject::default() };
-    let told = |trouble: Trouble| trouble.told(server.url(), &about);
+    let told = |trouble: Trouble| not_replied(trouble, server.url(), &about);
     let Some(on_piece) = on_piece else {
-        return read(server, &server.ask(&request, &about)?);
+        return read(server, &server.try_ask(&request, PATIENCE).map_err(told)?);
     };
     let mut shown = String::new();
     let streamed = server.stream(&request).and_then(|coming| {
@@ -71,6 +71,18 @@ pub(crate) fn reply(
         on_piece(rest);
     }
     Ok(reply)
+}
+
+/// The failure of a message. A service that only keeps messages says so, and what it would take is said beside it.
+fn not_replied(trouble: Trouble, url: &str, about: &Subject<'_>) -> Failure {
+    let writes_none = matches!(&trouble, Trouble::Refused(Problem { code: Some(Code::Usage), detail, .. }) if detail.contains("upstream"));
+    let mut failure = trouble.told(url, about);
+    if let Failure::Service { report, .. } = &mut failure
+        && writes_none
+    {
+        report.hint = Some("who runs it says who writes replies: sessile serve --upstream URL".to_owned());
+    }
+    failure
 }
 
 fn read(server: &Server, answer: &Value) -> Result<Reply, Failure> {

@@ -22,7 +22,7 @@ use crate::unlocked::unlocked;
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// For how long one that is away is asked again.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest pause before it is asked again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

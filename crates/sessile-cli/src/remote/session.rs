@@ -69,13 +69,16 @@ impl<'a> Remote<'a> {
         Some((text, self.state.session_origin().layer == Layer::Environment))
     }
 
-    /// The session that a command is about: the one given, else the one this call works in.
+    /// The session that a command is about: the one given, else the one this call works in, in which no other context can
+    /// be asked for.
     pub(crate) fn meant(&self, given: Option<&str>, what: &str) -> Result<RemoteSession, Failure> {
-        let (session, by_variable) = match given {
-            Some(text) => (text, false),
-            None => self.named().ok_or_else(|| Error::SessionRequired(what.to_owned()))?,
-        };
-        self.find(session, by_variable)
+        if let Some(text) = given {
+            return self.find(text, false);
+        }
+        let (text, by_variable) = self.named().ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
+        let session = self.find(text, by_variable)?;
+        self.state.contexts().require_pinned(session.label(), session.context.as_deref())?;
+        Ok(session)
     }
 
     /// The same, for what only works in one that lives.
@@ -105,6 +108,14 @@ impl<'a> Remote<'a> {
                 }
             }
             (found, _) => found,
+        }
+    }
+
+    /// Fails unless the context of a session is ready for use on this machine, whose contexts and guards it has.
+    pub(crate) fn require_context_of(&self, session: &RemoteSession) -> Outcome {
+        match &session.context {
+            Some(name) => Ok(self.state.contexts().require_of_session(session.label(), name).map(drop)?),
+            None => Ok(()),
         }
     }
 
@@ -141,6 +152,19 @@ impl<'a> Remote<'a> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let request = Request::delete(&["v1", "sessions", &session.id])?.with("reason", &"stopped");
         self.server.ask(&request, &about).map(drop)
+    }
+
+    /// Ends a session that was started for a message, if the service refused that and nothing else was said in it. Whoever
+    /// gets no answer does not know what becomes of the message. If it cannot be ended now, it expires.
+    pub(crate) fn end_unused(&self, session: &RemoteSession, failure: &Failure) {
+        if matches!(failure, Failure::Library(Error::TimedOut { .. } | Error::Unreachable { .. })) {
+            return;
+        }
+        let request = Request::get(&["v1", "sessions", &session.id, "messages"]).with("limit", &1);
+        let page = self.server.ask(&request, &Subject::default());
+        if page.is_ok_and(|page| page["messages"].as_array().is_some_and(Vec::is_empty)) {
+            let _ = self.end(session);
+        }
     }
 
     /// Sessions, the newest first, from the one after this id.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::names::{ContextName, nearest};
-use crate::settings::{Document, Origin};
+use crate::settings::{Document, Layer, Origin};
 use crate::state::{ConfigSource, State};
 use crate::text::{quoted, shown};
 
@@ -77,6 +77,23 @@ impl<'a> Contexts<'a> {
         context.require_trust(self.state)?;
         context.check_guard(self.state, &selected.origin)?;
         Ok(context)
+    }
+
+    /// The same for the context that a session is pinned to which is kept elsewhere.
+    pub fn require_of_session(&self, session: &str, name: &str) -> Result<Context> {
+        let (name, origin) = (name.parse()?, Origin::named(Layer::Session, session));
+        let context = self.find(&name)?.ok_or_else(|| self.not_found(&name, Some(&origin)))?;
+        context.require_trust(self.state)?;
+        context.check_guard(self.state, &origin)?;
+        Ok(context)
+    }
+
+    /// Fails if this call asks for another context than the one that its session is pinned to, where that session is kept
+    /// elsewhere and none of those here.
+    pub fn require_pinned(&self, session: &str, pinned: Option<&str>) -> Result<()> {
+        let asked = self.state.selected()?.filter(|selected| selected.origin.layer.is_explicit());
+        let asked = asked.map(|selected| selected.name.as_str());
+        super::selection::require_pinned(self.state, session, pinned, asked)
     }
 
     /// A context, if there is one of this name. The user's own wins over the project's.

@@ -58,14 +58,7 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
         (Some(current), asked) => {
             let session = &current.session;
             let asked = asked.and_then(|asked| asked.value.as_str());
-            let other = asked.filter(|asked| session.context.as_deref() != Some(asked));
-            if let Some(asked) = other.filter(|_| !state.only_looks()) {
-                return Err(Error::ContextFixed {
-                    session: session.label().to_owned(),
-                    pinned: session.context.clone(),
-                    asked: asked.to_owned(),
-                });
-            }
+            require_pinned(state, session.label(), session.context.as_deref(), asked)?;
             let origin = Origin::named(Layer::Session, session.label());
             session.context.clone().map(|name| Candidate { value: Value::Text(name), origin, ignored: None })
         }
@@ -90,6 +83,23 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
     });
     warn_if_unexpected(state, selected.as_ref())?;
     Ok(selected)
+}
+
+/// Fails if another context was asked for than the one that a session is pinned to. Who only looks may ask.
+pub(super) fn require_pinned(
+    state: &State,
+    session: &str,
+    pinned: Option<&str>,
+    asked: Option<&str>,
+) -> Result<()> {
+    match asked.filter(|asked| pinned != Some(asked) && !state.only_looks()) {
+        None => Ok(()),
+        Some(asked) => Err(Error::ContextFixed {
+            session: session.to_owned(),
+            pinned: pinned.map(str::to_owned),
+            asked: asked.to_owned(),
+        }),
+    }
 }
 
 fn outer_context(state: &State) -> Result<Option<Candidate>> {

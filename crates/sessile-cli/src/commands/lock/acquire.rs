@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let holder = holder(&cx.state, "lock acquire")?;
     if let Some(server) = Server::of(cx, &cx.state)? {
-        let tell = |other: Option<LockHolder>| tell_wait(cx, &name, other.as_ref());
+        let tell = |other: Option<LockHolder>| tell_wait(cx, server.url(), &name, other.as_ref());
         let lease = server.take_lock(&name, &holder, args.ttl, patience(&cx.state)?, &tell)?;
         changed(lease.token, Some(lease.expires_at()))?;
         tell_server(cx, &server);

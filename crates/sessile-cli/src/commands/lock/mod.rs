@@ -91,9 +91,9 @@ pub(crate) fn patience(state: &State) -> Result<Duration, Failure> {
 }
 
 /// Says that a server's lock is waited for.
-pub(crate) fn tell_wait(cx: &Cx, name: &LockName, holder: Option<&LockHolder>) {
+pub(crate) fn tell_wait(cx: &Cx, url: &str, name: &LockName, holder: Option<&LockHolder>) {
     let holder = holder.map_or_else(|| "another".to_owned(), LockHolder::short);
-    cx.out.note(&format!("waiting for lock {name}, held by {holder}"));
+    cx.out.note(&format!("waiting for lock {name} of {url}, held by {holder}"));
 }
 
 /// Says where a lock is, beside what was done with it.
@@ -103,7 +103,7 @@ pub(crate) fn tell_server(cx: &Cx, server: &Server) {
     }
 }
 
-/// Takes a lock of a server, to be kept while a command runs.
+/// Takes a lock of a server, to be kept while a command runs, and says where it is.
 pub(crate) fn keep_there(
     cx: &Cx,
     state: &State,
@@ -112,8 +112,11 @@ pub(crate) fn keep_there(
     purpose: &str,
 ) -> Result<Kept, Failure> {
     let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
-    let tell = |holder: Option<LockHolder>| tell_wait(cx, name, holder.as_ref());
-    Kept::take(server, name, &holder(state, purpose)?, ttl, patience(state)?, &tell)
+    let url = server.url().to_owned();
+    let tell = |holder: Option<LockHolder>| tell_wait(cx, &url, name, holder.as_ref());
+    let kept = Kept::take(server, name, &holder(state, purpose)?, ttl, patience(state)?, &tell)?;
+    tell_server(cx, &kept.server);
+    Ok(kept)
 }
 
 /// Runs a command under a lock of a server, and gives it back.

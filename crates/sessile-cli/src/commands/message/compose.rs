@@ -21,7 +21,7 @@ const LARGEST: u64 = 16 << 20;
 /// What is sent, and to whom.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Compose {
-    /// The agent (its name or URL) and the text; with --url only the text. - reads the text from standard input
+    /// The agent (its name or URL) and the text; with --url or a server only the text. - reads the text from standard input
     #[arg(value_name = "AGENT TEXT")]
     words: Vec<String>,
 
@@ -88,20 +88,15 @@ impl Compose {
 
     /// The text for a server, which replies itself: nothing of what only agents understand goes there.
     pub(super) fn text_for_server(&self, cx: &Cx, url: &str) -> Result<String, Failure> {
+        // Of two words the first would be the agent; joined, they would be sent to who was not asked.
         let agent = match (&self.reach.url, self.words.as_slice()) {
-            (Some(agent), _) => Some(agent.as_str()),
-            (None, [first, _, ..]) if first.contains("://") => Some(first.as_str()),
-            (None, [first, _, ..]) => {
-                let named = cx.state.agents()?.into_iter().find(|agent| agent.name.as_deref() == Some(first));
-                named.map(|_| first.as_str())
-            }
+            (Some(agent), _) | (None, [agent, _, ..]) => Some(agent.as_str()),
             _ => None,
         };
-        let url = sessile::text::shown(url);
         if let Some(agent) = agent {
-            let agent = sessile::text::shown(agent);
+            let (agent, url) = (sessile::text::quoted(agent), sessile::text::shown(url));
             return Err(Error::Usage(format!(
-                "{url} replies itself, so no agent can be named ({agent}): leave it out, or talk to the agent with --server ''"
+                "a message to a server takes one text and no agent ({agent}), for {url} replies itself: quote the text, or talk to the agent with --server ''"
             ))
             .into());
         }

@@ -13,13 +13,18 @@ use crate::remote::{New, Remote, reply};
 pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool) -> Outcome {
     let server = &remote.server;
     let text = compose.text_for_server(cx, server.url())?;
+    let mut is_new = false;
     let session = remote.require_or_start("talking in it", |name| {
         let (idle, max) = lifetime(&cx.state, None, None)?;
         let context = cx.state.selected()?.map(|_| cx.state.contexts().require()).transpose()?;
         let context = context.map(|context| context.name.to_string());
         let labels = std::collections::BTreeMap::new();
-        remote.start(New { name: Some(name), context: context.as_deref(), labels, agent: None, idle, max })
+        let new = New { name: Some(name), context: context.as_deref(), labels, agent: None, idle, max };
+        let started = remote.start(new)?;
+        is_new = true;
+        Ok(started)
     })?;
+    remote.require_context_of(&session)?;
     let mut is_line_open = false;
     let mut on_piece = |piece: &str| {
         let raw = json!({ "content": piece });
@@ -44,7 +49,11 @@ pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool
     if is_line_open {
         cx.out.event(&Value::Null, "\n", true);
     }
-    let replied = replied?;
+    let replied = replied.inspect_err(|failure| {
+        if is_new {
+            remote.end_unused(&session, failure);
+        }
+    })?;
     let json = reply_json(server.url(), &replied.text, Some(&replied.message));
     remote.changed(cx, &session, json, || match streams {
         true => String::new(),

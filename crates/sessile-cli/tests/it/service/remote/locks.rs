@@ -210,3 +210,24 @@ fn a_command_keeps_its_status_and_the_lock_is_free_at_once() {
     let done = machine.call(&["lock", "run", "l", "--lock-timeout", "0", "--", "true"]).run().exit(125);
     assert!(done.stderr().contains("is held by"), "{}", done.told());
 }
+
+#[test]
+fn what_runs_under_a_lock_of_a_server_and_who_waits_for_one_say_so() {
+    let home = home();
+    let (_service, [one, two]) = two_machines(&home);
+    for way in [&["run", "--quiet", "--lock", "d"][..], &["lock", "run", "--quiet", "d"]] {
+        let noted = format!("the lock is one of {}\nran\n", one.url);
+        let words = [way, &["--", "sh", "-c", "echo ran >&2"]].concat();
+        assert_eq!(one.call(&words).ok().stderr(), "ran\n", "{way:?}");
+        let words: Vec<&str> = words.into_iter().filter(|word| *word != "--quiet").collect();
+        let told = one.call(&words).ok().stderr();
+        assert!(told.ends_with(&noted), "{way:?}: {told}");
+        // And the command of this machine says nothing of a server.
+        let told = one.home.call(&words).ok().stderr();
+        assert_eq!(told, "ran\n", "{way:?}");
+    }
+    one.call(&["lock", "acquire", "d", "--ttl", "2s"]).ok();
+    let waiting = format!("waiting for lock d of {}, held by ", one.url);
+    let told = two.call(&["lock", "run", "d", "--lock-timeout", "20s", "--", "true"]).ok().stderr();
+    assert!(told.contains(&waiting), "{told}");
+}

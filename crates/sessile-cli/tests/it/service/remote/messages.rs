@@ -74,7 +74,7 @@ fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
     // The session is started by its name.
     let sent = machine.call(&["message", "send", "hello", "--session", "talk"]).ok();
     assert_eq!(sent.stdout(), "1 messages, the last is hello\n", "{}", sent.told());
-    let told = machine.json(&["message", "send", "and", "again", "--session", "talk"]);
+    let told = machine.json(&["message", "send", "and again", "--session", "talk"]);
     assert_eq!(told["text"], "3 messages, the last is and again");
     assert_eq!((&told["source"], &told["agent_url"]), (&json!("agent"), &json!(machine.url)));
     assert_eq!(told["reply"]["number"], 4, "{told}");
@@ -217,6 +217,8 @@ fn an_agent_is_not_named_together_with_a_server() {
     for words in [
         &["message", "send", "research", "hello", "--session", "s"][..],
         &["message", "send", "http://127.0.0.1:9", "hello", "--session", "s"],
+        &["message", "send", "nobody-knows", "and then", "--session", "s"],
+        &["message", "stream", "hello", "my", "friend", "--session", "s"],
         &["message", "stream", "--url", "research", "hello", "--session", "s"],
         &["message", "send", "hello", "--new", "--session", "s"],
     ] {
@@ -226,4 +228,62 @@ fn an_agent_is_not_named_together_with_a_server() {
     assert_eq!(machine.json(&["session", "list"]), serde_json::json!([]), "nothing was started");
     let done = machine.call(&["message", "send", "hello", "--output", "json"]).run().exit(2);
     assert_eq!(done.code(), "SESSION_REQUIRED");
+}
+
+#[test]
+fn the_guard_of_a_session_s_context_is_asked_on_this_machine() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let (_go_on, waits) = channel();
+    let service = Service::start_with(&store, &["--upstream", &upstream(waits), "--upstream-model", "small"]);
+    let machine = Machine::new(&service, &token);
+    machine.home.call(&["context", "create", "stg", "--guard", "explicit"]).ok();
+    machine.home.call(&["context", "create", "prod", "--guard", "approval"]).ok();
+    // Another machine has started them.
+    let client = service.client(&token);
+    for context in ["stg", "prod", "gone"] {
+        client.ok("POST", "/v1/sessions", &json!({ "name": context, "context": context }));
+    }
+    machine.call(&["message", "send", "hi", "--session", "stg"]).ok();
+    for way in ["send", "stream"] {
+        let refused =
+            |session: &str| machine.call(&["message", way, "hi", "--session", session, "--output", "json"]);
+        let error = refused("prod").run().exit(7).json_error();
+        assert_eq!(
+            (&error["code"], &error["context"]),
+            (&json!("GUARD_APPROVAL"), &json!("prod")),
+            "{error}"
+        );
+        let error = refused("gone").run().exit(5).json_error();
+        assert_eq!(error["code"], "CONTEXT_NOT_FOUND", "{error}");
+    }
+    let prod = client.get("/v1/sessions/prod")["id"].as_str().unwrap().to_owned();
+    assert!(client.texts(&format!("/v1/sessions/{prod}")).is_empty(), "nothing was sent");
+    // As here, only what is done with the context asks for it.
+    machine.call(&["session", "state", "set", "k", "1", "--session", "prod"]).ok();
+    let mut tty = machine.home.call(&["context", "approve", "prod", "--for", "30m"]).tty();
+    tty.expect("[y/N]");
+    tty.type_line("y");
+    assert_eq!(tty.finish().1, 0);
+    let sent = machine.call(&["message", "send", "hi", "--session", "prod"]).ok();
+    assert_eq!(sent.stdout(), "1 messages, the last is hi\n");
+}
+
+#[test]
+fn a_session_that_was_started_for_a_message_goes_with_it_when_it_is_refused() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    for way in ["send", "stream"] {
+        let done =
+            machine.call(&["message", way, "hi", "--session", "new", "--output", "json"]).run().exit(2);
+        let error = done.json_error();
+        assert!(error["message"].as_str().unwrap().contains("has no upstream"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("serve --upstream"), "{error}");
+        assert_eq!(machine.json(&["session", "list"]), json!([]), "none is left");
+    }
+    // One that was there already stays.
+    machine.call(&["session", "start", "--name", "old"]).ok();
+    machine.call(&["message", "send", "hi", "--session", "old"]).run().exit(2);
+    assert_eq!(machine.json(&["session", "list"])[0]["name"], "old");
 }

@@ -180,3 +180,52 @@ fn a_context_is_this_machine_s_and_its_guard_is_asked() {
     let start = ["session", "start", "--context", "nowhere", "--output", "json"];
     assert_eq!(machine.call(&start).run().exit(5).code(), "CONTEXT_NOT_FOUND");
 }
+
+#[test]
+fn a_session_keeps_its_context_there_as_it_does_here() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    for context in ["stg", "other"] {
+        machine.home.call(&["context", "create", context]).ok();
+    }
+    machine.home.call(&["context", "create", "prod", "--guard", "approval"]).ok();
+    for call in [
+        |machine: &Machine, words: &[&str]| machine.call(words),
+        |machine: &Machine, words: &[&str]| machine.home.call(words),
+    ] {
+        call(&machine, &["session", "start", "--name", "g", "--context", "stg"]).ok();
+        call(&machine, &["session", "start", "--name", "bare"]).ok();
+        call(&machine, &["session", "state", "set", "k", "1", "--session", "g", "--context", "stg"]).ok();
+        let state = [
+            &["session", "state", "set", "k", "2"][..],
+            &["session", "state", "get", "k"],
+            &["session", "state", "list"],
+            &["session", "state", "unset", "k"],
+        ];
+        for words in state {
+            for asked in ["other", "prod", "nowhere"] {
+                let pinned =
+                    format!("session \"g\" is pinned to context \"stg\", and \"{asked}\" was asked for");
+                let flags = [words, &["--session", "g", "--output", "json"]].concat();
+                let by_flag = call(&machine, &flags).args(&["--context", asked]);
+                let by_variable = call(&machine, &flags).env("SESSILE_CONTEXT", asked);
+                for refused in [by_flag, by_variable] {
+                    let error = refused.run().exit(7).json_error();
+                    assert_eq!(
+                        (&error["code"], &error["message"]),
+                        (&json!("CONTEXT_FIXED"), &json!(pinned))
+                    );
+                }
+            }
+        }
+        let bare = ["session", "state", "set", "k", "2", "--session", "bare", "--context", "stg"];
+        assert!(call(&machine, &bare).run().exit(7).stderr().contains("is pinned to no context"));
+        // Who looks, or says which one is meant, asks for no context.
+        call(&machine, &["session", "show", "--session", "g", "--context", "other"]).ok();
+        call(&machine, &["session", "rename", "g", "h", "--context", "other"]).ok();
+        let kept = call(&machine, &["session", "state", "get", "k", "--session", "h"]).ok();
+        assert_eq!(kept.stdout(), "1\n", "nothing was changed");
+    }
+    let send = ["message", "send", "hi", "--session", "h", "--context", "other", "--output", "json"];
+    assert_eq!(machine.call(&send).run().exit(7).code(), "CONTEXT_FIXED");
+}
