@@ -234,7 +234,8 @@ impl Postgres {
             let Read { user, access, action, session, outcome, at_ms } = read;
             steps.push(Step::Run(Sql::As, params![user.0.clone()]));
             // It is the same however often it is said.
-            let params = params![user.0, access.id, at_ms, access.token, action, session, outcome];
+            let nothing = None::<String>;
+            let params = params![user.0, access.id, at_ms, access.token, action, session, outcome, nothing];
             steps.push(Step::Run(Sql::PutAudit, params));
         }
         steps.push(Step::Plain("COMMIT"));
