@@ -145,6 +145,8 @@ pub struct Accessed {
     pub action: String,
     /// The session it was about.
     pub session: Option<String>,
+    /// The lock it was about, by name, or the value, by key.
+    pub subject: Option<String>,
     /// `done`, or why not.
     pub outcome: String,
     /// The id of the token that it was done with, or that it was about.

@@ -284,14 +284,15 @@ impl Remote<'_> {
         let user = self.server.me()?["user"].clone();
         let items = self.server.pages(&["v1", "history"], &query, "history", limit, &Subject::default())?;
         let shown = |item: Value| {
+            let subject = item["subject"].as_str().or(item["session"].as_str()).unwrap_or_default();
             json!({
                 "id": item["id"],
                 "at": item["at_ms"].as_i64().map(time),
                 "user": user,
                 "session": item["session"],
                 "terminal": null,
-                "command": item["action"],
-                "subject": item["session"].as_str().unwrap_or_default(),
+                "command": command(&item),
+                "subject": subject,
                 "state": item["outcome"],
                 "undoes": null,
                 "undone_by": null,
@@ -300,6 +301,29 @@ impl Remote<'_> {
             })
         };
         Ok(items.into_iter().map(shown).collect())
+    }
+}
+
+/// The command that does what a record is about, as the history of this machine would call it; the service's own word for it
+/// where there is none.
+fn command(item: &Value) -> &str {
+    let action = item["action"].as_str().unwrap_or_default();
+    let is_lock = item["session"].is_null() && item["subject"].is_string();
+    match action {
+        "start_session" => "session start",
+        "end_session" => "session stop",
+        "set_entry" => "session state set",
+        "append" | "commit_turn" => "message send",
+        "ask" | "wait" if is_lock => "lock acquire",
+        "renew" if is_lock => "lock renew",
+        "release" if is_lock => "lock release",
+        "user.add" => "user add",
+        "user.disable" => "user disable",
+        "user.enable" => "user disable --undo",
+        "token.create" => "user token create",
+        "token.revoke" => "user token revoke",
+        "login.approve" => "user approve",
+        other => other,
     }
 }
 

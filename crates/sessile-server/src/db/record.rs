@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Request;
 use crate::change::{Change, Done, Refusal};
+use crate::model::Resource;
 use crate::query::Answer;
 
 /// The actions that change something, for a statement. The index `audit_changes` has the same ones in the same order, else it
@@ -22,9 +23,10 @@ pub(super) use changing;
 pub(super) struct Noted {
     pub(super) action: String,
     pub(super) session: Option<String>,
+    pub(super) subject: Option<String>,
 }
 
-/// What a change is, and which session it is about.
+/// What a change is, and which session, lock or value it is about.
 pub(super) fn noted(request: &Request) -> Noted {
     let change = serde_json::to_value(&request.change).unwrap_or_default();
     let session = change["session"]
@@ -34,6 +36,30 @@ pub(super) fn noted(request: &Request) -> Noted {
     Noted {
         action: change["change"].as_str().unwrap_or_default().to_owned(),
         session: session.map(str::to_owned),
+        subject: subject(&request.change).map(str::to_owned),
+    }
+}
+
+/// What a change is about beside its session: the name of a lock, or the key of a value.
+fn subject(change: &Change) -> Option<&str> {
+    match change {
+        Change::SetEntry { key, .. } => Some(key),
+        Change::Ask { resource, .. }
+        | Change::Wait { resource, .. }
+        | Change::Renew { resource, .. }
+        | Change::Leave { resource, .. }
+        | Change::Release { resource, .. } => match resource {
+            Resource::Lock { name } => Some(name),
+            Resource::Turn { .. } => None,
+        },
+        Change::StartSession { .. }
+        | Change::EditSession { .. }
+        | Change::EndSession { .. }
+        | Change::Append { .. }
+        | Change::Rewind { .. }
+        | Change::Fork { .. }
+        | Change::CommitTurn { .. }
+        | Change::TakeConversation { .. } => None,
     }
 }
 

@@ -68,6 +68,55 @@ async fn a_role_that_row_security_does_not_hold_for_is_refused() {
     assert!(error.contains("(message)"), "{error}");
 }
 
+#[tokio::test]
+async fn a_role_that_is_refused_makes_no_tables() {
+    let server = Postgres::shared();
+    let database = server.database();
+    let open = async |url: &str| Db::postgres(url, PostgresOptions::default()).await.map(drop);
+    for url in [database.exempt_url(), database.url().replace("//sessile:", "//postgres:")] {
+        let error = open(&url).await.unwrap_err();
+        assert!(matches!(&error, DbError::Unfit(why) if why.contains("BYPASSRLS")), "{error}");
+        let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+        assert_eq!(database.sql(tables), "0", "they would be another's, for good");
+    }
+    open(&database.url()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_use_the_tables_is_told_what_to_do() {
+    let server = Postgres::shared();
+    let database = server.database();
+    let url = database.url();
+    let open = async || Db::postgres(&url, PostgresOptions::default()).await.map(drop);
+    let said = async || match open().await.unwrap_err() {
+        DbError::Unfit(why) => why,
+        other => panic!("{other}"),
+    };
+    let owner = |role: &str| {
+        let sql = format!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO {role}', current_database()); END $$"
+        );
+        database.sql(&sql);
+    };
+    owner("postgres");
+    let why = said().await;
+    assert!(why.contains("sessile, may not make tables"), "{why}");
+    assert!(why.contains("GRANT CREATE ON SCHEMA public TO sessile"), "{why}");
+    database.sql("GRANT CREATE ON SCHEMA public TO sessile");
+    open().await.unwrap();
+    for tables in ["account, message", "sessile_schema"] {
+        for table in tables.split(", ") {
+            database.sql(&format!("ALTER TABLE {table} OWNER TO postgres"));
+        }
+        let why = said().await;
+        assert!(why.contains(&format!("may not use the tables that are there ({tables})")), "{why}");
+        let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO sessile";
+        assert!(why.contains(grant), "{why}");
+        database.sql(grant);
+        open().await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_exclude_each_other() {
     let store = Throwaway::postgres().await;

@@ -649,6 +649,18 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
     let every = "append ask commit_turn edit_session end_session fork leave release renew rewind set_entry start_session wait";
     assert_eq!(actions.into_iter().collect::<Vec<_>>().join(" "), every);
     assert!(all.windows(2).all(|pair| pair[0].id > pair[1].id && pair[0].at_ms >= pair[1].at_ms));
+    let subjects: BTreeSet<_> =
+        all.iter().map(|access| (access.action.as_str(), access.subject.as_deref())).collect();
+    let named = subjects.into_iter().filter(|(_, subject)| subject.is_some());
+    assert_eq!(named.collect::<Vec<_>>(), [("set_entry", Some("n"))], "a turn is that of its session");
+    let cat = User::new(&store.db, "cat");
+    let held = ticket(cat.ask_for(&lock("deploy"), Busy::Enqueue, 60_000).await);
+    cat.change(Change::Release { resource: lock("deploy"), token: held.token.unwrap() }).await.unwrap();
+    cat.wait_for(&lock("other"), 1, 60_000).await.unwrap_err();
+    let locks = history(&cat, None, None, 10).await;
+    let locks: Vec<_> =
+        locks.iter().map(|access| (access.action.as_str(), access.subject.as_deref())).collect();
+    assert_eq!(locks, [("wait", Some("other")), ("release", Some("deploy")), ("ask", Some("deploy"))]);
     let bobs = bob.start(None).await;
     assert_eq!(bob.append("0199aaaa-0000-7000-8000-00000000dead", &["x"]).await, Err(Refusal::NoSession));
     let read = Read {

@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 "user": user,
                 "action": access.action,
                 "session": access.session,
+                "subject": access.subject,
                 "outcome": access.outcome,
                 "token_id": access.token_id,
             })
@@ -60,13 +61,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if all.is_empty() {
             return "nothing is on the record\n".to_owned();
         }
-        let mut table = Table::new(&["AT", "USER", "ACTION", "OUTCOME", "SESSION", "TOKEN", "ID"]);
+        let mut table = Table::new(&["AT", "USER", "ACTION", "SUBJECT", "OUTCOME", "SESSION", "TOKEN", "ID"]);
         for (user, access) in &all {
             let or_dash = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), shown);
             let cells = [
                 at(access.at_ms),
                 shown(&user.0),
                 shown(&access.action),
+                or_dash(&access.subject),
                 shown(&access.outcome),
                 or_dash(&access.session),
                 or_dash(&access.token_id),

@@ -100,7 +100,13 @@ fn who_did_what_is_shown() {
     let (ann, _) = (store.user("ann"), store.user("bob"));
     let service = Service::start(&store);
     let session = service.client(&ann).session();
+    service.client(&ann).ok("POST", "/v1/locks/deploy", &serde_json::json!({ "ttl_ms": 1000 }));
     let listed = store.call(&["user", "audit", "-ojson"]).ok().json();
+    assert_eq!((&listed[0]["action"], &listed[0]["subject"]), (&"ask".into(), &"deploy".into()));
+    assert!(listed[1]["subject"].is_null());
+    assert!(store.call(&["user", "audit"]).ok().stdout().contains(" deploy "));
+    let listed =
+        store.call(&["user", "audit", "-ojson", "--cursor", listed[0]["id"].as_str().unwrap()]).ok().json();
     let told: Vec<_> = listed
         .as_array()
         .unwrap()
@@ -121,7 +127,7 @@ fn who_did_what_is_shown() {
         store.call(&["user", "audit", "ann", "--limit", "1", "-ojson", "--cursor", cursor]).ok().json();
     assert_eq!(next, serde_json::json!([listed[3]]));
     let text = store.call(&["user", "audit", "ann"]).ok().stdout();
-    assert!(text.starts_with("AT") && text.lines().count() == 4 && !text.contains("bob"), "{text}");
+    assert!(text.starts_with("AT") && text.lines().count() == 5 && !text.contains("bob"), "{text}");
     let none = store.call(&["user", "audit", "eve", "-ojson"]).run().exit(5);
     assert_eq!(none.code(), "USER_NOT_FOUND", "{}", none.told());
 }

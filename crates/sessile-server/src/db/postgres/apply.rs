@@ -100,9 +100,9 @@ pub(super) async fn attempt(
 }
 
 fn on_record(sql: Sql, request: &Request, word: &str, now: i64) -> Step {
-    let Noted { action, session } = record::noted(request);
+    let Noted { action, session, subject } = record::noted(request);
     let (user, access) = (request.user.0.clone(), request.access.clone());
-    Step::Run(sql, params![user, access.id, now, access.token, action, session, word.to_owned()])
+    Step::Run(sql, params![user, access.id, now, access.token, action, session, word.to_owned(), subject])
 }
 
 /// Puts on the record that a change failed. The transaction that it failed in is gone.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Inner;
+use super::role::Role;
 use super::transaction::{Link, Trouble, trouble};
 use crate::db::DbError;
 
@@ -23,7 +24,7 @@ const LOCK: &str = "INSERT INTO sessile_schema (id, version) VALUES (1, 0)
     ON CONFLICT (id) DO UPDATE SET version = sessile_schema.version RETURNING version";
 
 /// Brings the tables up to date. A role that may not make tables can use those that are there.
-pub(super) async fn migrate(inner: &Arc<Inner>) -> Result<(), Trouble> {
+pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), Trouble> {
     let mut link = Link::take(inner).await?;
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     let failed = |error: &tokio_postgres::Error| match trouble(error, false) {
@@ -32,6 +33,7 @@ pub(super) async fn migrate(inner: &Arc<Inner>) -> Result<(), Trouble> {
         other if error.code().is_some_and(|code| code.code() == "42P07") => {
             Trouble::Again(format!("{other:?}"))
         }
+        _ if error.code().is_some_and(|code| code.code() == "42501") => Trouble::Over(role.may_not_make()),
         other => other,
     };
     let client = link.raw()?;
@@ -61,28 +63,4 @@ pub(super) async fn migrate(inner: &Arc<Inner>) -> Result<(), Trouble> {
             .map_err(|error| failed(&error))?;
     }
     client.batch_execute("COMMIT").await.map_err(|error| failed(&error))
-}
-
-/// The tables that belong to users, for which row security does not hold as we are connected.
-const OPEN: &str = "SELECT string_agg(name, ', ') FROM
-    unnest(ARRAY['session', 'entry', 'message', 'event', 'queue', 'place', 'answered', 'audit', 'agent_context']) AS name
-    WHERE NOT row_security_active(name)";
-
-/// Refuses to go on where the database would not keep users apart: it would be noticed only when it is needed.
-pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Trouble> {
-    if !inner.options.walls.in_rows() {
-        return Ok(());
-    }
-    let link = Link::take(inner).await?;
-    let open: Option<String> = match link.raw()?.query_one(OPEN, &[]).await {
-        Ok(row) => row.try_get(0).map_err(|error| trouble(&error, false))?,
-        // A database that has row security and not this function cannot be asked.
-        Err(error) if error.code().is_some_and(|code| code.code() == "42883") => None,
-        Err(error) => return Err(trouble(&error, false)),
-    };
-    let Some(open) = open else { return Ok(()) };
-    let why = format!(
-        "row security does not hold for the role of the address ({open}): use one that is neither SUPERUSER nor BYPASSRLS"
-    );
-    Err(Trouble::Over(DbError::Unfit(why)))
 }

@@ -13,6 +13,7 @@ mod migrate;
 mod old;
 mod queue;
 mod read;
+mod role;
 mod rows;
 mod sql;
 mod tls;
@@ -89,8 +90,9 @@ impl Postgres {
             options,
         };
         let inner = Arc::new(inner);
-        tried(&inner, || migrate::migrate(&inner)).await?;
-        tried(&inner, || migrate::see_to_row_security(&inner)).await?;
+        let role = tried(&inner, || role::Role::fit(&inner)).await?;
+        tried(&inner, || migrate::migrate(&inner, &role)).await?;
+        tried(&inner, || role::see_to_row_security(&inner)).await?;
         let notifies = tried(&inner, || listen::notifies(&inner)).await?;
         inner.notifies.get_or_init(|| notifies);
         let bells = Bells::new();
@@ -232,7 +234,8 @@ impl Postgres {
             let Read { user, access, action, session, outcome, at_ms } = read;
             steps.push(Step::Run(Sql::As, params![user.0.clone()]));
             // It is the same however often it is said.
-            let params = params![user.0, access.id, at_ms, access.token, action, session, outcome];
+            let nothing = None::<String>;
+            let params = params![user.0, access.id, at_ms, access.token, action, session, outcome, nothing];
             steps.push(Step::Run(Sql::PutAudit, params));
         }
         steps.push(Step::Plain("COMMIT"));

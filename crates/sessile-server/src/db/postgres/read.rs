@@ -207,8 +207,9 @@ fn accessed(row: &Row) -> Result<Accessed, Error> {
         at_ms: row.try_get(1)?,
         action: row.try_get(2)?,
         session: row.try_get(3)?,
-        outcome: row.try_get(4)?,
-        token_id: row.try_get(5)?,
+        subject: row.try_get(4)?,
+        outcome: row.try_get(5)?,
+        token_id: row.try_get(6)?,
     })
 }
 

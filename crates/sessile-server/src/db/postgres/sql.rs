@@ -174,17 +174,17 @@ statements! {
     DropNumbers = "DELETE FROM queue WHERE {mine} AND resource = $2";
     DropSession = "DELETE FROM session WHERE {mine} AND id = $2";
 
-    History = "SELECT id, at_ms, action, session, outcome, token FROM audit
+    History = "SELECT id, at_ms, action, session, subject, outcome, token FROM audit
         WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4) AND ", changing!(), "
         ORDER BY id DESC LIMIT $5";
-    HistoryAndReads = "SELECT id, at_ms, action, session, outcome, token FROM audit
+    HistoryAndReads = "SELECT id, at_ms, action, session, subject, outcome, token FROM audit
         WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4)
         ORDER BY id DESC LIMIT $5";
-    InsertAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    InsertAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome, subject)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     /// For a change that may have been put on the record before, and is kept from being made twice by its key.
-    PutAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+    PutAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome, subject)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         ON CONFLICT (user_id, id) DO UPDATE SET at_ms = excluded.at_ms, outcome = excluded.outcome";
 }
 

@@ -55,10 +55,11 @@ pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outco
         return Ok(());
     }
     let word = outcome.as_ref().map_or_else(|_| "failed".to_owned(), record::word);
-    let Noted { action, session } = record::noted(request);
+    let Noted { action, session, subject } = record::noted(request);
     connection
         .prepare_cached(
-            "INSERT INTO audit (user, id, at_ms, token, action, session, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO audit (user, id, at_ms, token, action, session, subject, outcome)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute((
             &request.user.0,
@@ -67,6 +68,7 @@ pub(super) fn record(connection: &Connection, request: &Request, outcome: &Outco
             &request.access.token,
             action,
             session,
+            subject,
             word,
         ))
         .map(drop)

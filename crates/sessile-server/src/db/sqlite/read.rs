@@ -13,7 +13,7 @@ type Outcome = Result<std::result::Result<Answer, Refusal>>;
 macro_rules! history {
     ($table:expr, $which:expr) => {
         concat!(
-            "SELECT id, at_ms, action, session, outcome, token FROM ",
+            "SELECT id, at_ms, action, session, subject, outcome, token FROM ",
             $table,
             " WHERE user = ?1 AND id < ?2 AND at_ms >= ?3 AND (?4 IS NULL OR session = ?4) AND ",
             $which,
@@ -140,8 +140,9 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                         at_ms: row.get(1)?,
                         action: row.get(2)?,
                         session: row.get(3)?,
-                        outcome: row.get(4)?,
-                        token_id: row.get(5)?,
+                        subject: row.get(4)?,
+                        outcome: row.get(5)?,
+                        token_id: row.get(6)?,
                     })
                 })?
                 .collect::<Result<Vec<_>>>()?;

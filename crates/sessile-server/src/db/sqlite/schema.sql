@@ -59,6 +59,7 @@ CREATE TABLE audit (
     token   TEXT,
     action  TEXT    NOT NULL,
     session TEXT,
+    subject TEXT,
     outcome TEXT    NOT NULL,
     PRIMARY KEY (user, id)
 ) STRICT, WITHOUT ROWID;

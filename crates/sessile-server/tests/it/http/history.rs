@@ -40,6 +40,12 @@ fn a_user_reads_what_they_changed_page_by_page_and_nothing_of_others() {
     assert_eq!(json!(pages), all["history"]);
     assert_eq!(actions(&bob.get("/v1/history").ok(200)), ["token.create", "user.add"]);
     assert_eq!(actions(&bob.get(&format!("/v1/history?session={id}")).ok(200)), [""; 0]);
+    ann.send("PUT", &format!("{session}/state/greeting"), &[], Some("1")).ok(200);
+    let held = ann.post("/v1/locks/deploy", &json!({ "ttl_ms": 10_000 })).ok(201);
+    assert_eq!(ann.delete(&format!("/v1/locks/deploy?token={}", held["token"])).status, 204);
+    let subjects = ann.get("/v1/history?limit=4").ok(200)["history"].clone();
+    let subjects: Vec<_> = subjects.as_array().unwrap().iter().map(|access| &access["subject"]).collect();
+    assert_eq!(subjects, [&json!("deploy"), &json!("deploy"), &json!("greeting"), &Value::Null]);
     for wrong in ["since_ms=-1", "since_ms=x", "session=", "cursor=!", "limit=0", "reads=true"] {
         assert_eq!(ann.get(&format!("/v1/history?{wrong}")).status, 400, "{wrong}");
     }

@@ -204,6 +204,23 @@ fn the_history_tells_what_was_changed_there() {
     let first = machine.json(&["history", "--limit", "1"]);
     let next = machine.json(&["history", "--limit", "1", "--cursor", first[0]["id"].as_str().unwrap()]);
     assert_eq!((&first[0], &next[0]), (&there[0], &there[1]));
+    let token = machine.json(&["lock", "acquire", "deploy"])["token"].to_string();
+    machine.call(&["lock", "release", "deploy", "--token", &token]).ok();
+    let all = machine.json(&["history"]);
+    let told = all.as_array().unwrap().iter();
+    let told: Vec<_> =
+        told.map(|one| (one["command"].as_str().unwrap(), one["subject"].as_str().unwrap())).collect();
+    let (one, two) = (id.as_str().unwrap(), there[0]["session"].as_str().unwrap());
+    let expected = [
+        ("lock release", "deploy"),
+        ("lock acquire", "deploy"),
+        ("session start", two),
+        ("session state set", "k"),
+        ("session start", one),
+        ("user token create", ""),
+        ("user add", ""),
+    ];
+    assert_eq!(told, expected);
     let text = machine.call(&["history"]).ok().stdout();
     assert!(text.starts_with("ID ") && text.contains("WHEN"), "{text}");
     machine.home.call(&["history", "--cursor", "x"]).run().exit(2);

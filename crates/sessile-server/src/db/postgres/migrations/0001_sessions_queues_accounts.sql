@@ -99,6 +99,7 @@ CREATE TABLE audit (
     token   text,
     action  text   NOT NULL,
     session text,
+    subject text,
     outcome text   NOT NULL,
     PRIMARY KEY (user_id, id)
 );

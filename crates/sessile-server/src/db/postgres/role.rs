@@ -1,0 +1,111 @@
+//! Whether the role of the address is one to be used: asked before anything is made, for what it makes stays its own.
+
+use std::sync::Arc;
+
+use super::Inner;
+use super::transaction::{Link, Trouble, trouble};
+use crate::db::DbError;
+
+/// The tables that belong to users, each row to one of them.
+const OF_USERS: &[&str] =
+    &["session", "entry", "message", "event", "queue", "place", "answered", "audit", "agent_context"];
+
+/// The others that are written to.
+const OF_NOBODY: &[&str] = &["account", "token", "login", "process"];
+
+/// As who and where we are, as it is written in SQL.
+const SELF: &str =
+    "SELECT quote_ident(current_user::text), quote_ident(coalesce(current_schema()::text, 'public'))";
+
+/// Whether row security does not hold for us, whatever a table says.
+const IS_EXEMPT: &str = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user";
+
+/// The tables that are there and that we may not use, and whose they are. The first one is only read, but by who makes them.
+const NOT_OURS: &str = "SELECT string_agg(relname::text, ', ' ORDER BY relname), min(quote_ident(pg_get_userbyid(relowner)::text))
+    FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid) AND (
+        relname = 'sessile_schema' AND NOT has_table_privilege(oid, 'SELECT')
+        OR relname = ANY ($1::text[]) AND NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+            AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE')))";
+
+/// The tables that belong to users, for which row security does not hold as we are connected.
+const OPEN: &str =
+    "SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name WHERE NOT row_security_active(name)";
+
+/// The role of the address, and the schema that it makes tables in, as they are written in SQL.
+#[derive(Clone, Debug)]
+pub(super) struct Role {
+    name: String,
+    schema: String,
+}
+
+impl Role {
+    /// The role, if it is one that users are kept apart for and that may use the tables that are there.
+    pub(super) async fn fit(inner: &Arc<Inner>) -> Result<Self, Trouble> {
+        let link = Link::take(inner).await?;
+        let failed = |error: tokio_postgres::Error| trouble(&error, false);
+        let client = link.raw()?;
+        let row = client.query_one(SELF, &[]).await.map_err(failed)?;
+        let name: String = row.try_get(0).map_err(failed)?;
+        let schema: String = row.try_get(1).map_err(failed)?;
+        if inner.options.walls.in_rows() {
+            let asked = known(client.query_opt(IS_EXEMPT, &[]).await).map_err(failed)?.flatten();
+            let is_exempt: Option<bool> = asked.map(|row| row.try_get(0)).transpose().map_err(failed)?;
+            if is_exempt == Some(true) {
+                return unfit(format!(
+                    "row security does not hold for the role of the address, {name}: use one that is neither SUPERUSER nor BYPASSRLS"
+                ));
+            }
+        }
+        let tables = [OF_USERS, OF_NOBODY].concat();
+        let asked = known(client.query_one(NOT_OURS, &[&tables]).await).map_err(failed)?;
+        let not_ours: Option<String> =
+            asked.as_ref().map_or(Ok(None), |row| row.try_get(0)).map_err(failed)?;
+        if let (Some(not_ours), Some(row)) = (not_ours, asked) {
+            let owner: String = row.try_get(1).map_err(failed)?;
+            return unfit(format!(
+                "the role of the address, {name}, may not use the tables that are there ({not_ours}), which belong to {owner}: \
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {name}, or make {name} their owner"
+            ));
+        }
+        Ok(Role { name, schema })
+    }
+
+    /// What is said when the tables could not be made, or brought up to date, for want of a right.
+    pub(super) fn may_not_make(&self) -> DbError {
+        let Role { name, schema } = self;
+        DbError::Unfit(format!(
+            "the role of the address, {name}, may not make tables, or change those that are there: make it the owner of the \
+             database and of its tables, or, where there are none yet, GRANT CREATE ON SCHEMA {schema} TO {name}"
+        ))
+    }
+}
+
+/// Refuses to go on where the database would not keep users apart: it would be noticed only when it is needed.
+pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Trouble> {
+    if !inner.options.walls.in_rows() {
+        return Ok(());
+    }
+    let link = Link::take(inner).await?;
+    let failed = |error: tokio_postgres::Error| trouble(&error, false);
+    let asked = known(link.raw()?.query_one(OPEN, &[&OF_USERS]).await).map_err(failed)?;
+    let open: Option<String> = asked.map_or(Ok(None), |row| row.try_get(0)).map_err(failed)?;
+    let Some(open) = open else { return Ok(()) };
+    unfit(format!(
+        "row security does not hold for some of its tables ({open}): ALTER TABLE ... ENABLE ROW LEVEL SECURITY, and FORCE ROW LEVEL SECURITY"
+    ))
+}
+
+/// What a database answers that can be asked; one that has row security and not these functions cannot.
+fn known<T>(asked: Result<T, tokio_postgres::Error>) -> Result<Option<T>, tokio_postgres::Error> {
+    match asked {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.code().is_some_and(|code| matches!(code.code(), "42883" | "42P01" | "42703")) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn unfit<T>(why: String) -> Result<T, Trouble> {
+    Err(Trouble::Over(DbError::Unfit(why)))
+}
