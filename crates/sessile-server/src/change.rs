@@ -136,6 +136,14 @@ pub enum Change {
         /// The key: what is sent again under it asks anew.
         key: Option<String>,
     },
+    /// Waits no longer at a place, if it is still that of who says so. It is passed over, and kept for a moment for whoever
+    /// asks again under its key.
+    StepAside {
+        /// Which queue.
+        resource: Resource,
+        /// Who asked for it, or for the last time under its key.
+        claim: String,
+    },
     /// Gives back what is held.
     Release {
         /// Which queue.
@@ -175,6 +183,9 @@ pub(crate) const HEARD_EVERY_MS: i64 = PRESENT_MS / 4;
 
 /// For how long a place that is waited for is kept after that: whoever lost their process asks for it again.
 pub(crate) const KEPT_MS: i64 = 10_000;
+
+/// The process of a place at which nobody waits for the moment.
+pub(crate) const NOWHERE: &str = "";
 
 /// How long it takes at most, as a rule, until who is next has come up.
 pub(crate) const COMES_UP_MS: i64 = 1000;

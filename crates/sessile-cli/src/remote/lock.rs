@@ -57,12 +57,16 @@ impl Server {
     ) -> Result<Lease, Failure> {
         let (begun, about) = (Instant::now(), Subject::default());
         let mut wait = Duration::ZERO;
+        // Under one key it is one place in the queue, however often it is asked for.
+        let mut key = None;
         loop {
             let body = json!({ "ttl_ms": millis(ttl), "wait_ms": millis(wait), "holder": line(holder) });
-            let request = Request::post(&["v1", "locks", name.as_str()], body)?.waiting(wait);
+            let request =
+                Request::post(&["v1", "locks", name.as_str()], body)?.under(key.take()).waiting(wait);
             match self.try_ask(&request, AWAY) {
                 Ok(answer) => return Lease::of(self, &answer),
-                Err(Trouble::Refused(Problem { code: Some(Code::TimedOut | Code::LockHeld), .. })) => {}
+                Err(Trouble::Refused(Problem { code: Some(Code::TimedOut), .. })) => key = request.key(),
+                Err(Trouble::Refused(Problem { code: Some(Code::LockHeld | Code::LockLost), .. })) => {}
                 Err(trouble) => return Err(trouble.told(self.url(), &about)),
             }
             let left = timeout.saturating_sub(begun.elapsed());

@@ -97,6 +97,18 @@ impl Request {
         Request::change(Method::DELETE, segments)
     }
 
+    /// The key of a change, under which the same one can be asked for again.
+    pub(crate) fn key(&self) -> Option<String> {
+        self.key.clone()
+    }
+
+    /// The same change as the one with this key, if there is one.
+    #[must_use]
+    pub(crate) fn under(mut self, key: Option<String>) -> Self {
+        self.key = key.or(self.key);
+        self
+    }
+
     #[must_use]
     pub(crate) fn with(mut self, name: &'static str, value: &impl ToString) -> Self {
         self.query.push((name, value.to_string()));

@@ -48,6 +48,7 @@ fn subject(change: &Change) -> Option<&str> {
         | Change::Wait { resource, .. }
         | Change::Renew { resource, .. }
         | Change::Leave { resource, .. }
+        | Change::StepAside { resource, .. }
         | Change::Release { resource, .. } => match resource {
             Resource::Lock { name } => Some(name),
             Resource::Turn { .. } => None,
@@ -63,10 +64,15 @@ fn subject(change: &Change) -> Option<&str> {
     }
 }
 
-/// Whether it is for the record at all. That somebody still waits is not: it would be said every moment.
+/// Whether it is for the record at all. That somebody still waits, or does not for a moment, is not: it would be said all the
+/// time.
 pub(super) fn is_noted(request: &Request, outcome: &Result<Done, Refusal>) -> bool {
     let waits = matches!(outcome, Ok(Done::Ticket { ticket, .. }) if ticket.token.is_none());
-    !(waits && matches!(request.change, Change::Wait { .. }))
+    match request.change {
+        Change::StepAside { .. } => false,
+        Change::Wait { .. } => !waits,
+        _ => true,
+    }
 }
 
 /// What came of it, in a word.

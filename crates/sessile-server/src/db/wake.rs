@@ -89,7 +89,9 @@ pub(super) fn hash(user: &UserId, what: &str) -> u64 {
 /// The queue in which a change lets somebody come up, if it is made.
 pub(super) fn moves(change: &Change) -> Option<String> {
     match change {
-        Change::Leave { resource, .. } | Change::Release { resource, .. } => Some(resource.key()),
+        Change::Leave { resource, .. }
+        | Change::StepAside { resource, .. }
+        | Change::Release { resource, .. } => Some(resource.key()),
         Change::CommitTurn { session, .. } => Some(Resource::Turn { session: session.clone() }.key()),
         _ => None,
     }

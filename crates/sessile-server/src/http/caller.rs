@@ -243,9 +243,9 @@ impl Touches {
             | Change::SetEntry { session, .. } => Touches::Session(session.clone()),
             Change::EndSession { session, .. } => Touches::Ended(session.clone()),
             Change::Ask { resource, .. } | Change::Wait { resource, .. } => Touches::Asked(resource.clone()),
-            Change::Leave { resource, .. } | Change::Release { resource, .. } => {
-                Touches::Freed(resource.clone())
-            }
+            Change::Leave { resource, .. }
+            | Change::StepAside { resource, .. }
+            | Change::Release { resource, .. } => Touches::Freed(resource.clone()),
             Change::CommitTurn { session, .. } => Touches::Freed(Resource::Turn { session: session.clone() }),
         }
     }

@@ -102,16 +102,21 @@ impl Waiting {
         }
         let seat = line.join(asked.place);
         loop {
-            let over = tokio::select! {
+            tokio::select! {
                 biased;
-                () = reply.closed() => Some(Problem::closing_down()),
-                () = self.app.closed() => Some(Problem::closing_down()),
-                () = tokio::time::sleep_until(until) => Some(Problem::timed_out("somebody else still holds it")),
-                () = seat.due(|| self.bound.woken(resource, asked.place)) => None,
-            };
-            if let Some(problem) = over {
-                self.back().leave().await;
-                return Err(problem);
+                () = reply.closed() => {
+                    self.back().leave().await;
+                    return Err(Problem::closing_down());
+                }
+                () = self.app.closed() => {
+                    self.back().leave().await;
+                    return Err(Problem::closing_down());
+                }
+                () = tokio::time::sleep_until(until) => {
+                    self.back().wait_no_longer().await;
+                    return Err(Problem::timed_out("somebody else still holds it"));
+                }
+                () = seat.due(|| self.bound.woken(resource, asked.place)) => {}
             }
             // Nothing interrupts this: it may be held when it returns.
             let wait = Change::Wait {
@@ -185,12 +190,25 @@ struct Back {
 
 impl Back {
     async fn leave(self) {
-        let Back { bound, resource, claim, key, busy } = self;
-        let leave = Change::Leave { resource, place: None, claim, key };
+        let (resource, claim, key) = (self.resource.clone(), self.claim.clone(), self.key.clone());
+        self.change(Change::Leave { resource, place: None, claim, key }).await;
+    }
+
+    /// Whoever has a key can be back at the place with it.
+    async fn wait_no_longer(self) {
+        let (resource, claim) = (self.resource.clone(), self.claim.clone());
+        match self.key {
+            Some(_) => self.change(Change::StepAside { resource, claim }).await,
+            None => self.leave().await,
+        }
+    }
+
+    async fn change(self, change: Change) {
+        let Back { bound, busy, .. } = self;
         // Those behind it wait for it, so a store that is away for a moment is asked again. If it stays away, the place is
         // gone when its time is over.
         for _ in 0..TRIES {
-            match bound.change(leave.clone(), None).await {
+            match bound.change(change.clone(), None).await {
                 Err(problem) if problem.is_unreachable() => tokio::time::sleep(PAUSE).await,
                 _ => break,
             }

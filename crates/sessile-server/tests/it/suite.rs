@@ -50,6 +50,7 @@ with_every_store! {
     a_turn_can_be_refused_or_taken_away
     a_place_is_given_back_once
     who_waits_in_a_process_that_died_is_passed_over
+    who_steps_aside_is_passed_over_and_can_be_back
     a_process_that_is_heard_of_is_not_passed_over
     a_place_is_that_of_who_asked_for_it_last
     a_lock_excludes_within_a_user_and_not_between_users
@@ -434,6 +435,30 @@ async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
         history: 0,
     };
     assert!(ticket(here.change(wait).await).token.is_some());
+}
+
+async fn who_steps_aside_is_passed_over_and_can_be_back(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let lock = lock("deploy");
+    let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
+    let aside = |claim: &str| Change::StepAside { resource: lock.clone(), claim: claim.to_owned() };
+    let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let first = ticket(user.keyed(Some("k"), asks("first")).await);
+    let second = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    let third = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    user.change(aside("first")).await.unwrap();
+    user.leave(&lock, held.place).await.unwrap();
+    assert!(ticket(user.wait_for(&lock, second.place, 60_000).await).token.is_some());
+    // It comes back before those who came later, and what it said of the place before is nothing to it any more.
+    assert_eq!(ticket(user.keyed(Some("k"), asks("again")).await).place, first.place);
+    assert_eq!(user.change(aside("first")).await, Err(Refusal::Lost { token: 0 }));
+    user.leave(&lock, second.place).await.unwrap();
+    assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
+    let back = ticket(user.keyed(Some("k"), asks("again")).await);
+    assert_eq!((back.place, back.token.is_some()), (first.place, true));
+    // What is held is not left by stepping aside.
+    assert_eq!(user.change(aside("again")).await, Err(Refusal::Lost { token: 0 }));
+    assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
 }
 
 async fn a_process_that_is_heard_of_is_not_passed_over(store: &Throwaway) {

@@ -174,6 +174,7 @@ impl<'a> Needs<'a> {
             Change::Wait { resource, .. }
             | Change::Renew { resource, .. }
             | Change::Leave { resource, .. }
+            | Change::StepAside { resource, .. }
             | Change::Release { resource, .. } => of(resource, Lock::Row),
         }
     }

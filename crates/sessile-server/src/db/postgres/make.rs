@@ -146,6 +146,7 @@ impl Make {
                 }
                 Ok(Done::Left)
             }
+            Change::StepAside { claim, .. } => self.queue.step_aside(claim).map(|()| Done::Left),
             Change::Release { token, .. } => self.queue.release(*token).map(|()| Done::Left),
             Change::CommitTurn { session, token, bodies, conversation } => {
                 let found = self.live()?;

@@ -11,7 +11,7 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::change::{Busy, COMES_UP_MS, KEPT_MS, Refusal};
+use crate::change::{Busy, COMES_UP_MS, KEPT_MS, NOWHERE, Refusal};
 use crate::model::Ticket;
 
 macro_rules! now {
@@ -172,6 +172,16 @@ impl Queue {
             |found: &&Place| found.claim == claim && place.is_none_or(|place| found.ticket.place == place);
         let left = self.places.iter().find(is_it).map(|found| found.ticket.place);
         self.remove(left.ok_or(Refusal::Lost { token: place.unwrap_or(0) })?);
+        Ok(())
+    }
+
+    /// Waits no longer at a place that somebody asked for, if it is there and not held.
+    pub(super) fn step_aside(&mut self, claim: &str) -> Result<(), Refusal> {
+        self.sweep();
+        let is_it = |found: &&mut Place| found.claim == claim && found.ticket.token.is_none();
+        let found = self.places.iter_mut().find(is_it).ok_or(Refusal::Lost { token: 0 })?;
+        found.process = NOWHERE.to_owned();
+        self.changed = Some(found.ticket.place);
         Ok(())
     }
 

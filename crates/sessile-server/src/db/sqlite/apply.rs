@@ -211,6 +211,12 @@ impl Make<'_> {
                     .execute((self.user, key))?;
                 Ok(Ok(Done::Left))
             }
+            Change::StepAside { resource, claim } => {
+                if !self.queue(&resource.key()).step_aside(claim)? {
+                    return Ok(Err(Refusal::Lost { token: 0 }));
+                }
+                Ok(Ok(Done::Left))
+            }
             Change::Release { resource, token } => {
                 if !self.queue(&resource.key()).release(*token)? {
                     return Ok(Err(Refusal::Lost { token: *token }));

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 
-use crate::change::{Busy, COMES_UP_MS, HEARD_EVERY_MS, KEPT_MS, PRESENT_MS, Refusal};
+use crate::change::{Busy, COMES_UP_MS, HEARD_EVERY_MS, KEPT_MS, NOWHERE, PRESENT_MS, Refusal};
 use crate::model::Ticket;
 
 /// A queue of a user.
@@ -161,6 +161,18 @@ impl Queue<'_> {
                 "DELETE FROM place WHERE user = ?1 AND resource = ?2 AND claim = ?3 AND place = coalesce(?4, place)",
             )?
             .execute((self.user, self.resource, claim, place))?;
+        Ok(left > 0)
+    }
+
+    /// Waits no longer at a place that somebody asked for; whether it was there and not held.
+    pub(super) fn step_aside(&self, claim: &str) -> Result<bool> {
+        self.sweep()?;
+        let left = self
+            .connection
+            .prepare_cached(
+                "UPDATE place SET process = ?4 WHERE user = ?1 AND resource = ?2 AND claim = ?3 AND token IS NULL",
+            )?
+            .execute((self.user, self.resource, claim, NOWHERE))?;
         Ok(left > 0)
     }
 

@@ -147,6 +147,31 @@ fn waiting_ends_and_leaves_nobody_behind() {
 }
 
 #[test]
+fn who_asks_again_in_time_is_back_at_the_place() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let token = ann.turn(&session);
+    let ask = |key: &'static str, wait_ms: i64| {
+        let (ann, path) = (ann.clone(), format!("{session}/turns"));
+        let body = json!({ "wait_ms": wait_ms }).to_string();
+        std::thread::spawn(move || ann.send("POST", &path, &[("idempotency-key", key)], Some(&body)))
+    };
+    ask("first", 100).join().unwrap().refused(408, "TIMED_OUT");
+    let second = ask("second", 60_000);
+    until_waiting(&server, 1);
+    std::thread::sleep(Duration::from_millis(100));
+    let first = ask("first", 60_000);
+    until_waiting(&server, 2);
+    std::thread::sleep(Duration::from_millis(100));
+    ann.delete(&format!("{session}/turns/{token}")).ok(204);
+    let first = first.join().unwrap().ok(201);
+    ann.delete(&format!("{session}/turns/{}", first["token"])).ok(204);
+    let second = second.join().unwrap().ok(201);
+    assert!(first["token"].as_i64() < second["token"].as_i64());
+}
+
+#[test]
 fn the_end_of_a_session_sends_away_who_waits() {
     let server = server();
     let ann = server.user("ann");
