@@ -180,8 +180,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let is_complete =
         finished.map_err(|error| Error::Usage(format!("it takes too many threads: {error}")))?;
     let report = Report::new(about, &run, is_complete);
-    if let Some(error) = report.failure() {
-        return Err(error.into());
+    if let Some(failure) = report.failure() {
+        return Err(failure);
     }
     cx.changed(report.json(), || report.text(&cx.out))?;
     match report.exit() {

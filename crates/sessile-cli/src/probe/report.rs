@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile::{Error, exit};
+use sessile::exit;
 
 use super::judge::{Judged, Judgement, Wrong, judge};
 use super::ledger::Ledger;
@@ -81,27 +81,6 @@ impl Report {
     /// The reasons why there was no reply, the most usual first.
     pub(super) fn reasons(&self) -> Vec<(&Kind, u64)> {
         sorted(&self.ledger.failed)
-    }
-
-    /// The error, if nothing was answered at all.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        if !self.ledger.replies.is_empty() || self.ledger.leak_count() > 0 || !self.is_complete {
-            return None;
-        }
-        let (kind, _) = *self.reasons().first()?;
-        let what = self.about.url.clone();
-        Some(match kind {
-            Kind::TimedOut => Error::TimedOut { what: format!("every reply of {what}") },
-            Kind::Status(status @ (401 | 403)) => {
-                Error::AgentUnauthorized { agent: what, status: *status, wanted: String::new() }
-            }
-            Kind::Status(429) => Error::RateLimited { what, wait: None },
-            Kind::Unusable(reason) => Error::AgentUnusable { agent: what, reason: reason.clone() },
-            Kind::Status(status) => {
-                Error::Unreachable { what, reason: format!("it answered with status {status}") }
-            }
-            Kind::Unreachable(reason) => Error::Unreachable { what, reason: reason.clone() },
-        })
     }
 
     /// The exit status.

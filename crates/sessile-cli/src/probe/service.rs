@@ -60,6 +60,8 @@ pub(crate) struct Trouble {
     pub(crate) kind: Kind,
     /// Whatever came all the same: it may hold what it should not.
     pub(crate) whole: String,
+    /// The beginning of it, where a person may be shown it.
+    pub(crate) told: Option<String>,
 }
 
 /// What went wrong.
@@ -77,11 +79,11 @@ pub(crate) enum Kind {
 
 impl Trouble {
     pub(crate) fn new(kind: Kind) -> Self {
-        Trouble { kind, whole: String::new() }
+        Trouble { kind, whole: String::new(), told: None }
     }
 
     pub(crate) fn unusable(why: &str, whole: &str) -> Self {
-        Trouble { kind: Kind::Unusable(why.to_owned()), whole: whole.to_owned() }
+        Trouble { whole: whole.to_owned(), ..Trouble::new(Kind::Unusable(why.to_owned())) }
     }
 }
 

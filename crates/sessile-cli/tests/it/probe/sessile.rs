@@ -173,6 +173,17 @@ fn an_upstream_by_https_is_asked_only_if_its_certificate_is_trusted() {
 }
 
 #[test]
+fn the_version_is_no_part_of_the_address() {
+    let home = home();
+    let service = Serving::start(&home, 2, &[]);
+    let url = format!("{}/v1", service.url);
+    let args = ["probe", &url, "--protocol", "sessile", "--users", "2", "--tokens", &service.tokens];
+    let told = home.call(&args).run().exit(1).stderr();
+    assert!(told.contains("was refused with status 404"), "{told}");
+    assert!(told.contains(&format!("leave /v1 out: {}\n", service.url)), "{told}");
+}
+
+#[test]
 fn tokens_are_for_this_protocol_alone() {
     let home = home();
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--tokens", "x"];
