@@ -17,6 +17,9 @@ impl Report {
         let what = self.about.url.clone();
         let error = match kind {
             Kind::TimedOut => Error::TimedOut { what: format!("every reply of {what}") },
+            Kind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
+                return Some(self.not_let_in(*status));
+            }
             Kind::Status(status @ (401 | 403)) => {
                 Error::AgentUnauthorized { agent: what, status: *status, wanted: String::new() }
             }
@@ -44,12 +47,36 @@ impl Report {
             ),
             _ => format!("every request to {url} was {did} with status {status}"),
         };
-        if let Some(told) = self.ledger.told.get(&Kind::Status(status)) {
-            message = format!("{message}: {}", shown(told));
-        }
+        message.push_str(&self.told(status));
         let mut report = Told::new(code, message);
         report.hint = hint(&self.about, status);
         Failure::Service { report: Box::new(report), own: false }
+    }
+
+    /// A service of our own knows its users by tokens, and nobody by a credential of an agent.
+    fn not_let_in(&self, status: u16) -> Failure {
+        let url = shown(&self.about.url);
+        let message = match status {
+            403 => {
+                format!("the service at {url} does not let this token in (status 403){}", self.told(status))
+            }
+            _ => {
+                format!("the service at {url} lets nobody in without a token that it knows (status {status})")
+            }
+        };
+        let mut report = Told::new(Code::CredentialRejected, message);
+        let login = format!("sessile auth login --server {}", shell_quoted(&self.about.url));
+        report.hint = Some(format!(
+            "give each user's token, one in each line of a file: --tokens FILE; or log in, then all of them are you: {login}"
+        ));
+        report.fix_command = Some(login).filter(|_| status == 401);
+        Failure::Service { report: Box::new(report), own: false }
+    }
+
+    /// What the service said with a status, as the end of a sentence.
+    fn told(&self, status: u16) -> String {
+        let told = self.ledger.told.get(&Kind::Status(status));
+        told.map(|told| format!(": {}", shown(told))).unwrap_or_default()
     }
 }
 

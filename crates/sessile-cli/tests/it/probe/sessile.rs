@@ -184,6 +184,35 @@ fn the_version_is_no_part_of_the_address() {
 }
 
 #[test]
+fn who_has_no_token_is_told_how_to_give_one() {
+    let home = home();
+    let service = Serving::start(&home, 2, &[]);
+    let args = ["probe", &service.url, "--protocol", "sessile", "--users", "2", "--turns", "1"];
+    let login = format!("sessile auth login --server {}", service.url);
+    let told = home.call(&args).run().exit(8).stderr();
+    assert!(told.contains(&format!("the service at {} lets nobody in", service.url)), "{told}");
+    assert!(told.contains("--tokens FILE") && told.contains(&login), "{told}");
+    assert!(!told.contains("agent") && !told.contains("auth set"), "{told}");
+    let told = home.call(&args).arg("-ojson").run().exit(8);
+    assert_eq!(
+        (told.code().as_str(), &told.json_error()["fix_command"]),
+        ("CREDENTIAL_REJECTED", &json!(login))
+    );
+    // What the hint says helps.
+    let token = home.read("tokens").lines().next().unwrap().to_owned();
+    home.call(&["auth", "login", "--server", &service.url, "--token-stdin"]).stdin(token).ok();
+    home.call(&args).ok();
+    // A token that may not do it is another matter.
+    let store = home.path("service.db");
+    let make = ["user", "token", "create", "u1", "--scope", "read", "--store", store.to_str().unwrap()];
+    let reader = home.call(&make).ok().stdout();
+    home.write("readers", format!("{0}\n{0}\n", reader.trim()));
+    let told = home.call(&args).args(&["--tokens", "readers"]).run().exit(8).stderr();
+    assert!(told.contains("does not let this token in (status 403)") && told.contains("scope"), "{told}");
+    assert!(!told.contains(reader.trim()), "{told}");
+}
+
+#[test]
 fn tokens_are_for_this_protocol_alone() {
     let home = home();
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--tokens", "x"];
