@@ -241,17 +241,32 @@ impl Args {
 
     /// Fails unless a host is this machine, or was said to be one that may be probed.
     fn permit(&self, url: &str) -> Result<(), Error> {
-        let address = Address::parse(url).map_err(|error| Error::Usage(error.to_string()))?;
+        // Another machine is not asked without https, and that is told together with what else is missing.
+        let secured = url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| {
+            let secured = Address::parse(&format!("https:{}", &url[5..]));
+            secured.ok().filter(|address| !address.is_loopback())
+        });
+        let (address, is_plain) = match secured.flatten() {
+            Some(address) => (address, true),
+            None => (Address::parse(url).map_err(|error| Error::Usage(error.to_string()))?, false),
+        };
         let host = address.uri().host().unwrap_or_default();
-        if address.is_loopback() || self.allow_host.iter().any(|allowed| allowed.eq_ignore_ascii_case(host)) {
-            return Ok(());
-        }
-        Err(Error::Usage(format!(
-            "{} is another machine, and a probe is a load test of {} requests; if you may do that, add --allow-host {}",
-            quoted(host),
+        let is_allowed =
+            address.is_loopback() || self.allow_host.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+        let plain =
+            "such are probed over https only, or whoever is in between could read and change what is said";
+        let load = format!(
+            "a probe is a load test of {} requests; if you may do that, add --allow-host {}",
             self.requests(),
             shell_quoted(host)
-        )))
+        );
+        let why = match (is_plain, is_allowed) {
+            (false, true) => return Ok(()),
+            (true, true) => format!(": {plain}"),
+            (true, false) => format!(": {plain}; and {load}"),
+            (false, false) => format!(", and {load}"),
+        };
+        Err(Error::Usage(format!("{} is another machine{why}", quoted(host))))
     }
 
     fn service(&self, cx: &Cx, named: &Named) -> Result<Box<dyn Service>, Failure> {

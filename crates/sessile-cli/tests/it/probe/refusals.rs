@@ -32,6 +32,29 @@ fn another_machine_is_probed_only_if_that_was_said() {
 }
 
 #[test]
+fn all_that_another_machine_needs_is_told_at_once() {
+    let home = home();
+    let probe = |flags: &[&str]| {
+        let url = "http://agents.invalid:8080/v1";
+        let words = ["probe", url, "--protocol", "openai", "--model", "x"];
+        home.call(&words).args(flags).run().exit(2).stderr()
+    };
+    let told = probe(&[]);
+    assert!(told.contains("another machine") && told.contains("over https only"), "{told}");
+    assert!(
+        told.contains("load test of 60 requests") && told.contains("--allow-host agents.invalid"),
+        "{told}"
+    );
+    let allowed = probe(&["--allow-host", "agents.invalid"]);
+    assert!(allowed.contains("over https only") && !allowed.contains("--allow-host"), "{allowed}");
+    assert!(!told.contains("credential") && !allowed.contains("credential"), "{told}{allowed}");
+    // Whatever else is wrong with an address is told as ever.
+    let odd =
+        home.call(&["probe", "http://ann:hunter2@a.invalid", "--protocol", "a2a"]).run().exit(2).stderr();
+    assert!(odd.contains("user name") && !odd.contains("hunter2"), "{odd}");
+}
+
+#[test]
 fn numbers_that_make_no_sense_are_refused() {
     let server = honest(|_, words| (200, words));
     for flags in [
