@@ -104,6 +104,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "api_key_file")]
     tokens: Option<PathBuf>,
 
+    /// sessile: leave the sessions as they are, to look at them; they are ended otherwise
+    #[arg(long)]
+    keep: bool,
+
     /// openai: the model
     #[arg(long, value_name = "NAME", required_if_eq("protocol", "openai"))]
     model: Option<String>,
@@ -177,9 +181,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
     });
     cx.out.progress_over();
+    let ended = run.end(args.ending(matches!(finished, Ok(true))));
     let is_complete =
         finished.map_err(|error| Error::Usage(format!("it takes too many threads: {error}")))?;
-    let report = Report::new(about, &run, is_complete);
+    let report = Report::new(about, &run, is_complete, ended);
     if let Some(failure) = report.failure() {
         return Err(failure);
     }
@@ -211,6 +216,14 @@ impl Args {
         self.users * (self.turns + 1)
     }
 
+    /// How long ending what was begun at the service may take; whoever interrupts does not want to wait.
+    fn ending(&self, is_complete: bool) -> Option<Duration> {
+        let paced =
+            self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(self.users) / rate));
+        let within = if is_complete { Duration::from_secs(30) + paced } else { Duration::from_secs(5) };
+        (!self.keep).then_some(within)
+    }
+
     /// Fails for what makes no sense together.
     fn check(&self, cx: &Cx) -> Result<(), Error> {
         let usage = |text: String| Err(Error::Usage(text));
@@ -233,7 +246,8 @@ impl Args {
         let foreign = foreign.or_else(|| openai().filter(|_| self.protocol != Protocol::Openai));
         let tokens =
             || self.tokens.as_ref().map(|_| "--tokens").filter(|_| self.protocol != Protocol::Sessile);
-        match foreign.or_else(tokens) {
+        let keep = || self.keep.then_some("--keep").filter(|_| self.protocol != Protocol::Sessile);
+        match foreign.or_else(tokens).or_else(keep) {
             Some(flag) => usage(format!("{flag} has no meaning with --protocol {}", self.protocol.as_str())),
             None => Ok(()),
         }

@@ -9,7 +9,7 @@ use sessile::exit;
 
 use super::judge::{Judged, Judgement, Wrong, judge};
 use super::ledger::Ledger;
-use super::run::Run;
+use super::run::{Ended, Run};
 use super::service::Kind;
 
 /// How many pairs of users, and how many of one kind of mistake, are told to programs.
@@ -34,6 +34,8 @@ pub(crate) struct Report {
     pub(super) concurrency: u32,
     pub(super) elapsed: Duration,
     names: String,
+    /// Sessions at the service, where there are some to end.
+    sessions: Option<Ended>,
 }
 
 /// What it all means.
@@ -49,7 +51,7 @@ pub(super) enum Verdict {
 
 impl Report {
     /// Judges a run as far as it came.
-    pub(crate) fn new(about: About, run: &Run, is_complete: bool) -> Self {
+    pub(crate) fn new(about: About, run: &Run, is_complete: bool, sessions: Option<Ended>) -> Self {
         let (plan, ledger) = (run.plan(), run.ledger());
         Report {
             judgement: judge(&ledger.replies, &ledger.histories, plan.turns),
@@ -61,6 +63,7 @@ impl Report {
             concurrency: plan.concurrency,
             elapsed: run.talked(),
             names: format!("probe-{}-N", plan.canaries.run),
+            sessions,
         }
     }
 
@@ -130,6 +133,17 @@ impl Report {
             let unread: u64 = ledger.unread_histories.values().sum();
             notes.push(format!("{unread} stored histories could not be read: {reason}"));
         }
+        if let Some(Ended { started, ended, is_kept, why_not }) = &self.sessions {
+            let why =
+                || why_not.as_ref().map_or_else(|| "there was no time for it".to_owned(), Kind::to_string);
+            match started - ended {
+                0 => {}
+                kept if *is_kept => {
+                    notes.push(format!("{kept} sessions are kept, with the label probe={}", self.names));
+                }
+                left => notes.push(format!("{left} of {started} sessions could not be ended: {}", why())),
+            }
+        }
         notes
     }
 
@@ -187,6 +201,7 @@ impl Report {
             "replies": judged(&judgement.replies, ledger.replies.len()),
             "histories": judged(&judgement.histories, ledger.histories.len()),
             "unread_histories": reasons(&ledger.unread_histories),
+            "sessions": self.sessions.as_ref().map(|sessions| json!({ "started": sessions.started, "ended": sessions.ended })),
             "latency_ms": { "p50": ms(self.latency(50)), "p99": ms(self.latency(99)), "max": ms(self.latency(100)) },
             "throughput_per_s": (self.throughput() * 10.0).round() / 10.0,
             "duration_ms": ms(Some(self.elapsed)),

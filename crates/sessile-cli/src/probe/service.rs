@@ -1,6 +1,7 @@
 //! What a protocol has to offer to be probed.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -11,6 +12,16 @@ pub(crate) trait Service: Send + Sync {
 
     /// What the service has stored for a user, if that can be asked for.
     fn history(&self, user: &User) -> Option<Result<Stored, Trouble>>;
+
+    /// The users for whom something was begun that goes on at the service, each told once. None, where nothing does.
+    fn begun(&self) -> Option<Vec<User>> {
+        None
+    }
+
+    /// Ends what was begun for a user, in so much time.
+    fn end(&self, _user: &User, _within: Duration) -> Result<(), Trouble> {
+        Ok(())
+    }
 }
 
 /// One of the users.

@@ -100,6 +100,17 @@ impl Wire {
     /// Sends, and gives back the body of an answer with a status of success.
     pub(crate) fn ask(
         &self,
+        who: (&User, &str),
+        what: (&Method, &str),
+        body: Option<&str>,
+    ) -> Result<String, Trouble> {
+        self.ask_within(self.timeout, who, what, body)
+    }
+
+    /// The same with a limit of time of its own.
+    pub(crate) fn ask_within(
+        &self,
+        timeout: Duration,
         (user, message): (&User, &str),
         (method, path): (&Method, &str),
         body: Option<&str>,
@@ -120,7 +131,7 @@ impl Wire {
         }
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
-        let patience = Patience { head: self.timeout, silence: self.timeout, total: Some(self.timeout) };
+        let patience = Patience { head: timeout, silence: timeout, total: Some(timeout) };
         let sending = Sending {
             method: method.clone(),
             address: &address,
