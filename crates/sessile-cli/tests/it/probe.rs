@@ -3,7 +3,7 @@
 mod fastapi;
 mod refusals;
 pub(crate) mod server;
-mod service;
+pub(crate) mod service;
 mod sessile;
 
 use std::io::{BufRead, BufReader};
