@@ -250,6 +250,7 @@ impl Error {
             Error::TaskOver { .. } | Error::TaskNotFound { .. } => {
                 "nothing was sent anew; the next message begins another task, and --new another conversation".to_owned()
             }
+            Error::Unreachable { reason, .. } => return unreachable(reason).map(str::to_owned),
             Error::VaultDamaged { .. } => {
                 "nothing was changed; put a copy of the file from a backup in its place, or move it away and set the credentials anew".to_owned()
             }
@@ -302,6 +303,26 @@ impl Error {
             _ => return None,
         })
     }
+}
+
+/// What may help where a server is there and is not understood or not believed, by the words of the client.
+fn unreachable(reason: &str) -> Option<&'static str> {
+    const REMEDIES: &[(&str, &str)] = &[
+        (
+            "no authority that is trusted here has signed it",
+            "if the authority is your own, name its certificate: SSL_CERT_FILE=ca.pem; then those in the file count and no others",
+        ),
+        (
+            "it is one for an authority and not for a server",
+            "one that signs itself must say basicConstraints CA:FALSE; name it then: SSL_CERT_FILE=cert.pem",
+        ),
+        ("it does not answer as HTTP does", "it may speak TLS: say https:// instead of http://"),
+        (
+            "it does not answer as TLS does",
+            "it may speak no TLS: say http:// instead of https://, on this machine",
+        ),
+    ];
+    REMEDIES.iter().find(|(said, _)| reason.contains(said)).map(|(_, remedy)| *remedy)
 }
 
 fn parent(path: &Path) -> &Path {

@@ -104,6 +104,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "api_key_file")]
     tokens: Option<PathBuf>,
 
+    /// sessile: leave the sessions as they are, to look at them; they are ended otherwise
+    #[arg(long)]
+    keep: bool,
+
     /// openai: the model
     #[arg(long, value_name = "NAME", required_if_eq("protocol", "openai"))]
     model: Option<String>,
@@ -177,11 +181,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
     });
     cx.out.progress_over();
+    let ended = run.end(args.ending(matches!(finished, Ok(true))));
     let is_complete =
         finished.map_err(|error| Error::Usage(format!("it takes too many threads: {error}")))?;
-    let report = Report::new(about, &run, is_complete);
-    if let Some(error) = report.failure() {
-        return Err(error.into());
+    let report = Report::new(about, &run, is_complete, ended);
+    if let Some(failure) = report.failure() {
+        return Err(failure);
     }
     cx.changed(report.json(), || report.text(&cx.out))?;
     match report.exit() {
@@ -211,6 +216,14 @@ impl Args {
         self.users * (self.turns + 1)
     }
 
+    /// How long ending what was begun at the service may take; whoever interrupts does not want to wait.
+    fn ending(&self, is_complete: bool) -> Option<Duration> {
+        let paced =
+            self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(self.users) / rate));
+        let within = if is_complete { Duration::from_secs(30) + paced } else { Duration::from_secs(5) };
+        (!self.keep).then_some(within)
+    }
+
     /// Fails for what makes no sense together.
     fn check(&self, cx: &Cx) -> Result<(), Error> {
         let usage = |text: String| Err(Error::Usage(text));
@@ -233,7 +246,8 @@ impl Args {
         let foreign = foreign.or_else(|| openai().filter(|_| self.protocol != Protocol::Openai));
         let tokens =
             || self.tokens.as_ref().map(|_| "--tokens").filter(|_| self.protocol != Protocol::Sessile);
-        match foreign.or_else(tokens) {
+        let keep = || self.keep.then_some("--keep").filter(|_| self.protocol != Protocol::Sessile);
+        match foreign.or_else(tokens).or_else(keep) {
             Some(flag) => usage(format!("{flag} has no meaning with --protocol {}", self.protocol.as_str())),
             None => Ok(()),
         }
@@ -241,17 +255,32 @@ impl Args {
 
     /// Fails unless a host is this machine, or was said to be one that may be probed.
     fn permit(&self, url: &str) -> Result<(), Error> {
-        let address = Address::parse(url).map_err(|error| Error::Usage(error.to_string()))?;
+        // Another machine is not asked without https, and that is told together with what else is missing.
+        let secured = url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| {
+            let secured = Address::parse(&format!("https:{}", &url[5..]));
+            secured.ok().filter(|address| !address.is_loopback())
+        });
+        let (address, is_plain) = match secured.flatten() {
+            Some(address) => (address, true),
+            None => (Address::parse(url).map_err(|error| Error::Usage(error.to_string()))?, false),
+        };
         let host = address.uri().host().unwrap_or_default();
-        if address.is_loopback() || self.allow_host.iter().any(|allowed| allowed.eq_ignore_ascii_case(host)) {
-            return Ok(());
-        }
-        Err(Error::Usage(format!(
-            "{} is another machine, and a probe is a load test of {} requests; if you may do that, add --allow-host {}",
-            quoted(host),
+        let is_allowed =
+            address.is_loopback() || self.allow_host.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+        let plain =
+            "such are probed over https only, or whoever is in between could read and change what is said";
+        let load = format!(
+            "a probe is a load test of {} requests; if you may do that, add --allow-host {}",
             self.requests(),
             shell_quoted(host)
-        )))
+        );
+        let why = match (is_plain, is_allowed) {
+            (false, true) => return Ok(()),
+            (true, true) => format!(": {plain}"),
+            (true, false) => format!(": {plain}; and {load}"),
+            (false, false) => format!(", and {load}"),
+        };
+        Err(Error::Usage(format!("{} is another machine{why}", quoted(host))))
     }
 
     fn service(&self, cx: &Cx, named: &Named) -> Result<Box<dyn Service>, Failure> {

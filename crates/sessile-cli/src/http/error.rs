@@ -41,8 +41,14 @@ impl HttpError {
             ureq::Error::BodyExceedsLimit(_) | ureq::Error::LargeResponseHeader(..) => {
                 HttpError::TooLarge { url }
             }
-            ureq::Error::Io(error) => HttpError::Unreachable { url, reason: error.to_string() },
-            ureq::Error::Rustls(error) => HttpError::Unreachable { url, reason: error.to_string() },
+            ureq::Error::Io(error) => {
+                let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+                HttpError::Unreachable { url, reason: tls.map_or_else(|| error.to_string(), untrusted) }
+            }
+            ureq::Error::Rustls(error) => HttpError::Unreachable { url, reason: untrusted(&error) },
+            ureq::Error::Protocol(error) if !address.is_https() && is_no_http(&error.to_string()) => {
+                HttpError::Unreachable { url, reason: "it does not answer as HTTP does".to_owned() }
+            }
             // These repeat the address.
             ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) => {
                 HttpError::Unreachable { url, reason: "the address is not usable".to_owned() }
@@ -59,6 +65,30 @@ impl HttpError {
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, HttpError::Unreachable { .. } | HttpError::TimedOut { .. })
     }
+}
+
+/// What TLS has against a server. The words of its own are for programmers in some cases; those that have a remedy are
+/// known by what is said here (`Error::hint`).
+fn untrusted(error: &rustls::Error) -> String {
+    use rustls::{CertificateError, Error};
+    let certificate = |why: &str| format!("invalid peer certificate: {why}");
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            certificate("no authority that is trusted here has signed it")
+        }
+        Error::InvalidCertificate(CertificateError::Other(other))
+            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
+        {
+            certificate("it is one for an authority and not for a server")
+        }
+        Error::InvalidMessage(_) => "it does not answer as TLS does".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether an answer does not even begin as one of HTTP.
+fn is_no_http(why: &str) -> bool {
+    why.starts_with("http parse fail")
 }
 
 fn is_late(error: &io::Error) -> bool {

@@ -44,7 +44,7 @@ impl A2aService {
     fn rested(&self, agent: &Agent<'_>, mut task: TaskView, begun: Instant) -> Result<TaskView, Trouble> {
         while !(task.state.is_terminal() || task.state.waits() || task.state == TaskState::Unknown) {
             if begun.elapsed() >= self.timeout {
-                return Err(Trouble { kind: Kind::TimedOut, whole: task.raw.to_string() });
+                return Err(Trouble { whole: task.raw.to_string(), ..Trouble::new(Kind::TimedOut) });
             }
             std::thread::sleep(PAUSE);
             task = agent.task(&task.id, None).map_err(failed)?;
@@ -114,16 +114,16 @@ fn failed(error: A2aError) -> Trouble {
         }
         A2aError::RateLimited { .. } => Trouble::new(Kind::Status(429)),
         // What the agent says differs from one time to the next: only the kind of it is counted.
-        A2aError::Rpc(refusal) => Trouble {
-            kind: Kind::Unusable(match refusal.code {
+        A2aError::Rpc(refusal) => Trouble::unusable(
+            &match refusal.code {
                 Some(code) => format!("the agent refused, code {code}"),
                 None => "the agent refused".to_owned(),
-            }),
-            whole: refusal.message,
-        },
+            },
+            &refusal.message,
+        ),
         other => {
             let told = other.to_string();
-            Trouble { kind: Kind::Unusable(sessile::text::shortened(&told, 80)), whole: told }
+            Trouble::unusable(&sessile::text::shortened(&told, 80), &told)
         }
     }
 }

@@ -76,6 +76,8 @@ pub(crate) struct Ledger {
     /// How often something went wrong.
     pub(crate) failed: BTreeMap<Kind, u64>,
     pub(crate) unread_histories: BTreeMap<Kind, u64>,
+    /// What the service said the first time something went wrong so.
+    pub(crate) told: BTreeMap<Kind, String>,
     /// How many foreign code words were seen, by whose they are and who saw them.
     pub(crate) pairs: BTreeMap<(u32, u32), u64>,
     /// In how many places of each kind.
@@ -120,6 +122,9 @@ impl Ledger {
     /// None came.
     pub(crate) fn missed(&mut self, canaries: &Canaries, at: Code, trouble: Trouble) {
         self.look(canaries, at.user, Some(at.turn), Place::Error, &[&trouble.whole]);
+        if let Some(told) = trouble.told {
+            self.told.entry(trouble.kind.clone()).or_insert(told);
+        }
         count(&mut self.failed, trouble.kind, 1);
     }
 
@@ -151,6 +156,9 @@ impl Ledger {
         }
         other.pairs.into_iter().for_each(|(pair, count)| *self.pairs.entry(pair).or_default() += count);
         other.places.into_iter().for_each(|(place, count)| *self.places.entry(place).or_default() += count);
+        for (kind, told) in other.told {
+            self.told.entry(kind).or_insert(told);
+        }
         other.failed.into_iter().for_each(|(kind, times)| count(&mut self.failed, kind, times));
         other
             .unread_histories
@@ -216,7 +224,10 @@ mod tests {
         let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
         let (one, two) = (Code { user: 1, turn: 1 }, Code { user: 2, turn: 3 });
         let mut ledger = Ledger::default();
-        let trouble = || Trouble { kind: Kind::Status(500), whole: format!("stack: {}", canaries.word(one)) };
+        let trouble = || {
+            let whole = format!("stack: {}", canaries.word(one));
+            Trouble { whole, ..Trouble::new(Kind::Status(500)) }
+        };
         ledger.missed(&canaries, two, trouble());
         let message = |code| canaries.message(code);
         let stored = Stored { items: vec![message(two), message(one)], ..Stored::default() };

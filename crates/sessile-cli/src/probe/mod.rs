@@ -9,6 +9,7 @@
 //! | `ledger` | what was seen so far |
 //! | `judge` | what that means: order, lost and doubled turns; or that it cannot be said |
 //! | `report`, `shown` | all of it, for programs and for people |
+//! | `refused` | the failure, where nothing was answered |
 //!
 //! A further protocol is a file that implements [`Service`], and a word in the command's `Protocol`.
 
@@ -18,6 +19,7 @@ pub(crate) mod http;
 mod judge;
 mod ledger;
 pub(crate) mod openai;
+mod refused;
 mod report;
 pub(crate) mod request;
 mod run;

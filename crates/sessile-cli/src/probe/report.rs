@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile::{Error, exit};
+use sessile::exit;
 
 use super::judge::{Judged, Judgement, Wrong, judge};
 use super::ledger::Ledger;
-use super::run::Run;
+use super::run::{Ended, Run};
 use super::service::Kind;
 
 /// How many pairs of users, and how many of one kind of mistake, are told to programs.
@@ -34,6 +34,8 @@ pub(crate) struct Report {
     pub(super) concurrency: u32,
     pub(super) elapsed: Duration,
     names: String,
+    /// Sessions at the service, where there are some to end.
+    sessions: Option<Ended>,
 }
 
 /// What it all means.
@@ -49,7 +51,7 @@ pub(super) enum Verdict {
 
 impl Report {
     /// Judges a run as far as it came.
-    pub(crate) fn new(about: About, run: &Run, is_complete: bool) -> Self {
+    pub(crate) fn new(about: About, run: &Run, is_complete: bool, sessions: Option<Ended>) -> Self {
         let (plan, ledger) = (run.plan(), run.ledger());
         Report {
             judgement: judge(&ledger.replies, &ledger.histories, plan.turns),
@@ -61,6 +63,7 @@ impl Report {
             concurrency: plan.concurrency,
             elapsed: run.talked(),
             names: format!("probe-{}-N", plan.canaries.run),
+            sessions,
         }
     }
 
@@ -81,27 +84,6 @@ impl Report {
     /// The reasons why there was no reply, the most usual first.
     pub(super) fn reasons(&self) -> Vec<(&Kind, u64)> {
         sorted(&self.ledger.failed)
-    }
-
-    /// The error, if nothing was answered at all.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        if !self.ledger.replies.is_empty() || self.ledger.leak_count() > 0 || !self.is_complete {
-            return None;
-        }
-        let (kind, _) = *self.reasons().first()?;
-        let what = self.about.url.clone();
-        Some(match kind {
-            Kind::TimedOut => Error::TimedOut { what: format!("every reply of {what}") },
-            Kind::Status(status @ (401 | 403)) => {
-                Error::AgentUnauthorized { agent: what, status: *status, wanted: String::new() }
-            }
-            Kind::Status(429) => Error::RateLimited { what, wait: None },
-            Kind::Unusable(reason) => Error::AgentUnusable { agent: what, reason: reason.clone() },
-            Kind::Status(status) => {
-                Error::Unreachable { what, reason: format!("it answered with status {status}") }
-            }
-            Kind::Unreachable(reason) => Error::Unreachable { what, reason: reason.clone() },
-        })
     }
 
     /// The exit status.
@@ -150,6 +132,17 @@ impl Report {
         if let Some((reason, _)) = sorted(&ledger.unread_histories).first() {
             let unread: u64 = ledger.unread_histories.values().sum();
             notes.push(format!("{unread} stored histories could not be read: {reason}"));
+        }
+        if let Some(Ended { started, ended, is_kept, why_not }) = &self.sessions {
+            let why =
+                || why_not.as_ref().map_or_else(|| "there was no time for it".to_owned(), Kind::to_string);
+            match started - ended {
+                0 => {}
+                kept if *is_kept => {
+                    notes.push(format!("{kept} sessions are kept, with the label probe={}", self.names));
+                }
+                left => notes.push(format!("{left} of {started} sessions could not be ended: {}", why())),
+            }
         }
         notes
     }
@@ -208,6 +201,7 @@ impl Report {
             "replies": judged(&judgement.replies, ledger.replies.len()),
             "histories": judged(&judgement.histories, ledger.histories.len()),
             "unread_histories": reasons(&ledger.unread_histories),
+            "sessions": self.sessions.as_ref().map(|sessions| json!({ "started": sessions.started, "ended": sessions.ended })),
             "latency_ms": { "p50": ms(self.latency(50)), "p99": ms(self.latency(99)), "max": ms(self.latency(100)) },
             "throughput_per_s": (self.throughput() * 10.0).round() / 10.0,
             "duration_ms": ms(Some(self.elapsed)),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::canary::{Canaries, Code};
 use super::ledger::{Ledger, Progress};
-use super::service::{Service, User};
+use super::service::{Kind, Service, User};
 
 /// A thread only asks and waits.
 const STACK: usize = 1 << 20;
@@ -23,6 +23,20 @@ pub(crate) struct Plan {
     /// Requests in a second, at most.
     pub(crate) rate: Option<f64>,
     pub(crate) canaries: Canaries,
+}
+
+/// How many sessions are ended at once, at most.
+const AT_ONCE: u32 = 16;
+
+/// What became of what was begun at the service.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ended {
+    pub(crate) started: u64,
+    pub(crate) ended: u64,
+    /// Whether it was not to be ended.
+    pub(crate) is_kept: bool,
+    /// The first reason why one was not.
+    pub(crate) why_not: Option<Kind>,
 }
 
 /// A probe that is under way. Whoever has seen enough drops it: nobody waits for an answer that is still to come.
@@ -91,6 +105,38 @@ impl Run {
             *lock(&self.shared.waiting) = done;
         }
         Ok(true)
+    }
+
+    /// Ends what was begun at the service, in so much time; or leaves it there, without any. Nobody talks any more, but for
+    /// those who still wait for an answer. What became of it, where there is something to end.
+    pub(crate) fn end(&self, within: Option<Duration>) -> Option<Ended> {
+        let shared = &self.shared;
+        let begun = shared.service.begun()?;
+        let ended = Ended { started: begun.len() as u64, is_kept: within.is_none(), ..Ended::default() };
+        let Some(within) = within else { return Some(ended) };
+        let deadline = Instant::now() + within;
+        let (left, ended) = (Mutex::new(begun), Mutex::new(ended));
+        let work = || {
+            // What is taken off the list is ended or told; what stays on it had no time.
+            while Instant::now() < deadline
+                && let Some(user) = { lock(&left).pop() }
+                && shared.pace(|| Instant::now() >= deadline)
+            {
+                let result = shared.service.end(&user, deadline.saturating_duration_since(Instant::now()));
+                let mut ended = lock(&ended);
+                match result {
+                    Ok(()) => ended.ended += 1,
+                    Err(trouble) => ended.why_not = ended.why_not.take().or(Some(trouble.kind)),
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..shared.plan.concurrency.min(AT_ONCE) {
+                let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+            }
+            work();
+        });
+        Some(ended.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What was seen so far.
@@ -186,6 +232,10 @@ impl Shared {
 
     /// Waits until a request may be made. Not, if it is over.
     fn wait(&self) -> bool {
+        self.pace(|| self.is_over.load(Ordering::SeqCst))
+    }
+
+    fn pace(&self, is_over: impl Fn() -> bool) -> bool {
         if let Some(rate) = self.plan.rate {
             let own = {
                 let mut next = lock(&self.next);
@@ -194,13 +244,13 @@ impl Shared {
                 own
             };
             while let Some(left) = own.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-                if self.is_over.load(Ordering::SeqCst) {
+                if is_over() {
                     return false;
                 }
                 thread::sleep(left.min(Duration::from_millis(50)));
             }
         }
-        !self.is_over.load(Ordering::SeqCst)
+        !is_over()
     }
 }
 

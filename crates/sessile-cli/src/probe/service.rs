@@ -1,6 +1,7 @@
 //! What a protocol has to offer to be probed.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -11,6 +12,16 @@ pub(crate) trait Service: Send + Sync {
 
     /// What the service has stored for a user, if that can be asked for.
     fn history(&self, user: &User) -> Option<Result<Stored, Trouble>>;
+
+    /// The users for whom something was begun that goes on at the service, each told once. None, where nothing does.
+    fn begun(&self) -> Option<Vec<User>> {
+        None
+    }
+
+    /// Ends what was begun for a user, in so much time.
+    fn end(&self, _user: &User, _within: Duration) -> Result<(), Trouble> {
+        Ok(())
+    }
 }
 
 /// One of the users.
@@ -60,6 +71,8 @@ pub(crate) struct Trouble {
     pub(crate) kind: Kind,
     /// Whatever came all the same: it may hold what it should not.
     pub(crate) whole: String,
+    /// The beginning of it, where a person may be shown it.
+    pub(crate) told: Option<String>,
 }
 
 /// What went wrong.
@@ -77,11 +90,11 @@ pub(crate) enum Kind {
 
 impl Trouble {
     pub(crate) fn new(kind: Kind) -> Self {
-        Trouble { kind, whole: String::new() }
+        Trouble { kind, whole: String::new(), told: None }
     }
 
     pub(crate) fn unusable(why: &str, whole: &str) -> Self {
-        Trouble { kind: Kind::Unusable(why.to_owned()), whole: whole.to_owned() }
+        Trouble { whole: whole.to_owned(), ..Trouble::new(Kind::Unusable(why.to_owned())) }
     }
 }
 

@@ -1,7 +1,10 @@
 //! A session service of our own: a session for each user, replies by its upstream. One without an upstream is asked by the
 //! turns it hands out, and what an honest agent would say is said here.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use ureq::http::Method;
@@ -15,16 +18,28 @@ const PAGE: usize = 1000;
 /// The most pages of a history that are read: more than any probe writes.
 const PAGES: usize = 100;
 
+/// How long sessions that are just being started are waited for, to be ended then.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// Such a service.
 pub(crate) struct SessileService {
     pub(crate) wire: Wire,
     /// Whether it is known to write no replies.
     has_no_upstream: AtomicBool,
+    /// Those with a session: in the hands of a thread that hangs they would not be found.
+    begun: Mutex<Vec<User>>,
+    /// How many sessions are being started.
+    starting: AtomicUsize,
 }
 
 impl SessileService {
     pub(crate) fn new(wire: Wire) -> Self {
-        SessileService { wire, has_no_upstream: AtomicBool::new(false) }
+        SessileService {
+            wire,
+            has_no_upstream: AtomicBool::new(false),
+            begun: Mutex::default(),
+            starting: AtomicUsize::new(0),
+        }
     }
 
     /// The path of the user's session, which is started if there is none.
@@ -32,14 +47,25 @@ impl SessileService {
         let id = match &user.context_id {
             Some(id) => id.clone(),
             None => {
-                let new = json!({ "labels": { "probe": user.name } });
-                let (started, whole) = self.post(user, "", "/v1/sessions", &new)?;
-                let id = started["id"].as_str().filter(|id| is_plain(id));
-                let id = id.ok_or_else(|| Trouble::unusable("the session has no id", &whole))?;
-                user.context_id.insert(id.to_owned()).clone()
+                self.starting.fetch_add(1, Ordering::SeqCst);
+                let started = self.start(user);
+                self.starting.fetch_sub(1, Ordering::SeqCst);
+                user.context_id.insert(started?).clone()
             }
         };
         Ok(format!("/v1/sessions/{id}"))
+    }
+
+    fn start(&self, user: &User) -> Result<String, Trouble> {
+        let new = json!({ "labels": { "probe": user.name } });
+        let (started, whole) = self.post(user, "", "/v1/sessions", &new)?;
+        let id = started["id"].as_str().filter(|id| is_plain(id));
+        let id = id.ok_or_else(|| Trouble::unusable("the session has no id", &whole))?.to_owned();
+        let (name, session) = (user.name.clone(), user.session.clone());
+        let user =
+            User { number: user.number, name, session, context_id: Some(id.clone()), ..User::default() };
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).push(user);
+        Ok(id)
     }
 
     fn post(&self, user: &User, message: &str, path: &str, body: &Value) -> Result<(Value, String), Trouble> {
@@ -109,6 +135,19 @@ impl Service for SessileService {
             }
         }
         Some(Err(Trouble::unusable("the history has no end", "")))
+    }
+
+    fn begun(&self) -> Option<Vec<User>> {
+        let asked = Instant::now();
+        while self.starting.load(Ordering::SeqCst) > 0 && asked.elapsed() < GRACE {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn end(&self, user: &User, within: Duration) -> Result<(), Trouble> {
+        let path = format!("/v1/sessions/{}?reason=probe", user.context_id.as_deref().unwrap_or_default());
+        self.wire.ask_within(within, (user, ""), (&Method::DELETE, &path), None).map(drop)
     }
 }
 

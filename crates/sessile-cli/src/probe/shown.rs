@@ -166,17 +166,39 @@ impl Report {
             }
             _ if !self.is_complete => out.toned("interrupted: this is what is known so far", Tone::Warning),
             Verdict::Inconclusive => out.toned("inconclusive: too little was answered", Tone::Warning),
-            Verdict::Clean => match self.judgement.replies.is_ok() || self.judgement.histories.is_ok() {
-                true => out.toned(
-                    "clean: no user saw another's code words, and none were lost, doubled or exchanged",
-                    Tone::Good,
-                ),
-                false => out
-                    .toned("no leak: no user saw another's code words; the rest was not judged", Tone::Good),
-            },
+            Verdict::Clean => out.toned(&self.claim(), Tone::Good),
         };
         let interrupted = !self.is_complete && self.verdict() == Verdict::MixedUp;
         format!("{line}{}\n", if interrupted { " (interrupted)" } else { "" })
+    }
+}
+
+impl Report {
+    /// What a clean report claims: nothing of what was not judged.
+    fn claim(&self) -> String {
+        let (ledger, judgement) = (&self.ledger, &self.judgement);
+        let (replies, judged) = (ledger.replies.len(), judgement.judged_replies);
+        let (histories, unread) = (ledger.histories.len(), !ledger.unread_histories.is_empty());
+        let replies = judgement.replies.as_ref().ok().map(|()| match judged < replies {
+            true => format!("the {judged} replies that were judged"),
+            false => "replies".to_owned(),
+        });
+        let stored = judgement.histories.as_ref().ok().map(|()| match unread {
+            true => format!("the {histories} stored histories that were read"),
+            false => "stored histories".to_owned(),
+        });
+        let rest = match (&replies, &stored) {
+            (None, None) => {
+                return "no leak: no user saw another's code words; the rest was not judged".to_owned();
+            }
+            (None, Some(_)) => "; replies were not judged for that",
+            (Some(_), None) if histories > 0 => "; stored histories were not judged for that",
+            _ => "",
+        };
+        let places = replies.into_iter().chain(stored).collect::<Vec<_>>().join(" and ");
+        format!(
+            "clean: no user saw another's code words; none were lost, doubled or exchanged in {places}{rest}"
+        )
     }
 }
 

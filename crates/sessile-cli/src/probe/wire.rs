@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sessile::Error;
+use sessile::text::shortened;
 use sessile::vault::{Secret, Site};
 use ureq::http::Method;
 
@@ -32,11 +33,20 @@ impl Headers {
             let value = value.filled(user, message, Escape::Nothing);
             (name.clone(), Secret::new(value))
         });
-        let at = usize::try_from(user.number).unwrap_or_default().checked_sub(1);
-        let token = at
-            .and_then(|at| self.tokens.get(at))
+        let token = self
+            .token(user)
             .map(|token| ("authorization".to_owned(), Secret::new(format!("Bearer {}", token.expose()))));
         named.chain(self.fixed.iter().cloned()).chain(token).collect()
+    }
+
+    /// Those of a user's that nobody may be shown.
+    fn secrets(&self, user: &User) -> Vec<Secret> {
+        self.fixed.iter().map(|(_, value)| value).chain(self.token(user)).cloned().collect()
+    }
+
+    fn token(&self, user: &User) -> Option<&Secret> {
+        let at = usize::try_from(user.number).unwrap_or_default().checked_sub(1)?;
+        self.tokens.get(at)
     }
 
     /// Whether they say who asks.
@@ -90,6 +100,17 @@ impl Wire {
     /// Sends, and gives back the body of an answer with a status of success.
     pub(crate) fn ask(
         &self,
+        who: (&User, &str),
+        what: (&Method, &str),
+        body: Option<&str>,
+    ) -> Result<String, Trouble> {
+        self.ask_within(self.timeout, who, what, body)
+    }
+
+    /// The same with a limit of time of its own.
+    pub(crate) fn ask_within(
+        &self,
+        timeout: Duration,
         (user, message): (&User, &str),
         (method, path): (&Method, &str),
         body: Option<&str>,
@@ -100,15 +121,17 @@ impl Wire {
         if body.is_some() && !self.headers.has("content-type") {
             headers.push(("content-type".to_owned(), Secret::new("application/json")));
         }
+        let mut secrets: Vec<Secret> = self.headers.secrets(user);
         let credentials = self.auth.credentials_for(&url);
         for credential in credentials.map_err(|error| Trouble::unusable(&error.to_string(), ""))? {
             if let Credential::Header(name, value) = credential {
+                secrets.push(value.clone());
                 headers.push((name, value));
             }
         }
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
-        let patience = Patience { head: self.timeout, silence: self.timeout, total: Some(self.timeout) };
+        let patience = Patience { head: timeout, silence: timeout, total: Some(timeout) };
         let sending = Sending {
             method: method.clone(),
             address: &address,
@@ -120,9 +143,26 @@ impl Wire {
         let whole = String::from_utf8_lossy(&said).into_owned();
         match coming.status {
             200..=299 => Ok(whole),
-            status => Err(Trouble { kind: Kind::Status(status), whole }),
+            status => {
+                let secrets = secrets.iter().map(Secret::expose);
+                Err(Trouble { told: excerpt(&whole, secrets), whole, ..Trouble::new(Kind::Status(status)) })
+            }
         }
     }
+}
+
+/// The beginning of an answer on one line, unless it repeats a secret that it was sent.
+fn excerpt<'a>(whole: &str, mut secrets: impl Iterator<Item = &'a str>) -> Option<String> {
+    /// What is shorter is found in any text.
+    const SHORTEST: usize = 4;
+    const LONGEST: usize = 200;
+    // Of a header it is the last word: `Bearer SECRET`.
+    let repeats = |secret: &str| {
+        let word = secret.split_whitespace().last().unwrap_or_default();
+        word.len() >= SHORTEST && whole.contains(word)
+    };
+    let line = || whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!secrets.any(repeats)).then(line).filter(|line| !line.is_empty()).map(|line| shortened(&line, LONGEST))
 }
 
 /// What a failure of the client means here.

@@ -15,6 +15,7 @@ mod approve;
 mod auth;
 mod auth_login;
 mod backup;
+mod certificates;
 mod color;
 mod completions;
 mod config_get;

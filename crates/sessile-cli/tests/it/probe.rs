@@ -3,7 +3,7 @@
 mod fastapi;
 mod refusals;
 pub(crate) mod server;
-mod service;
+pub(crate) mod service;
 mod sessile;
 
 use std::io::{BufRead, BufReader};
@@ -212,6 +212,53 @@ fn a_service_that_says_nothing_of_it_is_no_proof() {
     let report = chat(&home(), server.url(), &[]).exit(0).json();
     assert!(report["notes"][0].as_str().unwrap().starts_with("no reply holds a code word"), "{report}");
     assert_eq!(report["lost"]["judged"], false);
+}
+
+/// The last line of a report for people.
+fn conclusion(url: &str, flags: &[&str]) -> String {
+    let text = home().call(&["probe", url]).args(CHAT).args(flags).args(&["--users", "2"]).ok().stdout();
+    text.lines().last().unwrap().to_owned()
+}
+
+#[test]
+fn only_what_was_judged_is_said_to_be_right() {
+    const HISTORY: &[&str] =
+        &["--history", "GET /history/{session}", "--history-items", "/items", "--history-text", "/content"];
+    // Stores what users say, and says back what it is told to.
+    let storing = |is_told: fn(usize) -> bool, is_read: fn(&str) -> bool| {
+        Server::start(move |asked, sessions| {
+            let mut sessions = sessions.lock().unwrap();
+            if let Some(session) = asked.line.strip_prefix("GET /history/") {
+                let said = sessions.get(session).cloned().unwrap_or_default();
+                let items: Vec<Value> =
+                    said.iter().map(|said| json!({ "role": "user", "content": said })).collect();
+                let status = if is_read(session) { 200 } else { 500 };
+                return (status, json!({ "items": items }).to_string());
+            }
+            let body: Value = serde_json::from_str(&asked.body).unwrap();
+            let said = sessions.entry(asked.session()).or_default();
+            said.push(body["message"].as_str().unwrap().to_owned());
+            let word = |said: &String| Some(said.split(" is ").nth(1)?.split('.').next()?.to_owned());
+            let words: Vec<String> = said.iter().filter_map(word).collect();
+            let reply = if is_told(said.len()) { words.join(" ") } else { "fine".to_owned() };
+            (200, json!({ "reply": reply }).to_string())
+        })
+    };
+    let always: fn(usize) -> bool = |_| true;
+    let anyone: fn(&str) -> bool = |_| true;
+    let clean = "clean: no user saw another's code words; none were lost, doubled or exchanged in ";
+    let said = |rest: &str| format!("{clean}{rest}");
+    let all = storing(always, anyone);
+    assert_eq!(conclusion(all.url(), HISTORY), said("replies and stored histories"));
+    assert_eq!(conclusion(all.url(), &[]), said("replies"));
+    let silent = storing(|_| false, anyone);
+    assert_eq!(conclusion(silent.url(), HISTORY), said("stored histories; replies were not judged for that"));
+    let sometimes = storing(|turn| turn != 3, anyone);
+    assert_eq!(conclusion(sometimes.url(), &[]), said("the 10 replies that were judged"));
+    let half = storing(always, |session| session.ends_with("-1-session"));
+    assert_eq!(conclusion(half.url(), HISTORY), said("replies and the 1 stored histories that were read"));
+    let other = [&HISTORY[..4], &["--history-text", "/role"]].concat();
+    assert_eq!(conclusion(all.url(), &other), said("replies; stored histories were not judged for that"));
 }
 
 #[test]

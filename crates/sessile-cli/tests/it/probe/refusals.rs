@@ -32,6 +32,29 @@ fn another_machine_is_probed_only_if_that_was_said() {
 }
 
 #[test]
+fn all_that_another_machine_needs_is_told_at_once() {
+    let home = home();
+    let probe = |flags: &[&str]| {
+        let url = "http://agents.invalid:8080/v1";
+        let words = ["probe", url, "--protocol", "openai", "--model", "x"];
+        home.call(&words).args(flags).run().exit(2).stderr()
+    };
+    let told = probe(&[]);
+    assert!(told.contains("another machine") && told.contains("over https only"), "{told}");
+    assert!(
+        told.contains("load test of 60 requests") && told.contains("--allow-host agents.invalid"),
+        "{told}"
+    );
+    let allowed = probe(&["--allow-host", "agents.invalid"]);
+    assert!(allowed.contains("over https only") && !allowed.contains("--allow-host"), "{allowed}");
+    assert!(!told.contains("credential") && !allowed.contains("credential"), "{told}{allowed}");
+    // Whatever else is wrong with an address is told as ever.
+    let odd =
+        home.call(&["probe", "http://ann:hunter2@a.invalid", "--protocol", "a2a"]).run().exit(2).stderr();
+    assert!(odd.contains("user name") && !odd.contains("hunter2"), "{odd}");
+}
+
+#[test]
 fn numbers_that_make_no_sense_are_refused() {
     let server = honest(|_, words| (200, words));
     for flags in [
@@ -99,7 +122,7 @@ fn a_template_that_cannot_work_is_told_before_anything_is_sent() {
 fn who_does_not_answer_gets_no_good_report() {
     let home = home();
     let few = ["--users", "3", "--turns", "2"];
-    for (status, exit) in [(500, 12), (404, 12), (401, 8), (403, 8), (429, 11)] {
+    for (status, exit) in [(500, 12), (404, 1), (302, 1), (401, 8), (403, 8), (429, 11)] {
         let server = honest(move |_, _| (status, Vec::new()));
         let done = chat(&home, server.url(), &few).exit(exit);
         assert_eq!(done.stdout(), "", "{status}");
@@ -115,6 +138,50 @@ fn who_does_not_answer_gets_no_good_report() {
     );
     let odd = Server::start(|_, _| (200, "<html>".to_owned()));
     assert!(chat(&home, odd.url(), &few).status() != Some(0));
+}
+
+#[test]
+fn a_refusal_is_told_as_one_with_what_was_said() {
+    let home = home();
+    home.write("key", "s3cret-key\n");
+    let few = ["--users", "3", "--turns", "2"];
+    let refusing = |status: u16, body: &'static str| Server::start(move |_, _| (status, body.to_owned()));
+    let error = |server: &Server, flags: &[&str]| {
+        let done = chat(&home, server.url(), &[&few, flags].concat());
+        let told: Value = serde_json::from_str(&done.stderr()).unwrap();
+        (done.status(), told["error"].clone())
+    };
+    let body = refusing(400, "{\"detail\":\n  \"no field \u{1b}[31mtext\u{202e}\"}");
+    let (status, told) = error(&body, &[]);
+    assert_eq!(
+        (status, &told["code"], &told["retryable"]),
+        (Some(1), &json!("AGENT_REFUSED"), &json!(false))
+    );
+    let message = told["message"].as_str().unwrap();
+    let said = r#"{"detail": "no field \u{1b}[31mtext\u{202e}"}"#;
+    assert_eq!(message, format!("every request to {} was refused with status 400: {said}", body.url()));
+    assert!(told["hint"].as_str().unwrap().contains("--body"), "{told}");
+    let (_, told) = error(&refusing(404, "no such page"), &[]);
+    assert!(
+        told["message"].as_str().unwrap().ends_with("was refused with status 404: no such page"),
+        "{told}"
+    );
+    assert!(told["hint"].as_str().unwrap().contains("--request"), "{told}");
+    // A secret that comes back is not shown, and nothing is made of an empty answer.
+    for (answer, flags) in [("you sent s3cret-key", &["--api-key-file", "key"][..]), ("", &[])] {
+        let (_, told) = error(&refusing(422, answer), flags);
+        assert!(told["message"].as_str().unwrap().ends_with("was refused with status 422"), "{told}");
+    }
+    let (status, told) = error(&refusing(503, "back soon"), &[]);
+    assert_eq!((status, &told["code"], &told["retryable"]), (Some(12), &json!("UNREACHABLE"), &json!(true)));
+    assert!(told["message"].as_str().unwrap().ends_with("was answered with status 503: back soon"), "{told}");
+    // Who is refused for several reasons is not told that there is one.
+    let mixed = honest(|asked, _| (if asked.word().is_none() { 410 } else { 404 }, Vec::new()));
+    let (_, told) = error(&mixed, &[]);
+    assert!(
+        told["message"].as_str().unwrap().contains("had a reply: 6 of 9 were refused with status 404"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Our own service, probed.
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use testkit::{AgentAuth, AgentOptions, Done, Home, ScriptedAgent, TlsServer};
 
@@ -170,6 +174,130 @@ fn an_upstream_by_https_is_asked_only_if_its_certificate_is_trusted() {
         let refused = post(&path, r#"{"messages": ["hello"]}"#);
         assert_eq!((&refused["code"], &refused["status"]), (&json!(code), &json!(502)), "{refused}");
     }
+}
+
+/// The sessions of all users, live or also those that have ended.
+fn sessions(home: &Home, service: &Serving, live: bool) -> Vec<Value> {
+    let of = |token: &str| -> Vec<Value> {
+        let request = ureq::get(format!("{}/v1/sessions?live={live}&limit=100", service.url));
+        let mut answer = request.header("authorization", format!("Bearer {token}")).call().unwrap();
+        let page: Value = serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        page["sessions"].as_array().unwrap().clone()
+    };
+    home.read("tokens").lines().flat_map(of).collect()
+}
+
+#[test]
+fn its_sessions_are_ended_unless_they_are_to_be_kept() {
+    let home = home();
+    let service = Serving::start(&home, 3, &[]);
+    let few = ["--users", "3", "--turns", "2"];
+    let report = probe(&home, &service, &few).exit(0).json();
+    assert_eq!(report["sessions"], json!({ "started": 3, "ended": 3 }), "{report}");
+    assert_eq!((sessions(&home, &service, true), sessions(&home, &service, false).len()), (Vec::new(), 3));
+    let report = probe(&home, &service, &[&few[..], &["--keep"]].concat()).exit(0).json();
+    assert_eq!(report["sessions"], json!({ "started": 3, "ended": 0 }), "{report}");
+    let live = sessions(&home, &service, true);
+    let label = report["user_names"].as_str().unwrap().trim_end_matches('N').to_owned();
+    let is_own = |session: &Value| session["labels"]["probe"].as_str().unwrap().starts_with(&label);
+    assert!(live.len() == 3 && live.iter().all(is_own), "{live:?}");
+    let text = home
+        .call(&[
+            "probe",
+            &service.url,
+            "--protocol",
+            "sessile",
+            "--users",
+            "2",
+            "--tokens",
+            "tokens",
+            "--keep",
+        ])
+        .ok()
+        .stdout();
+    assert!(text.contains("note: 2 sessions are kept, with the label probe=probe-"), "{text}");
+    // Others leave nothing that could be ended.
+    let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--keep"];
+    let told = home.call(&args).run().exit(2).stderr();
+    assert!(told.contains("--keep has no meaning with --protocol openai"), "{told}");
+}
+
+#[test]
+fn its_sessions_are_ended_also_when_it_is_interrupted() {
+    let home = home();
+    let upstream = endpoint(|asked, _| {
+        if asked.words().len() > 1 {
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        asked.words()
+    });
+    let url = format!("{}/v1", upstream.url());
+    let service = Serving::start(&home, 3, &["--upstream", &url, "--upstream-model", "small"]);
+    let args = ["probe", &service.url, "--protocol", "sessile", "-ojson", "--tokens", &service.tokens];
+    let mut command = home.call(&args).args(&["--users", "3"]).command();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    crate::eventually("all hang", || upstream.heard().len() >= 6);
+    assert_eq!(sessions(&home, &service, true).len(), 3);
+    let begun = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.code() == Some(130) && begun.elapsed() < Duration::from_secs(10), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["sessions"], json!({ "started": 3, "ended": 3 }), "{report}");
+    assert_eq!(sessions(&home, &service, true), Vec::<Value>::new());
+}
+
+#[test]
+fn a_session_that_cannot_be_ended_is_told() {
+    let service = Server::start(|asked, _| match asked.line.split(' ').next().unwrap() {
+        "DELETE" => (503, "{}".to_owned()),
+        _ if asked.line.ends_with("/sessions") => (201, json!({ "id": "0199" }).to_string()),
+        "GET" => (200, json!({ "messages": [], "next": null }).to_string()),
+        _ => (200, json!({ "reply": { "body": { "content": "fine" } } }).to_string()),
+    });
+    let args = ["probe", service.url(), "--protocol", "sessile", "--users", "2", "--turns", "1"];
+    let text = home().call(&args).ok().stdout();
+    assert!(text.contains("note: 2 of 2 sessions could not be ended: HTTP status 503"), "{text}");
+}
+
+#[test]
+fn the_version_is_no_part_of_the_address() {
+    let home = home();
+    let service = Serving::start(&home, 2, &[]);
+    let url = format!("{}/v1", service.url);
+    let args = ["probe", &url, "--protocol", "sessile", "--users", "2", "--tokens", &service.tokens];
+    let told = home.call(&args).run().exit(1).stderr();
+    assert!(told.contains("was refused with status 404"), "{told}");
+    assert!(told.contains(&format!("leave /v1 out: {}\n", service.url)), "{told}");
+}
+
+#[test]
+fn who_has_no_token_is_told_how_to_give_one() {
+    let home = home();
+    let service = Serving::start(&home, 2, &[]);
+    let args = ["probe", &service.url, "--protocol", "sessile", "--users", "2", "--turns", "1"];
+    let login = format!("sessile auth login --server {}", service.url);
+    let told = home.call(&args).run().exit(8).stderr();
+    assert!(told.contains(&format!("the service at {} lets nobody in", service.url)), "{told}");
+    assert!(told.contains("--tokens FILE") && told.contains(&login), "{told}");
+    assert!(!told.contains("agent") && !told.contains("auth set"), "{told}");
+    let told = home.call(&args).arg("-ojson").run().exit(8);
+    assert_eq!(
+        (told.code().as_str(), &told.json_error()["fix_command"]),
+        ("CREDENTIAL_REJECTED", &json!(login))
+    );
+    // What the hint says helps.
+    let token = home.read("tokens").lines().next().unwrap().to_owned();
+    home.call(&["auth", "login", "--server", &service.url, "--token-stdin"]).stdin(token).ok();
+    home.call(&args).ok();
+    // A token that may not do it is another matter.
+    let store = home.path("service.db");
+    let make = ["user", "token", "create", "u1", "--scope", "read", "--store", store.to_str().unwrap()];
+    let reader = home.call(&make).ok().stdout();
+    home.write("readers", format!("{0}\n{0}\n", reader.trim()));
+    let told = home.call(&args).args(&["--tokens", "readers"]).run().exit(8).stderr();
+    assert!(told.contains("does not let this token in (status 403)") && told.contains("scope"), "{told}");
+    assert!(!told.contains(reader.trim()), "{told}");
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! What is told where nothing was answered: who refused, with what, and what may mend it.
+
+use sessile::text::{shell_quoted, shown};
+use sessile::{Code, Error, Report as Told};
+
+use super::report::{About, Report};
+use super::service::Kind;
+use crate::error::Failure;
+
+impl Report {
+    /// The failure, if nothing was answered at all.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        if !self.ledger.replies.is_empty() || self.ledger.leak_count() > 0 || !self.is_complete {
+            return None;
+        }
+        let (kind, _) = *self.reasons().first()?;
+        let what = self.about.url.clone();
+        let error = match kind {
+            Kind::TimedOut => Error::TimedOut { what: format!("every reply of {what}") },
+            Kind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
+                return Some(self.not_let_in(*status));
+            }
+            Kind::Status(status @ (401 | 403)) => {
+                Error::AgentUnauthorized { agent: what, status: *status, wanted: String::new() }
+            }
+            Kind::Status(429) => Error::RateLimited { what, wait: None },
+            Kind::Unusable(reason) => Error::AgentUnusable { agent: what, reason: reason.clone() },
+            Kind::Status(status) => return Some(self.refused(*status)),
+            Kind::Unreachable(reason) => Error::Unreachable { what, reason: reason.clone() },
+        };
+        Some(error.into())
+    }
+
+    /// A status is an answer: the service was reached, and did not do what it was asked.
+    fn refused(&self, status: u16) -> Failure {
+        let reasons = self.reasons();
+        let url = shown(&self.about.url);
+        // What fails on its own side may well be mended later; what it refuses will not be.
+        let (code, did) = match status {
+            500.. => (Code::Unreachable, "answered"),
+            _ => (Code::AgentRefused, "refused"),
+        };
+        let mut message = match reasons[..] {
+            [(_, count), _, ..] => format!(
+                "no request to {url} had a reply: {count} of {} were {did} with status {status}",
+                self.ledger.failures()
+            ),
+            _ => format!("every request to {url} was {did} with status {status}"),
+        };
+        message.push_str(&self.told(status));
+        let mut report = Told::new(code, message);
+        report.hint = hint(&self.about, status);
+        Failure::Service { report: Box::new(report), own: false }
+    }
+
+    /// A service of our own knows its users by tokens, and nobody by a credential of an agent.
+    fn not_let_in(&self, status: u16) -> Failure {
+        let url = shown(&self.about.url);
+        let message = match status {
+            403 => {
+                format!("the service at {url} does not let this token in (status 403){}", self.told(status))
+            }
+            _ => {
+                format!("the service at {url} lets nobody in without a token that it knows (status {status})")
+            }
+        };
+        let mut report = Told::new(Code::CredentialRejected, message);
+        let login = format!("sessile auth login --server {}", shell_quoted(&self.about.url));
+        report.hint = Some(format!(
+            "give each user's token, one in each line of a file: --tokens FILE; or log in, then all of them are you: {login}"
+        ));
+        report.fix_command = Some(login).filter(|_| status == 401);
+        Failure::Service { report: Box::new(report), own: false }
+    }
+
+    /// What the service said with a status, as the end of a sentence.
+    fn told(&self, status: u16) -> String {
+        let told = self.ledger.told.get(&Kind::Status(status));
+        told.map(|told| format!(": {}", shown(told))).unwrap_or_default()
+    }
+}
+
+/// What to look at, by what the protocol leaves to be said wrong.
+fn hint(about: &About, status: u16) -> Option<String> {
+    let url = about.url.trim_end_matches('/');
+    Some(match (about.protocol, status) {
+        (_, 500..) => return None,
+        (_, 300..400) => "a redirect is not followed: give the address that it leads to".to_owned(),
+        ("sessile", _) => match url.strip_suffix("/v1") {
+            Some(base) => format!("leave /v1 out: {}", shell_quoted(base)),
+            None => "is this the address of a `sessile serve`?".to_owned(),
+        },
+        ("openai", _) => {
+            format!(
+                "it was asked at {}/chat/completions: is that where it is, and is --model one it has?",
+                shown(url)
+            )
+        }
+        ("http", 404 | 405) => "are the URL and --request right, or those of the template?".to_owned(),
+        ("http", _) => "are --body and --header as it wants them, or those of the template?".to_owned(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,103 @@
+//! Servers whose certificate nobody vouches for, and those that speak TLS where none was expected: what is said, and that
+//! what the hint says helps.
+
+use std::process::Command;
+
+use testkit::{Done, Home};
+
+use crate::home;
+use crate::probe::service::Serving;
+
+/// Runs openssl in a home.
+fn openssl(home: &Home, words: &str) {
+    let done =
+        Command::new("openssl").args(words.split_whitespace()).current_dir(home.dir()).output().unwrap();
+    assert!(done.status.success(), "openssl {words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A certificate for this machine that signs itself, and a service with it.
+fn signed_by_itself(home: &Home, flags: &str) -> Serving {
+    let names = "-subj /CN=sessile.test -addext subjectAltName=DNS:localhost,IP:127.0.0.1";
+    openssl(
+        home,
+        &format!(
+            "req -x509 -newkey rsa:2048 -nodes -days 2 {names} {flags} -keyout server.key -out server.pem"
+        ),
+    );
+    serving(home)
+}
+
+fn serving(home: &Home) -> Serving {
+    let (certificate, key) = (home.path("server.pem"), home.path("server.key"));
+    Serving::start(
+        home,
+        0,
+        &["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()],
+    )
+}
+
+fn login(home: &Home, url: &str, authority: Option<&str>) -> Done {
+    let call = home.call(&["auth", "login", "--server", url, "--token-stdin", "-ojson"]).stdin("sst_x");
+    match authority {
+        Some(file) => call.env("SSL_CERT_FILE", home.path(file)).run(),
+        None => call.run(),
+    }
+}
+
+/// The message and the hint of a server that is not reached.
+fn told(done: Done) -> (String, String) {
+    let error = done.exit(12).json_error();
+    assert_eq!(error["code"], "UNREACHABLE");
+    let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+    (text("message"), text("hint"))
+}
+
+#[test]
+fn an_authority_of_ones_own_is_named_by_a_variable() {
+    let home = home();
+    openssl(&home, "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=Nobody -keyout ca.key -out ca.pem");
+    openssl(
+        &home,
+        "req -newkey rsa:2048 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
+         -keyout server.key -out server.csr",
+    );
+    openssl(
+        &home,
+        "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -copy_extensions copy \
+         -out server.pem",
+    );
+    let service = serving(&home);
+    let (message, hint) = told(login(&home, &service.url, None));
+    assert!(message.ends_with("no authority that is trusted here has signed it"), "{message}");
+    assert!(hint.contains("SSL_CERT_FILE=ca.pem"), "{hint}");
+    // It is reached, and does not know the token.
+    assert_eq!(login(&home, &service.url, Some("ca.pem")).exit(8).code(), "CREDENTIAL_REJECTED");
+}
+
+#[test]
+fn a_certificate_that_signs_itself_is_told_in_words() {
+    let home = home();
+    let service = signed_by_itself(&home, "");
+    for authority in [None, Some("server.pem")] {
+        let (message, hint) = told(login(&home, &service.url, authority));
+        assert!(message.ends_with("it is one for an authority and not for a server"), "{message}");
+        assert!(hint.contains("CA:FALSE") && hint.contains("SSL_CERT_FILE"), "{hint}");
+    }
+    drop(service);
+    // As the hint says.
+    let service = signed_by_itself(&home, "-addext basicConstraints=critical,CA:FALSE");
+    assert_eq!(login(&home, &service.url, Some("server.pem")).exit(8).code(), "CREDENTIAL_REJECTED");
+}
+
+#[test]
+fn whoever_takes_http_for_https_is_told() {
+    let home = home();
+    let service = signed_by_itself(&home, "");
+    let (message, hint) = told(login(&home, &service.url.replace("https:", "http:"), None));
+    assert!(message.contains("it does not answer as HTTP does"), "{message}");
+    assert!(hint.contains("TLS") && hint.contains("https://"), "{hint}");
+    let plain = Serving::start(&crate::home(), 0, &[]);
+    let (message, hint) = told(login(&home, &plain.url.replace("http:", "https:"), Some("server.pem")));
+    assert!(message.contains("it does not answer as TLS does"), "{message}");
+    assert!(hint.contains("http://"), "{hint}");
+}
