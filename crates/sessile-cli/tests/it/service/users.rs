@@ -197,7 +197,11 @@ fn what_is_wrong_with_a_store_is_said_once_and_with_what_to_do() {
     std::fs::write(&path, bytes).unwrap();
     let done = store.call(&["user", "list"]).run().exit(1);
     let expected = format!("error: the service's store failed: {path} is damaged: ");
-    assert!(done.stderr().starts_with(&expected) && !done.told().contains("state database"), "{}", done.told());
+    assert!(
+        done.stderr().starts_with(&expected) && !done.told().contains("state database"),
+        "{}",
+        done.told()
+    );
     assert_eq!(store.call(&["user", "list", "-ojson"]).run().exit(1).code(), "STORE");
 }
 
