@@ -226,7 +226,7 @@ impl From<Refusal> for Problem {
                 Code::LockLost,
                 format!("{token} is not held, or not any more: its time was over, or it was taken"),
             ),
-            Refusal::TooManySettings => Problem::invalid(refusal.to_string()),
+            Refusal::TooManySettings | Refusal::NoMessage { .. } => Problem::invalid(refusal.to_string()),
             Refusal::KeyReused => Problem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 Code::InvalidValue,
