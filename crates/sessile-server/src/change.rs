@@ -205,6 +205,11 @@ pub(crate) fn check_settings(
     if is_more { Err(Refusal::TooManySettings) } else { Ok(()) }
 }
 
+/// The number of a message of a session, or 0 for before all of them.
+pub(crate) fn check_number(number: i64, messages: i64) -> Result<i64, Refusal> {
+    if (0..=messages).contains(&number) { Ok(number) } else { Err(Refusal::NoMessage { number, messages }) }
+}
+
 /// What to do if somebody is in a queue already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -287,6 +292,14 @@ pub enum Refusal {
     /// There is such a user already, or none, or no such token.
     #[error("there is no such user or token, or there is one already")]
     NoAccount,
+    /// There is no message of this number yet: who names it believes that more was said than was.
+    #[error("there is no message {number}: the session has {messages}")]
+    NoMessage {
+        /// The number.
+        number: i64,
+        /// How many there are.
+        messages: i64,
+    },
     /// The session would have more settings than [`MOST_SETTINGS`].
     #[error("a session has at most {MOST_SETTINGS} settings")]
     TooManySettings,

@@ -237,6 +237,9 @@ impl Error {
             Error::StoreRefused(_) => {
                 "is the role in --store right, and the password in the file of --store-password-file?".to_owned()
             }
+            Error::StorePasswordRequired => {
+                "put it into a file, and name that with --store-password-file".to_owned()
+            }
             Error::LoginNotFound(_) => {
                 "a code has eight letters, and counts for 15 minutes until it is approved or refused; the machine can ask for \
                  another".to_owned()

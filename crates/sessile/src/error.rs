@@ -606,6 +606,12 @@ pub enum Error {
     /// A database of the service that does not take the role or the password.
     #[error("the service's store lets nobody in with this role and password: {}", shown(.0))]
     StoreRefused(String),
+    /// A database of the service that wants a password, and none was given.
+    #[error("the service's store wants a password, and none was given")]
+    StorePasswordRequired,
+    /// The service's store failed.
+    #[error("the service's store failed: {}", shown(.0))]
+    ServiceStore(String),
     /// No machine that asks to be let in to the service shows this code.
     #[error("no login waits under the code {}", quoted(.0))]
     LoginNotFound(String),

@@ -113,8 +113,7 @@ pub(crate) fn failed(error: &DbError) -> Failure {
         }
         DbError::Refused(reason) => Error::StoreRefused(reason.clone()).into(),
         DbError::Unfit(why) => Error::Usage(format!("--store: {why}")).into(),
-        DbError::Failed(detail) => {
-            Error::Store { path: "the service's store".into(), detail: detail.clone() }.into()
-        }
+        DbError::NoPassword => Error::StorePasswordRequired.into(),
+        DbError::Failed(detail) => Error::ServiceStore(detail.clone()).into(),
     }
 }

@@ -82,6 +82,9 @@ pub enum DbError {
     /// It does not let this program in: the role or the password is not one of its own.
     #[error("the store lets nobody in with this role and password: {0}")]
     Refused(String),
+    /// It wants a password, and none was given.
+    #[error("the store wants a password, and none was given")]
+    NoPassword,
     /// The address is none, or leads to what must not be used.
     #[error("the store cannot be used: {0}")]
     Unfit(String),

@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, FromRequestParts, MatchedPath, Path};
+use axum::extract::{FromRequestParts, MatchedPath, Path};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, Request, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 use sessile::Code;
 use sessile::session::SessionId;
@@ -71,23 +71,6 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
         let path: Result<Path<T>, PathRejection> = Path::from_request_parts(parts, app).await;
         path.map(|Path(segments)| Segments(segments))
             .map_err(|_| Problem::invalid("the path is not valid UTF-8, or a number in it is none"))
-    }
-}
-
-/// A body, as JSON of a known form.
-#[derive(Debug)]
-pub(crate) struct Json<T>(pub(crate) T);
-
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
-        let (head, body) = request.into_parts();
-        let bytes = taken(&head.headers, body, app).await?;
-        serde_json::from_slice(&bytes).map(Json).map_err(|error| {
-            let detail = shortened(&error.to_string(), 300);
-            Problem::invalid(format!("the body is not what was expected: {detail}"))
-        })
     }
 }
 

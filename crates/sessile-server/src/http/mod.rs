@@ -8,6 +8,7 @@ mod completing;
 mod drain;
 mod feeds;
 mod input;
+mod json;
 mod log;
 mod metrics;
 pub mod openapi;

@@ -157,6 +157,7 @@ impl From<DbError> for Problem {
                 problem.cause = Some(cause);
                 problem.retry_after(1000)
             }
+            DbError::NoPassword => Problem::internal(error.to_string()),
             DbError::Failed(cause) | DbError::Refused(cause) | DbError::Unfit(cause) => {
                 Problem::internal(cause)
             }
@@ -225,7 +226,7 @@ impl From<Refusal> for Problem {
                 Code::LockLost,
                 format!("{token} is not held, or not any more: its time was over, or it was taken"),
             ),
-            Refusal::TooManySettings => Problem::invalid(refusal.to_string()),
+            Refusal::TooManySettings | Refusal::NoMessage { .. } => Problem::invalid(refusal.to_string()),
             Refusal::KeyReused => Problem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 Code::InvalidValue,

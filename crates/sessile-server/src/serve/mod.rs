@@ -103,7 +103,7 @@ impl ServeError {
             ServeError::Tls(..) => Code::FileValue,
             ServeError::Db(DbError::Unavailable(_)) => Code::Unreachable,
             ServeError::Db(DbError::Failed(_)) => Code::Store,
-            ServeError::Db(DbError::Refused(_)) => Code::CredentialRejected,
+            ServeError::Db(DbError::Refused(_) | DbError::NoPassword) => Code::CredentialRejected,
             ServeError::Db(DbError::Unfit(_)) => Code::InvalidValue,
         }
     }

@@ -213,7 +213,10 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
     assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);
     let rewind = |to| Change::Rewind { session: of.clone(), to };
     assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 3 }));
-    assert_eq!(user.change(rewind(99)).await, Ok(Done::Rewound { removed: 0 }));
+    assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 0 }));
+    assert_eq!(user.change(rewind(3)).await, Err(Refusal::NoMessage { number: 3, messages: 2 }));
+    let beyond = Change::Fork { session: of.clone(), at: Some(99), id: id(), name: None };
+    assert_eq!(user.change(beyond).await, Err(Refusal::NoMessage { number: 99, messages: 2 }));
     user.append(&of, &["again"]).await.unwrap();
     assert_eq!(user.texts(&of).await, ["a", "b", "again"]);
     assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);

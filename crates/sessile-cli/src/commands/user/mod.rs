@@ -89,7 +89,7 @@ fn refused(error: UserError) -> Failure {
         UserError::NoToken(id) => Error::TokenNotFound(id).into(),
         UserError::Db(error) => failed(&error),
         UserError::InvalidName | UserError::NoScope => Error::Usage(error.to_string()).into(),
-        UserError::Random(detail) => Error::Store { path: "random bytes".into(), detail }.into(),
+        UserError::Random(detail) => Error::ServiceStore(format!("no random bytes: {detail}")).into(),
     }
 }
 

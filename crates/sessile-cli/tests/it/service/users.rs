@@ -167,6 +167,45 @@ fn a_database_that_lets_nobody_in_is_said_to_do_so() {
 }
 
 #[test]
+fn what_is_wrong_with_a_store_is_said_once_and_with_what_to_do() {
+    let (server, home) = (testkit::Postgres::shared(), home());
+    let database = server.database();
+    let mut store = Store::postgres(&home, &database.url());
+    let url = store.flags[1].clone();
+    store.flags[1].push_str("?sslmode=require");
+    let done = store.call(&["user", "list"]).run().exit(2);
+    let expected = "error: --store: the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or \
+                    leave sslmode out where nobody else is on the network\n";
+    assert_eq!(done.stderr(), expected);
+    store.flags[1] = url;
+    store.flags.truncate(2);
+    let done = store.call(&["user", "list"]).run().exit(8);
+    let expected = "error: the service's store wants a password, and none was given\n\
+                    hint: put it into a file, and name that with --store-password-file\n";
+    assert_eq!(done.stderr(), expected);
+
+    let store = Store::file(&home);
+    let path = home.path("service.db").display().to_string();
+    home.write("service.db", "name,age\nann,30\n");
+    let done = store.call(&["user", "list"]).run().exit(2);
+    assert_eq!(done.stderr(), format!("error: --store: {path} is not a store: it is no SQLite database\n"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "name,age\nann,30\n");
+    std::fs::remove_file(&path).unwrap();
+    store.user("ann");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[100..].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let done = store.call(&["user", "list"]).run().exit(1);
+    let expected = format!("error: the service's store failed: {path} is damaged: ");
+    assert!(
+        done.stderr().starts_with(&expected) && !done.told().contains("state database"),
+        "{}",
+        done.told()
+    );
+    assert_eq!(store.call(&["user", "list", "-ojson"]).run().exit(1).code(), "STORE");
+}
+
+#[test]
 fn no_file_of_a_store_holds_a_token() {
     let home = home();
     let store = Store::file(&home);

@@ -6,7 +6,7 @@ use super::queue::{Queue, Waited};
 use super::rows::Found;
 use super::sql::Sql;
 use super::transaction::{Params, Step, params};
-use crate::change::{Change, Done, Refusal, check_settings};
+use crate::change::{Change, Done, Refusal, check_number, check_settings};
 use crate::model::{Conversation, Entry, Resource, Session, Ticket};
 
 type Outcome = Result<Done, Refusal>;
@@ -113,7 +113,7 @@ impl Make {
                 let mut found = self.live()?;
                 self.nobody_holds()?;
                 let last = found.session.messages;
-                let to = (*to).clamp(0, last);
+                let to = check_number(*to, last)?;
                 self.run(Sql::DropConversation, params![self.user.clone(), session.clone()]);
                 self.run(Sql::CutMessages, params![self.user.clone(), session.clone(), to]);
                 found.session.messages = to;
@@ -282,9 +282,9 @@ impl Make {
 
     fn fork(&mut self, from: &str, at: Option<i64>, id: &str, name: Option<&str>) -> Outcome {
         let found = self.session.clone().ok_or(Refusal::NoSession)?;
-        self.free_name()?;
         let Found { session: of, idle_ms, max_ms, .. } = found;
-        let at = at.unwrap_or(of.messages).clamp(0, of.messages);
+        let at = check_number(at.unwrap_or(of.messages), of.messages)?;
+        self.free_name()?;
         let begun = self.begun(id, name);
         let session = Session { context: of.context, labels: of.labels, messages: at, ..begun };
         let mut new = Found::new(session, idle_ms, max_ms);

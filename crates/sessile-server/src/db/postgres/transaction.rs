@@ -62,6 +62,15 @@ pub(super) fn trouble(error: &Error, ending: bool) -> Trouble {
     let text = describe(error);
     let lost = |text| if ending { Trouble::Unknown(text) } else { Trouble::Again(text) };
     let Some(db) = error.as_db_error() else {
+        // The driver has no other names for these.
+        if text.contains("password missing") {
+            return Trouble::Over(DbError::NoPassword);
+        }
+        if text.contains("server does not support TLS") {
+            let why = "the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or leave \
+                       sslmode out where nobody else is on the network";
+            return Trouble::Over(DbError::Unfit(why.to_owned()));
+        }
         let io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
         return if io || error.is_closed() || text.contains("timeout") || text.contains("connecting") {
             lost(text)

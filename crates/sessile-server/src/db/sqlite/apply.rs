@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::queue::{self, Queue, Waited};
 use super::rows::{self, Found};
-use crate::change::{Change, Done, Refusal, check_settings};
+use crate::change::{Change, Done, Refusal, check_number, check_settings};
 use crate::db::record::{self, Noted};
 use crate::db::{Read, Request};
 use crate::model::{Conversation, Entry, Resource, Session, Ticket};
@@ -170,7 +170,7 @@ impl Make<'_> {
                 if let Some(held) = self.turn(session).holder()? {
                     return Ok(Err(Refusal::Held { holder: held.holder, expires_ms: held.expires_ms }));
                 }
-                let to = (*to).clamp(0, found.messages);
+                let to = or_refuse!(check_number(*to, found.messages));
                 self.forget_conversation(session)?;
                 self.connection
                     .prepare_cached("DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3")?
@@ -372,8 +372,8 @@ impl Make<'_> {
         let Some(Found { session: from }) = rows::session(self.connection, self.user, session)? else {
             return Ok(Err(Refusal::NoSession));
         };
+        let at = or_refuse!(check_number(at.unwrap_or(from.messages), from.messages));
         or_refuse!(self.free_name(name, None)?);
-        let at = at.unwrap_or(from.messages).clamp(0, from.messages);
         let labels = serde_json::to_string(&from.labels).unwrap_or_default();
         let (idle, max): (i64, i64) = self
             .connection

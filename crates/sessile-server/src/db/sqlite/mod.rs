@@ -257,12 +257,39 @@ impl Sqlite {
 
 /// Opens the library's store, in which the service's is.
 fn connect(path: &Path) -> Result<Connection, DbError> {
-    let failed = |error: sessile::Error| DbError::Failed(error.to_string());
     let mut connection =
-        Store::open_for_writing(path, &Locker::new(PATIENCE)).map_err(failed)?.into_connection();
+        Store::open_for_writing(path, &Locker::new(PATIENCE)).map_err(unopened)?.into_connection();
     connection.busy_handler(Some(wait_a_little)).map_err(|error| describe(&error))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Why a file cannot be used, without what the library calls a store of its own.
+fn unopened(error: sessile::Error) -> DbError {
+    use sessile::Error::{Store, StoreCorrupt, StoreTooNew};
+    match error {
+        StoreCorrupt { path, .. } if !is_database(&path) => {
+            DbError::Unfit(format!("{} is not a store: it is no SQLite database", path.display()))
+        }
+        StoreCorrupt { path, detail } => DbError::Failed(format!("{} is damaged: {detail}", path.display())),
+        Store { path, detail } => DbError::Failed(format!("{}: {detail}", path.display())),
+        StoreTooNew { path, found, known } => {
+            let path = path.display();
+            DbError::Failed(format!("{path} was made by a newer version ({found}, and {known} is known)"))
+        }
+        other => DbError::Failed(other.to_string()),
+    }
+}
+
+/// Whether a file begins as every SQLite database does; also if that cannot be seen.
+fn is_database(path: &Path) -> bool {
+    use std::io::Read;
+    let mut begins = [0; 16];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begins));
+    match read {
+        Ok(()) => begins == *b"SQLite format 3\0",
+        Err(error) => error.kind() != std::io::ErrorKind::UnexpectedEof,
+    }
 }
 
 /// SQLite's own waiting grows to a tenth of a second; among many writers that is where the time would go.

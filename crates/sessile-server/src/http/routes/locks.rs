@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::input::{self, Json, Params, Segments};
+use super::super::input::{self, Params, Segments};
+use super::super::json::Json;
 use super::super::problem::Problem;
 use super::super::queue::{self, Wanted, unexpected};
 use super::super::reply;

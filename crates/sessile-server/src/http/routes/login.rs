@@ -8,7 +8,8 @@ use serde_json::json;
 use sessile::Code;
 
 use super::super::app::App;
-use super::super::input::{self, Json};
+use super::super::input;
+use super::super::json::Json;
 use super::super::problem::Problem;
 use super::super::reply;
 use super::super::route::{ANY, Route};

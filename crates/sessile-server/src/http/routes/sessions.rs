@@ -12,7 +12,8 @@ use sessile::session::SessionName;
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::input::{self, Json, Params, Segments};
+use super::super::input::{self, Params, Segments};
+use super::super::json::Json;
 use super::super::pages::Paged;
 use super::super::problem::Problem;
 use super::super::queue::unexpected;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::input::{self, Json, Params, Segments};
+use super::super::input::{self, Params, Segments};
+use super::super::json::AnyJson;
 use super::super::pages::Paged;
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
@@ -94,7 +95,7 @@ async fn put(
     caller: Caller,
     Segments((session, key)): Segments<(String, String)>,
     headers: HeaderMap,
-    Json(value): Json<Value>,
+    AnyJson(value): AnyJson,
 ) -> Result<Response, Problem> {
     super::messages::check_size(&app, &value)?;
     match set(&caller, &session, key, Some(value), &headers).await? {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::input::{self, Json, Segments};
+use super::super::input::{self, Segments};
+use super::super::json::Json;
 use super::super::problem::Problem;
 use super::super::queue::{self, Wanted};
 use super::super::reply;

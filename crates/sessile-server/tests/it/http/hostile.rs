@@ -54,6 +54,72 @@ fn bodies_have_limits() {
 }
 
 #[test]
+fn what_is_wrong_with_a_body_is_said_in_the_words_of_json() {
+    let server = with(|limits| limits.rate = 1e6);
+    let ann = server.user("ann");
+    let session = ann.session();
+    for (body, is) in [
+        ("[]", "an array"),
+        ("[null, null, {}, {}, null, null]", "an array"),
+        ("\"x\"", "a string"),
+        ("-1.5", "a number"),
+        ("true", "a boolean"),
+        (" null", "null"),
+    ] {
+        let refused = ann.send("POST", "/v1/sessions", &[], Some(body));
+        refused.refused(400, "INVALID_VALUE");
+        assert_eq!(refused.json()["detail"], format!("the body is a JSON object, and not {is}"), "{body}");
+    }
+    let refused = ann.post("/v1/sessions", &json!({ "idle_ms": "2, expected i64" }));
+    let detail = "the body is not what was expected: invalid type: string \"2, expected i64\", expected a whole number at line 1 \
+                  column 28";
+    assert_eq!(refused.json()["detail"], detail);
+    let refused = ann.post("/v1/sessions", &json!({ "labels": [] }));
+    let detail =
+        "the body is not what was expected: invalid type: array, expected an object at line 1 column 10";
+    assert_eq!(refused.json()["detail"], detail);
+
+    // Every body that the document knows, with everything in every member of it.
+    let document = ann.get("/openapi.json").ok(200);
+    let id = session.rsplit('/').next().unwrap();
+    let mut refused = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let schema = &operation["requestBody"]["content"]["application/json"]["schema"]["$ref"];
+            let Some(schema) = schema.as_str().and_then(|schema| schema.strip_prefix('#')) else { continue };
+            let Some(members) = document.pointer(schema).unwrap()["properties"].as_object() else { continue };
+            let path = path.replace("{id}", id).replace("{session}", id).replace(['{', '}'], "");
+            for name in members.keys() {
+                for value in [
+                    json!([]),
+                    json!([1]),
+                    json!({}),
+                    json!({ "a": 1 }),
+                    json!("\u{7}"),
+                    json!(-1.5),
+                    json!(true),
+                ] {
+                    let body = json!({ name: value }).to_string();
+                    let reply = ann.send(&method.to_uppercase(), &path, &[], Some(&body));
+                    if reply.status != 400 {
+                        continue;
+                    }
+                    refused += 1;
+                    let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+                    for word in [
+                        "i64", "u64", "u32", "usize", "f64", "struct", "enum", "variant", " map", "sequence",
+                        "unit",
+                    ] {
+                        assert!(!detail.contains(word), "{method} {path} {body}: {detail}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+#[test]
 fn slow_clients_are_sent_away() {
     let server = with(|limits| {
         limits.head = Duration::from_millis(300);

@@ -28,6 +28,12 @@ fn messages_are_appended_read_in_pages_rewound_and_forked() {
     ann.get(&format!("{messages}?after=-1")).refused(400, "INVALID_VALUE");
     assert_eq!(ann.post(&format!("{session}/rewind"), &json!({ "to": 2 })).ok(200), json!({ "removed": 3 }));
     assert_eq!(ann.texts(&session), ["a", "b"]);
+    for (path, body) in [("rewind", json!({ "to": 3 })), ("fork", json!({ "at": 3 }))] {
+        let refused = ann.post(&format!("{session}/{path}"), &body);
+        refused.refused(400, "INVALID_VALUE");
+        assert_eq!(refused.json()["detail"], "there is no message 3: the session has 2", "{path}");
+    }
+    assert_eq!(ann.texts(&session), ["a", "b"]);
     let fork = ann.post(&format!("{session}/fork"), &json!({ "at": 1, "name": "other" })).ok(201);
     assert_eq!(ann.texts(&format!("/v1/sessions/{}", fork["id"].as_str().unwrap())), ["a"]);
     ann.post(&messages, &json!({ "messages": [] })).refused(400, "INVALID_VALUE");

@@ -1,0 +1,122 @@
+//! Bodies as JSON, and what is wrong with one, in the words of JSON: whoever sent it knows nothing of this program's types.
+
+use axum::body::Body;
+use axum::extract::FromRequest;
+use axum::http::Request;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use sessile::text::shortened;
+
+use super::app::App;
+use super::input;
+use super::problem::Problem;
+
+/// A body that is an object of a known form.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
+        let (head, body) = request.into_parts();
+        let bytes = input::taken(&head.headers, body, app).await?;
+        // The parser takes an array of the members for an object.
+        if let Some(other) = other_than_object(&bytes)
+            && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
+        {
+            return Err(Problem::invalid(format!("the body is a JSON object, and not {other}")));
+        }
+        serde_json::from_slice(&bytes).map(Json).map_err(|error| not_expected(&error))
+    }
+}
+
+/// A body that is any JSON.
+#[derive(Debug)]
+pub(crate) struct AnyJson(pub(crate) Value);
+
+impl FromRequest<App> for AnyJson {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
+        let (head, body) = request.into_parts();
+        let bytes = input::taken(&head.headers, body, app).await?;
+        serde_json::from_slice(&bytes).map(AnyJson).map_err(|error| not_expected(&error))
+    }
+}
+
+fn not_expected(error: &serde_json::Error) -> Problem {
+    let detail = shortened(&in_words_of_json(&error.to_string()), 300);
+    Problem::invalid(format!("the body is not what was expected: {detail}"))
+}
+
+/// What a text begins, unless it is an object.
+fn other_than_object(bytes: &[u8]) -> Option<&'static str> {
+    match bytes.trim_ascii_start().first()? {
+        b'{' => None,
+        b'[' => Some("an array"),
+        b'"' => Some("a string"),
+        b't' | b'f' => Some("a boolean"),
+        b'n' => Some("null"),
+        _ => Some("a number"),
+    }
+}
+
+/// What came, by the parser's name for it.
+const CAME: &[(&str, &str)] = &[
+    ("invalid type: sequence", "invalid type: array"),
+    ("invalid type: map", "invalid type: object"),
+    ("unknown variant ", "unknown value "),
+];
+
+/// What was expected.
+const EXPECTED: &[(&str, &str)] = &[
+    ("i64", "a whole number"),
+    ("a map", "an object"),
+    ("a sequence", "an array"),
+    ("variant identifier", "a string"),
+];
+
+/// What the parser says, without the names of types. What the caller sent is quoted in it, and stays as it is.
+fn in_words_of_json(text: &str) -> String {
+    const MARK: &str = ", expected ";
+    let (came, expected) = match text.rfind(MARK) {
+        Some(at) => text.split_at(at + MARK.len()),
+        None => (text, ""),
+    };
+    let replaced = |text: &str, words: &[(&str, &str)]| {
+        let found = words.iter().find_map(|(theirs, ours)| Some((ours, text.strip_prefix(theirs)?)));
+        found.map_or_else(|| text.to_owned(), |(ours, rest)| format!("{ours}{rest}"))
+    };
+    let expected = match expected.strip_prefix("struct ") {
+        Some(name) => format!("an object{}", name.find(" at line ").map_or("", |at| &name[at..])),
+        None => replaced(expected, EXPECTED),
+    };
+    replaced(came, CAME) + &expected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words_of_json;
+
+    #[test]
+    fn only_the_parsers_own_words_are_others() {
+        for (theirs, ours) in [
+            (
+                "invalid type: map, expected a sequence at line 1",
+                "invalid type: object, expected an array at line 1",
+            ),
+            (
+                "unknown variant `map, expected i64`, expected `a` or `b`",
+                "unknown value `map, expected i64`, expected `a` or `b`",
+            ),
+            (
+                "invalid type: null, expected struct New with 2 elements at line 1 column 4",
+                "invalid type: null, expected an object at line 1 column 4",
+            ),
+            ("missing field `token`", "missing field `token`"),
+        ] {
+            assert_eq!(in_words_of_json(theirs), ours);
+        }
+    }
+}
