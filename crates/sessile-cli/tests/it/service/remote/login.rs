@@ -95,6 +95,26 @@ fn only_https_or_this_machine_is_asked() {
         home.call(&["session", "list", "--server", url]).run().exit(2);
         home.call(&["auth", "login", "--server", url, "--token-stdin"]).stdin("sst_x").run().exit(2);
     }
+    // Nor can it be set, so that the mistake is known where it is made.
+    for url in ["nonsense", "http://sessile.example", "ftp://127.0.0.1", "https://ann:pw1@sessile.example"] {
+        let done = home.call(&["config", "set", "server", url, "--global", "--output", "json"]).run().exit(2);
+        assert_eq!(done.code(), "INVALID_VALUE", "{url}");
+        assert!(!done.told().contains("pw1"), "{}", done.told());
+        let done =
+            home.call(&["session", "list", "--output", "json"]).env("SESSILE_SERVER", url).run().exit(2);
+        assert_eq!(done.code(), "INVALID_VALUE", "{url}");
+        assert!(!done.told().contains("pw1"), "{}", done.told());
+        let file = home.write("bad.toml", format!("server = \"{url}\"\n")).display().to_string();
+        let done = home.call(&["session", "list", "--config", &file, "--output", "json"]).run().exit(1);
+        assert_eq!(done.code(), "FILE_VALUE", "{url}");
+        assert!(!done.told().contains("pw1"), "{}", done.told());
+    }
+    for url in
+        ["", "https://sessile.example/x", "http://127.0.0.1:8737", "http://[::1]:9", "http://localhost:9"]
+    {
+        home.call(&["config", "set", "server", url, "--global"]).ok();
+    }
+    home.call(&["config", "unset", "server", "--global"]).ok();
     // Where nobody sits at a terminal, the wait must be said.
     let done =
         home.call(&["auth", "login", "--server", "http://127.0.0.1:9", "--output", "json"]).run().exit(2);
