@@ -10,6 +10,7 @@
 //! | `lock` | locks there, and keeping one while a command runs |
 //! | `holder` | who holds a lock, as one line and back |
 //! | `login` | a token by a code that an administrator confirms |
+//! | `status` | the server in force, as `status` tells of it |
 //! | `message` | messages that the service replies to |
 //!
 //! Every change has an idempotency key, and is asked for again under the same one: made once or not at all.
@@ -21,6 +22,7 @@ mod login;
 mod message;
 mod server;
 mod session;
+mod status;
 mod trouble;
 mod values;
 
@@ -30,3 +32,4 @@ pub(crate) use login::Coded;
 pub(crate) use message::reply;
 pub(crate) use server::{Server, checked_url};
 pub(crate) use session::{New, Remote};
+pub(crate) use status::ServerStatus;

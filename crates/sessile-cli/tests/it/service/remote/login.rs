@@ -179,3 +179,42 @@ fn an_administrator_approves_the_code_that_the_login_shows_or_refuses_it() {
     assert_eq!((&kept["account"], &kept["secret"]), (&"ann".into(), &"********".into()), "{kept}");
     machine.call(&["session", "start", "--server", &url]).ok();
 }
+
+#[test]
+fn the_status_says_which_server_is_in_force_and_whether_there_is_a_token_for_it() {
+    let home = home();
+    let (mut service, machine) = ann(&home);
+    let status = |machine: &Machine| machine.json_here(&["status"])["server"].clone();
+    assert_eq!(status(&machine), Value::Null);
+    machine.home.call(&["config", "set", "server", &machine.url, "--global"]).ok();
+    // Nobody is asked for that.
+    service.kill();
+    let server = status(&machine);
+    assert_eq!(
+        (&server["url"], &server["has_token"]),
+        (&machine.url.as_str().into(), &true.into()),
+        "{server}"
+    );
+    assert_eq!(server["origin"]["layer"], "user", "{server}");
+    let text = machine.home.call(&["status"]).ok().stdout();
+    let line = text.lines().find(|line| line.starts_with("server ")).unwrap();
+    assert!(line.contains(&format!("{} (with a token)  from ", machine.url)), "{line}");
+    let elsewhere =
+        |words: &[&str]| machine.home.call(words).env("SESSILE_SERVER", "https://other.example").ok();
+    let server = elsewhere(&["status", "--output", "json"]).json()["server"].clone();
+    assert_eq!(
+        (&server["has_token"], &server["origin"]["layer"]),
+        (&false.into(), &"environment".into()),
+        "{server}"
+    );
+    assert!(elsewhere(&["status"]).stdout().contains("https://other.example (no token)"));
+    assert_eq!(
+        machine.home.call(&["status", "--output", "json", "--set", "server="]).ok().json()["server"],
+        Value::Null
+    );
+    // One that could not be asked is told, and the rest is still shown.
+    machine.home.call(&["config", "unset", "server", "--global"]).ok();
+    let file = machine.home.write("bad.toml", "server = \"nonsense\"\n").display().to_string();
+    let done = machine.home.call(&["status", "--config", &file]).ok();
+    assert!(done.stderr().contains("server") && done.stdout().contains("context"), "{}", done.told());
+}
