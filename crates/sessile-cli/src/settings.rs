@@ -26,7 +26,7 @@ const SETTINGS: &[Definition] = &[
     Definition::new("tools.also", Kind::List, "Isolate these tools too, which are shared unless asked for.")
         .needing_trust(),
     Definition::new("env.*", Kind::Text, "A variable for commands that are run.").needing_trust(),
-    Definition::new("server", Kind::Text, "The URL of the session service to work against.").needing_trust(),
+    Definition::new("server", Kind::Url, "The URL of the session service to work against.").needing_trust(),
     Definition::new(
         "lock-ttl",
         Kind::Duration,

@@ -95,6 +95,17 @@ pub enum Query {
     },
 }
 
+/// A lock that is held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Locked {
+    /// Its name.
+    pub name: String,
+    /// Who holds it.
+    pub ticket: Ticket,
+    /// How many wait for it.
+    pub waiting: i64,
+}
+
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -107,8 +118,8 @@ pub enum Answer {
     Messages(Vec<Message>),
     /// Values.
     Entries(Vec<Entry>),
-    /// Locks by name, each with who holds it.
-    Locks(Vec<(String, Ticket)>),
+    /// Locks, in the order of their names.
+    Locks(Vec<Locked>),
     /// The number of an event; 0 if there was none.
     LastEvent(i64),
     /// Accesses.

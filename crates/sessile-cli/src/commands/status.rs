@@ -1,11 +1,13 @@
 //! `sessile status`: where am I, and why.
 
+use serde::Serialize;
 use sessile::Status;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::output::{Output, Table, Tone};
+use crate::remote::ServerStatus;
 
 /// Show the current context, account and session, and where each comes from
 #[derive(Debug, clap::Args)]
@@ -22,12 +24,22 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let status = Status::of(&cx.state, args.show_state_files)?;
-    cx.out.result(&status, || text(&status, &cx.out))
+    let all = All { status: &status, server: ServerStatus::of(&cx.state) };
+    cx.out.result(&all, || text(&all, &cx.out))
 }
 
-fn text(status: &Status, out: &Output) -> String {
+/// What the library tells, and what only this program has.
+#[derive(Serialize)]
+struct All<'a> {
+    #[serde(flatten)]
+    status: &'a Status,
+    server: Option<ServerStatus>,
+}
+
+fn text(All { status, server }: &All<'_>, out: &Output) -> String {
     let mut text = String::new();
-    for (label, value) in status.lines() {
+    let server = server.as_ref().map(|server| ("server", server.line()));
+    for (label, value) in status.lines().into_iter().chain(server) {
         // What a value is comes first, where it comes from behind it.
         let (value, origin) = value.split_at(value.find("  from ").unwrap_or(value.len()));
         let tone = match label {

@@ -39,6 +39,7 @@ pub(crate) fn means_server(value: &Value) -> bool {
     text(value).is_some()
 }
 
-fn text(value: &Value) -> Option<String> {
+/// The server that a value of the setting means, if any.
+pub(super) fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::trim).filter(|url| !url.is_empty()).map(str::to_owned)
 }

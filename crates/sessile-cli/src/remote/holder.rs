@@ -1,5 +1,6 @@
 //! Who holds a lock of a service: one line there, and what commands show of it here.
 
+use serde_json::{Value, json};
 use sessile::lock::LockHolder;
 use sessile::process::ProcessId;
 use sessile::text::shortened;
@@ -21,6 +22,15 @@ pub(super) fn of_line(line: &str) -> LockHolder {
         session: None,
         purpose: String::new(),
     })
+}
+
+/// A holder as programs see it. Of its process only the number went there.
+pub(super) fn shown(holder: &LockHolder) -> Value {
+    let mut json = json!(holder);
+    if holder.process.is_some() {
+        (json["process"]["started"], json["process"]["boot"]) = (Value::Null, Value::Null);
+    }
+    json
 }
 
 fn parsed(line: &str) -> Option<LockHolder> {

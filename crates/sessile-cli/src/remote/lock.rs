@@ -9,7 +9,7 @@ use sessile::duration::short;
 use sessile::lock::{LockHolder, LockName};
 use sessile::{Code, Error};
 
-use super::holder::{line, of_line};
+use super::holder::{line, of_line, shown};
 use super::server::{Request, Server};
 use super::trouble::{Problem, Subject, Trouble};
 use crate::error::{Failure, Outcome};
@@ -95,23 +95,24 @@ impl Server {
         self.ask(&request, &Subject { token, ..Subject::default() }).map(drop)
     }
 
-    /// Locks that are held, as commands show them.
-    pub(crate) fn locks(&self) -> Result<Vec<Value>, Failure> {
+    /// Locks that are held, as commands show them, each with its holder.
+    pub(crate) fn locks(&self) -> Result<Vec<(Value, LockHolder)>, Failure> {
         let query = [("limit", "1000".to_owned())];
         let found = self.pages(&["v1", "locks"], &query, "locks", usize::MAX, &Subject::default())?;
         let at = |view: &Value, key: &str| view[key].as_i64().map(time);
         Ok(found
             .iter()
             .map(|view| {
-                json!({
+                let holder = of_line(text(view, "holder"));
+                let json = json!({
                     "name": view["name"],
                     "token": view["token"],
-                    "holder": of_line(text(view, "holder")),
+                    "holder": shown(&holder),
                     "since": at(view, "asked_ms"),
                     "expires_at": at(view, "expires_ms"),
-                    // A service does not tell.
-                    "waiting": null,
-                })
+                    "waiting": view["waiting"],
+                });
+                (json, holder)
             })
             .collect())
     }

@@ -10,6 +10,7 @@
 //! | `lock` | locks there, and keeping one while a command runs |
 //! | `holder` | who holds a lock, as one line and back |
 //! | `login` | a token by a code that an administrator confirms |
+//! | `status` | the server in force, as `status` tells of it |
 //! | `message` | messages that the service replies to |
 //! | `conversation` | what was said in a session there |
 //!
@@ -23,6 +24,7 @@ mod login;
 mod message;
 mod server;
 mod session;
+mod status;
 mod trouble;
 mod values;
 
@@ -32,3 +34,4 @@ pub(crate) use login::Coded;
 pub(crate) use message::reply;
 pub(crate) use server::{Server, checked_url};
 pub(crate) use session::{New, Remote, RemoteSession};
+pub(crate) use status::ServerStatus;

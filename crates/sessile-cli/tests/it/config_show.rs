@@ -143,7 +143,7 @@ fn the_list_shows_every_setting_with_its_kind() {
     lock-ttl             duration  60s      How long a server's lock outlives a holder that has died; it is renewed while the command runs.
     output               choice    text     How results are printed.
     passthrough          list      -        Variables that a command keeps although they override its context.
-    server               text      -        The URL of the session service to work against.
+    server               url       -        The URL of the session service to work against.
     session.idle         duration  2h       How long a session may lie idle before it expires.
     session.max          duration  8h       How long a session lives at most.
     token                secret    -        A bearer token for this call; only in a file given with --config, never stored or shown.

@@ -57,7 +57,7 @@ pub(super) const TOOLS: &[Entry] = &[
     // What was there before is gone.
     Entry { destroys: true, ..tool("set_state", "putState", "Keep a JSON value in a session.") },
     Entry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
-    tool("list_locks", "listLocks", "Locks held, by whom, until when."),
+    tool("list_locks", "listLocks", "Locks held, by whom, until when; how many wait."),
     tool("acquire_lock", "takeLock", "Wait for a lock and take it."),
     tool("renew_lock", "renewLock", "Begin the time of a lock anew."),
     tool("release_lock", "releaseLock", "Give a lock back."),

@@ -522,7 +522,20 @@ async fn a_lock_excludes_within_a_user_and_not_between_users(store: &Throwaway) 
     assert!(ticket(ann.change(renew).await).expires_ms > 0);
     let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
     assert_eq!(locks.len(), 1);
-    assert_eq!((locks[0].0.as_str(), locks[0].1.token), ("deploy", Some(hers)));
+    assert_eq!((locks[0].name.as_str(), locks[0].ticket.token), ("deploy", Some(hers)));
+    // Who waits is counted while there is somebody, and only with the own.
+    let waits = ticket(ann.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    ticket(ann.ask_for(&lock, Busy::Enqueue, 60_000).await);
+    ticket(ann.ask_for(&Resource::Lock { name: "other".to_owned() }, Busy::Reject, 60_000).await);
+    for (name, user, waiting) in [("ann", &ann, &[2, 0][..]), ("bob", &bob, &[0])] {
+        let Ok(Answer::Locks(locks)) = user.ask(Query::Locks { after: None, limit: 10 }).await else {
+            panic!()
+        };
+        assert_eq!(locks.iter().map(|lock| lock.waiting).collect::<Vec<_>>(), waiting, "{name}");
+    }
+    ann.leave(&lock, waits.place).await.unwrap();
+    let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    assert_eq!(locks[0].waiting, 1);
 }
 
 async fn the_same_key_does_it_once(store: &Throwaway) {

@@ -4,7 +4,7 @@ use crate::duration;
 use crate::error::{Error, Result};
 use crate::settings::document::{Data, Node};
 use crate::settings::{SettingKey, Value};
-use crate::vault::Secret;
+use crate::vault::{Secret, Site, agent_url, without_user};
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Kind {
     List,
     /// The name of a context.
     Context,
+    /// The URL of a server that a credential may be sent to; an empty text names none.
+    Url,
     /// A secret, allowed only in a file given with `--config`, used for that call and stored nowhere.
     Secret,
 }
@@ -35,6 +37,7 @@ impl Kind {
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::List => "a list of words".into(),
             Kind::Context => "the name of a context".into(),
+            Kind::Url => "a URL such as https://HOST/PATH; http goes to this machine only".into(),
         }
     }
 
@@ -47,6 +50,7 @@ impl Kind {
             Kind::Choice(_) => "choice",
             Kind::List => "list",
             Kind::Context => "context",
+            Kind::Url => "url",
             Kind::Secret => "secret",
         }
     }
@@ -107,9 +111,16 @@ impl Kind {
             Kind::Duration => duration::parse(text).is_some(),
             Kind::Choice(words) => words.contains(&text),
             Kind::Context => text.parse::<crate::names::ContextName>().is_ok(),
+            Kind::Url => text.trim().is_empty() || is_private_url(text.trim()),
             _ => true,
         }
     }
+}
+
+/// Whether a credential may be sent to an address.
+fn is_private_url(url: &str) -> bool {
+    !url.contains(char::is_whitespace)
+        && agent_url(url).is_ok_and(|url| Site::of_url(&url).is_ok_and(|site| site.is_private()))
 }
 
 /// Yes or no in the words that people put into variables.
@@ -190,11 +201,15 @@ impl Definition {
 
     /// The value in a file, or what is wrong with it.
     pub fn read(&self, node: &Node, key: &SettingKey, document: &super::Document) -> Result<Value> {
+        let found = || match (self.kind, &node.data) {
+            (Kind::Url, Data::Text(text)) => crate::text::quoted(self.repeated(text)),
+            _ => node.described(),
+        };
         self.kind.read(node).ok_or_else(|| Error::FileValue {
             place: document.place(node.offset).into(),
             key: key.to_string(),
             expected: self.kind.expected(),
-            found: node.described(),
+            found: found(),
         })
     }
 
@@ -202,9 +217,17 @@ impl Definition {
     pub fn parse(&self, text: &str, place: impl Into<String>) -> Result<Value> {
         self.kind.parse(text).ok_or_else(|| Error::InvalidValue {
             place: place.into(),
-            value: crate::text::shortened(text, 80),
+            value: self.repeated(text),
             expected: self.kind.expected(),
         })
+    }
+
+    /// A wrong value as it may be shown: in a URL there may be a password.
+    fn repeated(&self, text: &str) -> String {
+        match self.kind {
+            Kind::Url => crate::text::shortened(&without_user(text), 80),
+            _ => crate::text::shortened(text, 80),
+        }
     }
 }
 

@@ -49,6 +49,7 @@ fn leaf(setting: &Definition) -> Value {
             "maximum": 0,
         }),
         Kind::Context => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" }),
+        Kind::Url => json!({ "type": "string", "pattern": "^(https?://[^@\\s]+)?$" }),
         Kind::Text | Kind::Secret => json!({ "type": "string" }),
     };
     schema["description"] = setting.about.into();

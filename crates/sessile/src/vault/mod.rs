@@ -39,6 +39,7 @@ pub use sealed::KeySource;
 pub use secret::Secret;
 pub use selected::{Selected, SelectedCredential};
 pub use site::Site;
+pub(crate) use site::without_user;
 pub use usable::{Usable, jwt_expiry, time_of};
 pub use variables::variable_of;
 pub use vault::{Moved, Vault, VaultStatus, uses_login};

@@ -23,28 +23,33 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let items = match Server::of(cx, &cx.state)? {
+    let found: Vec<(Value, LockHolder)> = match Server::of(cx, &cx.state)? {
         Some(server) => server.locks()?,
         None => {
             let store = cx.state.fresh_store()?;
             let found = store.map(|store| locks_in(&cx.state, store)?.list().map_err(Failure::from));
-            found.transpose()?.unwrap_or_default().iter().map(|view| json!(view)).collect()
+            found
+                .transpose()?
+                .unwrap_or_default()
+                .into_iter()
+                .map(|view| (json!(view), view.holder))
+                .collect()
         }
     };
-    let items = args.page.of(items, |item: &Value| item["name"].as_str().unwrap_or_default().to_owned());
+    let found = args.page.of(found, |(item, _)| item["name"].as_str().unwrap_or_default().to_owned());
+    let (items, holders): (Vec<Value>, Vec<LockHolder>) = found.into_iter().unzip();
     cx.out.list(&items, || {
         if items.is_empty() {
             return "no lock is held\n".to_owned();
         }
         let mut table = Table::new(&["LOCK", "TOKEN", "HOLDER", "SINCE", "UNTIL", "WAITING"]);
-        for item in &items {
+        for (item, holder) in items.iter().zip(&holders) {
             let text = |key: &str, none: &str| item[key].as_str().unwrap_or(none).to_owned();
             let number = |key: &str| item[key].as_i64().map_or_else(|| "-".to_owned(), |one| one.to_string());
-            let holder: Option<LockHolder> = serde_json::from_value(item["holder"].clone()).ok();
             let cells = [
                 text("name", ""),
                 number("token"),
-                holder.map_or_else(|| "-".to_owned(), |holder| holder.short()),
+                holder.short(),
                 text("since", "-"),
                 text("expires_at", "its command ends"),
                 number("waiting"),

@@ -11,7 +11,7 @@ use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
 use crate::db::record;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
-use crate::query::{Answer, Query};
+use crate::query::{Answer, Locked, Query};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -92,7 +92,8 @@ impl Asking<'_> {
                 let (_, rows) = self.read(vec![locks]).await?;
                 let lock = |row: &Row| {
                     let resource: &str = row.try_get(5)?;
-                    Ok((resource.strip_prefix("lock:").unwrap_or(resource).to_owned(), rows::ticket(row)?))
+                    let name = resource.strip_prefix("lock:").unwrap_or(resource).to_owned();
+                    Ok(Locked { name, ticket: rows::ticket(row)?, waiting: row.try_get(6)? })
                 };
                 at(&rows, 0)
                     .iter()

@@ -141,7 +141,10 @@ statements! {
             claim = excluded.claim";
     DropPlaces = "DELETE FROM place WHERE {mine} AND resource = $2 AND place = ANY($3)";
     DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
-    Locks = "SELECT place, token, holder, asked_ms, expires_ms, resource FROM place
+    Locks = "SELECT place, token, holder, asked_ms, expires_ms, resource,
+            (SELECT count(*) FROM place AS other WHERE {mine} AND other.resource = place.resource
+                AND other.token IS NULL AND other.expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint)
+        FROM place
         WHERE {mine} AND resource > $2 AND resource < 'lock;' AND token IS NOT NULL
             AND expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint
         ORDER BY resource LIMIT $3";

@@ -6,7 +6,7 @@ use super::rows::{self, json};
 use crate::change::Refusal;
 use crate::db::record;
 use crate::model::{Accessed, Entry, Event, Session, Ticket, UserId};
-use crate::query::{Answer, Query};
+use crate::query::{Answer, Locked, Query};
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
 
@@ -102,7 +102,10 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
             let from = format!("lock:{}", after.as_deref().unwrap_or(""));
             let locks = connection
                 .prepare_cached(
-                    "SELECT resource, place, token, holder, asked_ms, expires_ms FROM place
+                    "SELECT resource, place, token, holder, asked_ms, expires_ms,
+                         (SELECT count(*) FROM place AS other WHERE other.user = ?1 AND other.resource = place.resource
+                             AND other.token IS NULL AND other.expires_ms > ?3)
+                     FROM place
                      WHERE user = ?1 AND resource > ?2 AND resource < 'lock;' AND token IS NOT NULL AND expires_ms > ?3
                      ORDER BY resource LIMIT ?4",
                 )?
@@ -116,7 +119,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                         asked_ms: row.get(4)?,
                         expires_ms: row.get(5)?,
                     };
-                    Ok((name, ticket))
+                    Ok(Locked { name, ticket, waiting: row.get(6)? })
                 })?
                 .collect::<Result<Vec<_>>>()?;
             Ok(Ok(Answer::Locks(locks)))

@@ -17,7 +17,7 @@ use super::super::route::{READ, Route, WRITE};
 use super::turns::{holder, ttl, wait};
 use crate::change::{Busy, Change};
 use crate::model::{Resource, Ticket};
-use crate::query::{Answer, Query};
+use crate::query::{Answer, Locked, Query};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -77,14 +77,20 @@ fn shown(name: &str, ticket: &Ticket) -> Value {
     })
 }
 
+fn listed(lock: &Locked) -> Value {
+    let mut shown = shown(&lock.name, &lock.ticket);
+    shown["waiting"] = json!(lock.waiting);
+    shown
+}
+
 async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
     let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
     match caller.ask(Query::Locks { after, limit }).await? {
         Answer::Locks(locks) => {
             let full = i64::try_from(locks.len()).is_ok_and(|found| found >= limit);
-            let shown: Vec<Value> = locks.iter().map(|(name, ticket)| shown(name, ticket)).collect();
-            reply::page("locks", &shown, locks.last().filter(|_| full).map(|(name, _)| name.as_str()))
+            let shown: Vec<Value> = locks.iter().map(listed).collect();
+            reply::page("locks", &shown, locks.last().filter(|_| full).map(|last| last.name.as_str()))
         }
         other => Err(unexpected(&other)),
     }

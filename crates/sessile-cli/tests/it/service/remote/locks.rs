@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::{Machine, Service, Store, ann, shape};
 use crate::home;
 
@@ -230,4 +232,24 @@ fn what_runs_under_a_lock_of_a_server_and_who_waits_for_one_say_so() {
     let waiting = format!("waiting for lock d of {}, held by ", one.url);
     let told = two.call(&["lock", "run", "d", "--lock-timeout", "20s", "--", "true"]).ok().stderr();
     assert!(told.contains(&waiting), "{told}");
+}
+
+#[test]
+fn the_list_says_how_many_wait_and_nothing_that_nobody_told() {
+    let home = home();
+    let (_service, [one, two]) = two_machines(&home);
+    let token = one.call(&["lock", "acquire", "d"]).ok().stdout();
+    one.call(&["lock", "acquire", "e"]).ok();
+    let list = || one.json(&["lock", "list"]);
+    assert_eq!((&list()[0]["waiting"], &list()[1]["waiting"]), (&json!(0), &json!(0)));
+    let process = list()[0]["holder"]["process"].clone();
+    assert!(process["pid"].is_i64(), "{process}");
+    assert_eq!((&process["started"], &process["boot"]), (&json!(null), &json!(null)), "{process}");
+    let waits = spawned(two.call(&["lock", "run", "d", "--lock-timeout", "60s", "--", "true"]));
+    crate::eventually("somebody waits", || list()[0]["waiting"] == 1);
+    assert_eq!(list()[1]["waiting"], 0);
+    let text = one.call(&["lock", "list"]).ok().stdout();
+    assert!(text.lines().nth(1).unwrap().ends_with(" 1") && text.contains("@"), "{text}");
+    one.call(&["lock", "release", "d", "--token", token.trim()]).ok();
+    assert!(waits.wait_with_output().unwrap().status.success());
 }

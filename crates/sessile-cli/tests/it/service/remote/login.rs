@@ -95,6 +95,26 @@ fn only_https_or_this_machine_is_asked() {
         home.call(&["session", "list", "--server", url]).run().exit(2);
         home.call(&["auth", "login", "--server", url, "--token-stdin"]).stdin("sst_x").run().exit(2);
     }
+    // Nor can it be set, so that the mistake is known where it is made.
+    for url in ["nonsense", "http://sessile.example", "ftp://127.0.0.1", "https://ann:pw1@sessile.example"] {
+        let done = home.call(&["config", "set", "server", url, "--global", "--output", "json"]).run().exit(2);
+        assert_eq!(done.code(), "INVALID_VALUE", "{url}");
+        assert!(!done.told().contains("pw1"), "{}", done.told());
+        let done =
+            home.call(&["session", "list", "--output", "json"]).env("SESSILE_SERVER", url).run().exit(2);
+        assert_eq!(done.code(), "INVALID_VALUE", "{url}");
+        assert!(!done.told().contains("pw1"), "{}", done.told());
+        let file = home.write("bad.toml", format!("server = \"{url}\"\n")).display().to_string();
+        let done = home.call(&["session", "list", "--config", &file, "--output", "json"]).run().exit(1);
+        assert_eq!(done.code(), "FILE_VALUE", "{url}");
+        assert!(!done.told().contains("pw1"), "{}", done.told());
+    }
+    for url in
+        ["", "https://sessile.example/x", "http://127.0.0.1:8737", "http://[::1]:9", "http://localhost:9"]
+    {
+        home.call(&["config", "set", "server", url, "--global"]).ok();
+    }
+    home.call(&["config", "unset", "server", "--global"]).ok();
     // Where nobody sits at a terminal, the wait must be said.
     let done =
         home.call(&["auth", "login", "--server", "http://127.0.0.1:9", "--output", "json"]).run().exit(2);
@@ -158,4 +178,43 @@ fn an_administrator_approves_the_code_that_the_login_shows_or_refuses_it() {
     let kept: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((&kept["account"], &kept["secret"]), (&"ann".into(), &"********".into()), "{kept}");
     machine.call(&["session", "start", "--server", &url]).ok();
+}
+
+#[test]
+fn the_status_says_which_server_is_in_force_and_whether_there_is_a_token_for_it() {
+    let home = home();
+    let (mut service, machine) = ann(&home);
+    let status = |machine: &Machine| machine.json_here(&["status"])["server"].clone();
+    assert_eq!(status(&machine), Value::Null);
+    machine.home.call(&["config", "set", "server", &machine.url, "--global"]).ok();
+    // Nobody is asked for that.
+    service.kill();
+    let server = status(&machine);
+    assert_eq!(
+        (&server["url"], &server["has_token"]),
+        (&machine.url.as_str().into(), &true.into()),
+        "{server}"
+    );
+    assert_eq!(server["origin"]["layer"], "user", "{server}");
+    let text = machine.home.call(&["status"]).ok().stdout();
+    let line = text.lines().find(|line| line.starts_with("server ")).unwrap();
+    assert!(line.contains(&format!("{} (with a token)  from ", machine.url)), "{line}");
+    let elsewhere =
+        |words: &[&str]| machine.home.call(words).env("SESSILE_SERVER", "https://other.example").ok();
+    let server = elsewhere(&["status", "--output", "json"]).json()["server"].clone();
+    assert_eq!(
+        (&server["has_token"], &server["origin"]["layer"]),
+        (&false.into(), &"environment".into()),
+        "{server}"
+    );
+    assert!(elsewhere(&["status"]).stdout().contains("https://other.example (no token)"));
+    assert_eq!(
+        machine.home.call(&["status", "--output", "json", "--set", "server="]).ok().json()["server"],
+        Value::Null
+    );
+    // One that could not be asked is told, and the rest is still shown.
+    machine.home.call(&["config", "unset", "server", "--global"]).ok();
+    let file = machine.home.write("bad.toml", "server = \"nonsense\"\n").display().to_string();
+    let done = machine.home.call(&["status", "--config", &file]).ok();
+    assert!(done.stderr().contains("server") && done.stdout().contains("context"), "{}", done.told());
 }

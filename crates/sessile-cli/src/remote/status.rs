@@ -1,0 +1,44 @@
+//! The server in force, as `status` tells of it.
+
+use serde::Serialize;
+use sessile::State;
+use sessile::settings::Origin;
+use sessile::text::shown;
+
+use super::args::{KEY, text};
+
+/// A server that commands work against unless a call says otherwise.
+#[derive(Debug, Serialize)]
+pub(crate) struct ServerStatus {
+    url: String,
+    origin: Origin,
+    /// Whether there is a token for it here; none if that cannot be told without asking somebody. Whether it is accepted
+    /// only the server knows, and it is not asked.
+    has_token: Option<bool>,
+}
+
+impl ServerStatus {
+    /// The server that is in force, if any. What is wrong with the setting is told as a warning.
+    pub(crate) fn of(state: &State) -> Option<Self> {
+        let found = match state.settings().and_then(|settings| settings.get(KEY)) {
+            Ok(found) => found?,
+            Err(error) => {
+                state.warn(error.to_string(), error.hint(state.app()));
+                return None;
+            }
+        };
+        let url = text(&found.value)?;
+        let has_token = state.known_credentials().has(&url, state.context().ok().flatten());
+        Some(ServerStatus { url, origin: found.origin, has_token })
+    }
+
+    /// It in one line.
+    pub(crate) fn line(&self) -> String {
+        let token = match self.has_token {
+            Some(true) => "with a token",
+            Some(false) => "no token",
+            None => "the vault is not open",
+        };
+        format!("{} ({token})  from {}", shown(&self.url), self.origin)
+    }
+}
