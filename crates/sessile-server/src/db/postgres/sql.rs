@@ -143,7 +143,7 @@ statements! {
     DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
     Locks = "SELECT place, token, holder, asked_ms, expires_ms, resource,
             (SELECT count(*) FROM place AS other WHERE {mine} AND other.resource = place.resource
-                AND other.token IS NULL AND other.expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint)
+                AND other.token IS NULL AND other.process <> '' AND other.expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint)
         FROM place
         WHERE {mine} AND resource > $2 AND resource < 'lock;' AND token IS NOT NULL
             AND expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint

@@ -104,7 +104,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 .prepare_cached(
                     "SELECT resource, place, token, holder, asked_ms, expires_ms,
                          (SELECT count(*) FROM place AS other WHERE other.user = ?1 AND other.resource = place.resource
-                             AND other.token IS NULL AND other.expires_ms > ?3)
+                             AND other.token IS NULL AND other.process <> '' AND other.expires_ms > ?3)
                      FROM place
                      WHERE user = ?1 AND resource > ?2 AND resource < 'lock;' AND token IS NOT NULL AND expires_ms > ?3
                      ORDER BY resource LIMIT ?4",
