@@ -46,6 +46,7 @@ impl Error {
                 }
             }
             Error::VaultLocked { .. } => format!("{name} auth unlock"),
+            Error::DirectoryNotFound(path) => format!("mkdir -p {}", shell_quoted(&path.to_string_lossy())),
             Error::KeyFileExposed { path, mode } if mode & 0o077 != 0 => {
                 format!("chmod 600 {}", shell_quoted(&path.to_string_lossy()))
             }
@@ -143,6 +144,9 @@ impl Error {
                 )
             }
             Error::FileNotFound(_) => "check the path".to_owned(),
+            Error::DirectoryNotFound(_) => {
+                format!("make it, or check the path: {}", self.fix_command(app).unwrap_or_default())
+            }
             Error::ContextPinned { .. } => {
                 format!("a session keeps its context: stop it first, `{name} session stop NAME`")
             }

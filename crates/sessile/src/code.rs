@@ -253,7 +253,7 @@ impl Error {
             Error::FileTooLarge { .. } => Code::FileTooLarge,
             Error::FileNotUtf8 { .. } => Code::FileNotUtf8,
             Error::NotAFile { .. } => Code::NotAFile,
-            Error::FileNotFound(_) => Code::FileNotFound,
+            Error::FileNotFound(_) | Error::DirectoryNotFound(_) => Code::FileNotFound,
             Error::FileExists(_) => Code::FileExists,
             Error::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,

@@ -146,6 +146,9 @@ pub enum Error {
     /// A file that a person named and that is not there.
     #[error("{} does not exist", shown(.0.display()))]
     FileNotFound(PathBuf),
+    /// A directory in which a person wants something made, and that is not there.
+    #[error("the directory {} does not exist", shown(.0.display()))]
+    DirectoryNotFound(PathBuf),
     /// A file that is there already.
     #[error("{} exists already", shown(.0.display()))]
     FileExists(PathBuf),

@@ -134,7 +134,7 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let place = args.store.place(cx)?;
+    let place = args.store.existing_or_new(cx)?;
     for file in args.tls_cert.iter().chain(&args.tls_key) {
         let path = cx.state.absolute(file);
         if !path.exists() {
@@ -143,6 +143,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     if args.rate == 0 {
         return Err(Error::Usage("--rate 0 would let nobody in".into()).into());
+    }
+    if args.keep_audit.is_zero() {
+        return Err(Error::Usage("--keep-audit 0s would keep no record at all".into()).into());
     }
     let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| Tls { cert, key });
     let rate = f64::from(args.rate);

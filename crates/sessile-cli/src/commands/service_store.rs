@@ -30,7 +30,7 @@ pub(crate) enum Place {
 
 impl StoreArgs {
     /// The store that is meant.
-    pub(crate) fn place(&self, cx: &Cx) -> Result<Place, Failure> {
+    fn place(&self, cx: &Cx) -> Result<Place, Failure> {
         let Some(store) = &self.store else {
             return Ok(Place::File(cx.state.dirs().state()?.join("service").join("service.db")));
         };
@@ -74,7 +74,20 @@ impl StoreArgs {
 }
 
 impl StoreArgs {
-    /// The store that is meant, which must be there if a file was named: a name with a mistake in it is not a new one.
+    /// The store that is meant, which is made if there is none. Directories are made only where nobody named one: a name with
+    /// a mistake in it is not a new one.
+    pub(crate) fn existing_or_new(&self, cx: &Cx) -> Result<Place, Failure> {
+        let place = self.place(cx)?;
+        if let (Place::File(path), Some(_)) = (&place, &self.store)
+            && let Some(dir) = path.parent()
+            && !dir.exists()
+        {
+            return Err(Error::DirectoryNotFound(dir.to_owned()).into());
+        }
+        Ok(place)
+    }
+
+    /// The store that is meant, which must be there if a file was named.
     pub(crate) fn existing(&self, cx: &Cx) -> Result<Place, Failure> {
         match self.place(cx)? {
             Place::File(path) if self.store.is_some() && !path.exists() => {

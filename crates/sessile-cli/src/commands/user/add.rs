@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let place = args.store.place(cx)?;
+    let place = args.store.existing_or_new(cx)?;
     with_place(place, async |db| sessile_server::users::add(db, &args.user).await)?;
     cx.changed(json!({ "user": args.user }), || {
         format!("added user {0}; give them a token: sessile user token create {0}\n", shown(&args.user))

@@ -130,6 +130,36 @@ fn an_address_that_is_taken_is_said_to_be() {
 }
 
 #[test]
+fn what_cannot_be_meant_is_refused_before_anything_is_made() {
+    let home = home();
+    // It is taken, so that nothing is served in any case.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let serve = |flags: &[&str]| home.call(&["serve", "--listen", &address]).args(flags).run();
+    for flags in [["--rate", "0"], ["--keep-audit", "0s"]] {
+        let done = serve(&flags).exit(2);
+        assert!(done.stderr().starts_with(&format!("error: {} would ", flags.join(" "))), "{}", done.told());
+    }
+    let dir = home.path("missing/dir").display().to_string();
+    let store = format!("{dir}/service.db");
+    let add = home.call(&["user", "add", "ann", "--store", &store]).run();
+    for done in [serve(&["--store", &store]), add] {
+        let done = done.exit(5);
+        let told = format!(
+            "error: the directory {dir} does not exist\nhint: make it, or check the path: mkdir -p {dir}\n"
+        );
+        assert_eq!(done.stderr(), told);
+    }
+    let done = home.call(&["user", "list", "-ojson", "--store", &store]).run().exit(5);
+    assert_eq!(done.code(), "FILE_NOT_FOUND", "{}", done.told());
+    assert!(!home.path("missing").exists());
+    std::fs::create_dir_all(&dir).unwrap();
+    home.call(&["user", "add", "ann", "--store", &store]).ok();
+    // Where the store is by itself, everything is made that it needs.
+    home.call(&["user", "add", "ann"]).ok();
+}
+
+#[test]
 fn a_database_that_is_not_there_is_unreachable() {
     let home = home();
     // A port on which nobody listens, which is what a closed one is.
