@@ -13,6 +13,7 @@ use crate::ask;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
+use crate::remote::checked_url;
 use crate::renewer::Renewer;
 use crate::unlocked::unlocked;
 
@@ -22,15 +23,28 @@ use crate::unlocked::unlocked;
 /// file, asterisks take its place. Tokens of an authorization server that takes them back are given back. What runs
 /// already keeps what it was given until it ends.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!("sessile auth logout corp" "sessile auth logout --all --yes"))]
+#[command(after_help = examples!(
+    "sessile auth logout corp"
+    "sessile auth logout --server https://sessile.example"
+    "sessile auth logout --all --yes"
+))]
 pub struct Args {
     #[command(flatten)]
     chosen: Chosen,
+
+    /// The token of the session service at this URL, which `auth login --server` has kept
+    #[arg(long, value_name = "URL", conflicts_with_all = ["names", "url", "all"])]
+    server: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "logging out")?;
-    let names = unlocked(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
+    let server = args.server.as_deref().map(checked_url).transpose()?;
+    let chosen = match &server {
+        Some(url) => &Chosen { url: Some(url.clone()), ..Chosen::default() },
+        None => &args.chosen,
+    };
+    let names = unlocked(cx, &cx.state, || chosen.names_exactly(&cx.state.vault()?))?;
     let vault = cx.state.vault()?;
     let gone: Vec<Credential> = vault
         .list()?
@@ -91,6 +105,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         text
     })?;
+    if let Some(url) = server.filter(|_| !words.is_empty()) {
+        cx.out.note(&format!(
+            "{url} would still take the token: who runs it revokes it with sessile user token revoke"
+        ));
+    }
     if blotted.failed.is_empty() { Ok(()) } else { Err(Failure::Told(sessile::exit::PARTIAL)) }
 }
 

@@ -218,3 +218,34 @@ fn the_status_says_which_server_is_in_force_and_whether_there_is_a_token_for_it(
     let done = machine.home.call(&["status", "--config", &file]).ok();
     assert!(done.stderr().contains("server") && done.stdout().contains("context"), "{}", done.told());
 }
+
+#[test]
+fn who_logs_out_of_a_server_has_no_token_for_it_any_more_and_keeps_the_others() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let (service, other) = (Service::start(&store), Service::start(&store));
+    let machine = Machine::new(&service, &token);
+    let elsewhere = format!("http://{}", other.address);
+    machine.home.call(&["auth", "login", "--server", &elsewhere, "--token-stdin"]).stdin(token.as_str()).ok();
+    let logout = ["auth", "logout", "--server", &machine.url];
+    // Nobody there means no.
+    machine.home.call(&logout).run().exit(2);
+    machine.call(&["session", "list"]).ok();
+    let done = machine.home.call(&logout).args(&["--yes"]).ok();
+    assert!(done.stderr().contains("user token revoke"), "{}", done.told());
+    let kept = machine.json_here(&["auth", "list"]);
+    assert_eq!(
+        (kept.as_array().unwrap().len(), &kept[0]["agents"][0]),
+        (1, &elsewhere.as_str().into()),
+        "{kept}"
+    );
+    let error = machine.call(&["session", "list", "--output", "json"]).run().exit(8).json_error();
+    assert!(error["fix_command"].as_str().unwrap().contains("auth login --server"), "{error}");
+    machine.home.call(&["session", "list", "--server", &elsewhere]).ok();
+    // Where there is none, and what cannot be a server.
+    let none = machine.home.call(&logout).args(&["--yes", "--output", "json"]).run().exit(8);
+    assert_eq!(none.code(), "CREDENTIAL_NOT_FOUND");
+    machine.home.call(&["auth", "logout", "--server", "http://sessile.example", "--yes"]).run().exit(2);
+    machine.home.call(&["auth", "logout", "--server", &elsewhere, "--all", "--yes"]).run().exit(2);
+}
