@@ -12,20 +12,20 @@ use testkit::Postgres;
 
 use crate::stores::{CLAIM, Outcome, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn row_security_alone_keeps_users_apart() {
     let store = Throwaway::with_walls(Walls::OnlyRowSecurity).await;
     crate::suite::keeps_users_apart(&store).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn statements_alone_keep_users_apart() {
     let store = Throwaway::with_walls(Walls::OnlyStatements).await;
     crate::suite::keeps_users_apart(&store).await;
 }
 
 /// Without both, the tests above would have to fail.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn without_either_users_are_not_apart() {
     let store = Throwaway::with_walls(Walls::Neither).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
@@ -34,7 +34,7 @@ async fn without_either_users_are_not_apart() {
     assert_eq!(bob.texts(&hers.id).await, ["secret"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn row_security_is_forced_on_every_table_of_users() {
     let store = Throwaway::postgres().await;
     let open = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class
@@ -56,7 +56,7 @@ async fn row_security_is_forced_on_every_table_of_users() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_row_security_does_not_hold_for_is_refused() {
     let store = Throwaway::postgres().await;
     let open = async |url: &str| Db::postgres(url, PostgresOptions::default()).await.map(drop);
@@ -68,7 +68,7 @@ async fn a_role_that_row_security_does_not_hold_for_is_refused() {
     assert!(error.contains("(message)"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_is_refused_makes_no_tables() {
     let server = Postgres::shared();
     let database = server.database();
@@ -82,7 +82,7 @@ async fn a_role_that_is_refused_makes_no_tables() {
     open(&database.url()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_may_not_use_the_tables_is_told_what_to_do() {
     let server = Postgres::shared();
     let database = server.database();
@@ -349,7 +349,7 @@ async fn without_a_key_nothing_is_made_twice_either() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn tls_is_asked_for_as_with_libpq() {
     let server = Postgres::with_tls();
     let database = server.database();
@@ -390,7 +390,7 @@ async fn tls_is_asked_for_as_with_libpq() {
     assert!(refused.await.is_err(), "a server without TLS is refused");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_not_there_is_said_soon() {
     let options = PostgresOptions { patience: Duration::from_millis(200), ..PostgresOptions::default() };
     let error = Db::postgres("postgres://u:geheim@127.0.0.1:1/d", options).await.unwrap_err();

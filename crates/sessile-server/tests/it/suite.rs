@@ -26,7 +26,8 @@ macro_rules! with_every_store {
             })+
         }
         mod postgres {
-            $(#[tokio::test]
+            // What is thrown away is waited for, while connections that are being made go on: the server waits for those.
+            $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 super::$name(&crate::stores::Throwaway::postgres().await).await;
             })+
