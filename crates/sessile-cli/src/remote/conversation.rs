@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sessile::Error;
 use sessile::context::approval::time;
+use sessile::conversation::Item;
 
 use super::server::Request;
 use super::session::{Remote, RemoteSession};
@@ -13,9 +14,9 @@ use crate::error::Failure;
 const PAGE: i64 = 1000;
 
 impl Remote<'_> {
-    /// The session with the last things that were said in it, oldest first.
-    pub(crate) fn conversation(&self, session: &RemoteSession, last: i64) -> Result<Value, Failure> {
-        Ok(json!({
+    /// The session as a conversation, with what was said in it.
+    pub(crate) fn conversation(&self, session: &RemoteSession, said: &[Item]) -> Value {
+        json!({
             "id": session.id,
             "name": session.name,
             "session": session.id,
@@ -27,11 +28,12 @@ impl Remote<'_> {
             "used_at": time(session.used_ms),
             "items": session.messages,
             "has_credentials": true,
-            "messages": self.messages(session, last)?,
-        }))
+            "messages": said,
+        })
     }
 
-    fn messages(&self, session: &RemoteSession, last: i64) -> Result<Vec<Value>, Failure> {
+    /// The last things that were said in a session, oldest first.
+    pub(crate) fn said(&self, session: &RemoteSession, last: i64) -> Result<Vec<Item>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let mut after = session.messages.saturating_sub(last.max(0)).max(0);
         let mut said = Vec::new();
@@ -55,13 +57,17 @@ impl Remote<'_> {
 }
 
 /// A message as an item of a conversation. What is not said to be somebody's own is from outside.
-fn item(message: &Value) -> Value {
-    let source = if message["body"]["role"] == "user" { "user" } else { "agent" };
-    json!({
-        "number": message["number"],
-        "kind": if source == "user" { "sent" } else { "message" },
-        "source": source,
-        "at": message["at_ms"].as_i64().map(time),
-        "body": message["body"],
-    })
+fn item(message: &Value) -> Item {
+    let (kind, source) = match message["body"]["role"] == "user" {
+        true => ("sent", "user"),
+        false => ("message", "agent"),
+    };
+    let number = |key: &str| message[key].as_i64().unwrap_or_default();
+    Item {
+        number: number("number"),
+        kind: kind.to_owned(),
+        source,
+        at: time(number("at_ms")),
+        body: message["body"].clone(),
+    }
 }

@@ -33,5 +33,5 @@ pub(crate) use lock::Kept;
 pub(crate) use login::Coded;
 pub(crate) use message::reply;
 pub(crate) use server::{Server, checked_url};
-pub(crate) use session::{New, Remote, RemoteSession};
+pub(crate) use session::{New, Remote};
 pub(crate) use status::ServerStatus;

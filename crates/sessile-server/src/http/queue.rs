@@ -102,13 +102,15 @@ impl Waiting {
         }
         let seat = line.join(asked.place);
         loop {
+            let gone = async {
+                tokio::select! {
+                    () = reply.closed() => {}
+                    () = self.app.closed() => {}
+                }
+            };
             tokio::select! {
                 biased;
-                () = reply.closed() => {
-                    self.back().leave().await;
-                    return Err(Problem::closing_down());
-                }
-                () = self.app.closed() => {
+                () = gone => {
                     self.back().leave().await;
                     return Err(Problem::closing_down());
                 }

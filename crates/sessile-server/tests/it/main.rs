@@ -13,6 +13,7 @@ mod http;
 mod linear;
 mod logins;
 mod postgres;
+mod queues;
 mod retention;
 mod stores;
 mod suite;

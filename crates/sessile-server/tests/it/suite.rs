@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile_server::account::{Administer, Decision, Scope, Token};
-use sessile_server::change::{Busy, Change, Done, PRESENT_MS, Refusal};
+use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
 use sessile_server::model::{Accessed, Conversation, Resource, UserId};
 use sessile_server::query::{Answer, Query};
 use sessile_server::{login, users};
 
+use crate::queues::a_lock_excludes_within_a_user_and_not_between_users;
 use crate::stores::{CLAIM, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
-
-/// When nothing is heard of a process for so long, it is passed over.
-const PATIENCE: Duration = Duration::from_millis(PRESENT_MS.unsigned_abs());
 
 /// Each of these is run with every store.
 macro_rules! with_every_store {
@@ -46,15 +44,6 @@ with_every_store! {
     a_value_is_changed_only_by_who_saw_the_last_one
     a_conversation_goes_on_only_if_nothing_was_said_beside_it
     a_context_belongs_to_one_session
-    a_turn_is_held_by_one_and_waited_for_in_order
-    a_turn_that_was_lost_commits_nothing
-    a_turn_can_be_refused_or_taken_away
-    a_place_is_given_back_once
-    who_waits_in_a_process_that_died_is_passed_over
-    who_steps_aside_is_passed_over_and_can_be_back
-    a_process_that_is_heard_of_is_not_passed_over
-    a_place_is_that_of_who_asked_for_it_last
-    a_lock_excludes_within_a_user_and_not_between_users
     the_same_key_does_it_once
     whatever_is_changed_is_known_again_by_its_key
     events_can_be_followed_from_any_number
@@ -331,212 +320,6 @@ async fn a_context_belongs_to_one_session(store: &Throwaway) {
     let elsewhere = Conversation { agent: "https://other.example".to_owned(), ..same };
     talk(&bob, &his, &elsewhere).await;
     assert_eq!(taken(&bob, &his).await, Some(elsewhere));
-}
-
-async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
-    let user = User::new(&store.db, "ann");
-    let session = user.start(None).await;
-    let turn = turn(&session);
-    let first = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
-    let second = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
-    let third = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
-    assert!(first.token.is_some() && second.token.is_none() && third.token.is_none());
-    assert!(matches!(user.append(&session.id, &["x"]).await, Err(Refusal::Held { .. })));
-    assert!(matches!(
-        user.change(Change::Rewind { session: session.id.clone(), to: 0 }).await,
-        Err(Refusal::Held { .. })
-    ));
-    let token = first.token.unwrap();
-    user.commit(&session.id, token, &["one".to_owned(), "two".to_owned()]).await.unwrap();
-    assert_eq!(ticket(user.wait_for(&turn, third.place, 1000).await).token, None, "the second comes before");
-    let Ok(Done::Ticket { ticket: second, history }) = user.wait_for(&turn, second.place, 60_000).await
-    else {
-        panic!()
-    };
-    assert_eq!(history.unwrap().len(), 2, "what was committed before is there");
-    assert!(second.token.unwrap() > token);
-    user.leave(&turn, second.place).await.unwrap();
-    let third = ticket(user.wait_for(&turn, third.place, 60_000).await);
-    assert!(third.token > second.token);
-    user.commit(&session.id, third.token.unwrap(), &[]).await.unwrap();
-    assert_eq!(user.texts(&session.id).await, ["one", "two"]);
-}
-
-async fn a_turn_that_was_lost_commits_nothing(store: &Throwaway) {
-    let user = User::new(&store.db, "ann");
-    let session = user.start(None).await;
-    let turn = turn(&session);
-    let late = ticket(user.ask_for(&turn, Busy::Enqueue, 30).await).token.unwrap();
-    tokio::time::sleep(Duration::from_millis(60)).await;
-    let renewed = Change::Renew { resource: turn.clone(), token: late, ttl_ms: 60_000 };
-    assert_eq!(user.change(renewed).await, Err(Refusal::Lost { token: late }));
-    let next = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await).token.unwrap();
-    assert!(next > late);
-    assert_eq!(
-        user.commit(&session.id, late, &["late".to_owned()]).await,
-        Err(Refusal::Lost { token: late })
-    );
-    user.commit(&session.id, next, &["next".to_owned()]).await.unwrap();
-    let twice = user.commit(&session.id, next, &["twice".to_owned()]).await;
-    assert_eq!(twice, Err(Refusal::Lost { token: next }));
-    assert_eq!(user.texts(&session.id).await, ["next"]);
-}
-
-async fn a_turn_can_be_refused_or_taken_away(store: &Throwaway) {
-    let user = User::new(&store.db, "ann");
-    let session = user.start(None).await;
-    let turn = turn(&session);
-    let first = ticket(user.ask_for(&turn, Busy::Reject, 60_000).await).token.unwrap();
-    assert!(matches!(user.ask_for(&turn, Busy::Reject, 60_000).await, Err(Refusal::Held { .. })));
-    let waits = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await);
-    let taker = ticket(user.ask_for(&turn, Busy::Interrupt, 60_000).await);
-    assert!(taker.token.unwrap() > first);
-    assert_eq!(user.commit(&session.id, first, &["x".to_owned()]).await, Err(Refusal::Lost { token: first }));
-    assert_eq!(ticket(user.wait_for(&turn, waits.place, 60_000).await).token, None);
-    user.commit(&session.id, taker.token.unwrap(), &["taken".to_owned()]).await.unwrap();
-    let waited = ticket(user.wait_for(&turn, waits.place, 60_000).await);
-    assert!(waited.token > taker.token, "tokens grow in the order of holding");
-}
-
-async fn a_place_is_given_back_once(store: &Throwaway) {
-    let user = User::new(&store.db, "ann");
-    let lock = lock("deploy");
-    let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let waits = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    user.leave(&lock, waits.place).await.unwrap();
-    assert_eq!(user.wait_for(&lock, waits.place, 1000).await, Err(Refusal::Lost { token: waits.place }));
-    user.leave(&lock, held.place).await.unwrap();
-    assert_eq!(user.leave(&lock, held.place).await, Err(Refusal::Lost { token: held.place }));
-}
-
-async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
-    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
-    let lock = lock("deploy");
-    let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let dies = ticket(there.keyed(Some("k"), asking(&lock, "first", Busy::Enqueue, 60_000)).await);
-    let waits = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    here.leave(&lock, held.place).await.unwrap();
-    let now = ticket(here.wait_for(&lock, waits.place, 60_000).await);
-    assert_eq!(now.token, None, "it is behind one that waits elsewhere");
-    let begun = std::time::Instant::now();
-    // The other process is never heard of again.
-    while ticket(here.wait_for(&lock, waits.place, 60_000).await).token.is_none() {
-        assert!(begun.elapsed() < 5 * PATIENCE, "it still waits for one that died");
-        tokio::time::sleep(PATIENCE / 10).await;
-    }
-    assert!(begun.elapsed() > PATIENCE / 2, "it may only have been slow");
-    // Whoever waited there asks again here, and is where they were.
-    let again = ticket(here.keyed(Some("k"), asking(&lock, "again", Busy::Enqueue, 60_000)).await);
-    assert_eq!((again.place, again.token), (dies.place, None));
-    here.leave(&lock, waits.place).await.unwrap();
-    assert_eq!(ticket(here.wait_for(&lock, behind.place, 60_000).await).token, None);
-    let wait = Change::Wait {
-        resource: lock.clone(),
-        place: again.place,
-        claim: "again".to_owned(),
-        ttl_ms: 60_000,
-        history: 0,
-    };
-    assert!(ticket(here.change(wait).await).token.is_some());
-}
-
-async fn who_steps_aside_is_passed_over_and_can_be_back(store: &Throwaway) {
-    let user = User::new(&store.db, "ann");
-    let lock = lock("deploy");
-    let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
-    let aside = |claim: &str| Change::StepAside { resource: lock.clone(), claim: claim.to_owned() };
-    let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let first = ticket(user.keyed(Some("k"), asks("first")).await);
-    let second = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let third = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    user.change(aside("first")).await.unwrap();
-    user.leave(&lock, held.place).await.unwrap();
-    assert!(ticket(user.wait_for(&lock, second.place, 60_000).await).token.is_some());
-    // It comes back before those who came later, and what it said of the place before is nothing to it any more.
-    assert_eq!(ticket(user.keyed(Some("k"), asks("again")).await).place, first.place);
-    assert_eq!(user.change(aside("first")).await, Err(Refusal::Lost { token: 0 }));
-    user.leave(&lock, second.place).await.unwrap();
-    assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
-    let back = ticket(user.keyed(Some("k"), asks("again")).await);
-    assert_eq!((back.place, back.token.is_some()), (first.place, true));
-    // What is held is not left by stepping aside.
-    assert_eq!(user.change(aside("again")).await, Err(Refusal::Lost { token: 0 }));
-    assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
-}
-
-async fn a_process_that_is_heard_of_is_not_passed_over(store: &Throwaway) {
-    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
-    let lock = lock("deploy");
-    let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let waits = ticket(there.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    here.leave(&lock, held.place).await.unwrap();
-    for _ in 0..12 {
-        tokio::time::sleep(PATIENCE / 5).await;
-        there.db.keep().await.unwrap();
-        assert_eq!(ticket(here.wait_for(&lock, behind.place, 60_000).await).token, None);
-    }
-    assert!(ticket(there.wait_for(&lock, waits.place, 1000).await).token.is_some());
-}
-
-async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
-    let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
-    let lock = lock("deploy");
-    let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
-    let leaves = |place, claim: &str| Change::Leave {
-        resource: lock.clone(),
-        place: Some(place),
-        claim: claim.to_owned(),
-        key: None,
-    };
-    let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    let place = ticket(here.keyed(Some("k"), asks("first")).await).place;
-    let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    // Sent again, to another process: it keeps its place, and the first can no longer take or leave it.
-    assert_eq!(ticket(there.keyed(Some("k"), asks("second")).await).place, place);
-    let lost = Err(Refusal::Lost { token: place });
-    assert_eq!(here.change(leaves(place, "first")).await, lost);
-    here.leave(&lock, held.place).await.unwrap();
-    assert_eq!(ticket(here.wait_for(&lock, behind.place, 1000).await).token, None);
-    // Sent again once more, it is the first by now, and held.
-    let third = ticket(here.keyed(Some("k"), asks("third")).await);
-    assert!(third.token.is_some() && third.place == place);
-    assert_eq!(there.change(leaves(place, "second")).await, lost, "what is held is not taken away either");
-    assert_eq!(ticket(there.keyed(Some("k"), asks("fourth")).await).token, third.token);
-    there.change(leaves(place, "fourth")).await.unwrap();
-    assert_eq!(here.keyed(Some("k"), asks("fifth")).await, lost, "it was given back");
-    // Who leaves without having been told of it lets the same key ask anew.
-    let new = ticket(here.keyed(Some("new"), asks("sixth")).await).place;
-    let (resource, claim, key) = (lock.clone(), "sixth".to_owned(), Some("new".to_owned()));
-    here.change(Change::Leave { resource, place: None, claim, key }).await.unwrap();
-    assert!(ticket(there.keyed(Some("new"), asks("seventh")).await).place > new);
-}
-
-async fn a_lock_excludes_within_a_user_and_not_between_users(store: &Throwaway) {
-    let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
-    let lock = lock("deploy");
-    let hers = ticket(ann.ask_for(&lock, Busy::Reject, 60_000).await).token.unwrap();
-    assert!(matches!(ann.ask_for(&lock, Busy::Reject, 60_000).await, Err(Refusal::Held { .. })));
-    ticket(bob.ask_for(&lock, Busy::Reject, 60_000).await);
-    let renew = Change::Renew { resource: lock.clone(), token: hers, ttl_ms: 120_000 };
-    assert!(ticket(ann.change(renew).await).expires_ms > 0);
-    let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
-    assert_eq!(locks.len(), 1);
-    assert_eq!((locks[0].name.as_str(), locks[0].ticket.token), ("deploy", Some(hers)));
-    // Who waits is counted while there is somebody, and only with the own.
-    let waits = ticket(ann.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    ticket(ann.ask_for(&lock, Busy::Enqueue, 60_000).await);
-    ticket(ann.ask_for(&Resource::Lock { name: "other".to_owned() }, Busy::Reject, 60_000).await);
-    for (name, user, waiting) in [("ann", &ann, &[2, 0][..]), ("bob", &bob, &[0])] {
-        let Ok(Answer::Locks(locks)) = user.ask(Query::Locks { after: None, limit: 10 }).await else {
-            panic!()
-        };
-        assert_eq!(locks.iter().map(|lock| lock.waiting).collect::<Vec<_>>(), waiting, "{name}");
-    }
-    ann.leave(&lock, waits.place).await.unwrap();
-    let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
-    assert_eq!(locks[0].waiting, 1);
 }
 
 async fn the_same_key_does_it_once(store: &Throwaway) {

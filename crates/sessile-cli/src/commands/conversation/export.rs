@@ -26,7 +26,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(remote) = Remote::of(cx)? {
         let session = remote.meant(args.which.as_deref(), "exporting")?;
-        let json = remote.conversation(&session, i64::MAX)?;
+        let json = remote.conversation(&session, &remote.said(&session, i64::MAX)?);
         return cx.out.result(&json, || sessile::text::json_safe(&format!("{json:#}\n")));
     }
     let missing = || Error::ConversationNotFound { name: args.which.clone().unwrap_or_default(), near: None };

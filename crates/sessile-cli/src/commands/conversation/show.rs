@@ -9,7 +9,7 @@ use super::one;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{Remote, RemoteSession, ServerArgs};
+use crate::remote::{Remote, ServerArgs};
 use crate::talk::described_anywhere;
 
 /// Show a conversation and what was said in it
@@ -40,8 +40,21 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(remote) = Remote::of(cx)? {
         let session = remote.meant(args.which.as_deref(), "showing")?;
-        let json = remote.conversation(&session, args.last)?;
-        return cx.out.result(&json, || shown_there(&session, &json));
+        let items = remote.said(&session, args.last)?;
+        let json = remote.conversation(&session, &items);
+        return cx.out.result(&json, || {
+            let cell = |key: &str| json[key].as_str().unwrap_or_default();
+            let mut text = String::new();
+            for (label, key) in
+                [("id", "id"), ("name", "name"), ("server", "agent_url"), ("last used", "used_at")]
+            {
+                if !json[key].is_null() {
+                    text.push_str(&line(label, cell(key)));
+                }
+            }
+            text.extend(items.iter().map(|item| lines(item, &said_there(&item.body))));
+            text
+        });
     }
     let missing = || Error::ConversationNotFound { name: args.which.clone().unwrap_or_default(), near: None };
     let all = cx.state.conversations_to_look_at()?.ok_or_else(missing)?;
@@ -52,7 +65,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     json["messages"] = json!(items);
     cx.out.result(&json, || {
         let mut text = String::new();
-        let mut line = |label: &str, value: &str| text.push_str(&format!("{label:<9} {}\n", shown(value)));
+        let mut line = |label: &str, value: &str| text.push_str(&line(label, value));
         line("id", &found.id);
         if let Some(name) = &found.name {
             line("name", name);
@@ -71,46 +84,27 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
-/// A session of a service and what was said in it, for people.
-fn shown_there(session: &RemoteSession, json: &Value) -> String {
-    let mut text = String::new();
-    let mut line = |label: &str, value: &str| text.push_str(&format!("{label:<9} {}\n", shown(value)));
-    let cell = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
-    line("id", &session.id);
-    if let Some(name) = &session.name {
-        line("name", name);
-    }
-    line("server", &cell("agent_url"));
-    line("last used", &cell("used_at"));
-    for item in json["messages"].as_array().into_iter().flatten() {
-        let body = match (&item["body"], item["body"]["content"].as_str()) {
-            (_, Some(content)) => content.to_owned(),
-            (Value::String(text), _) => text.clone(),
-            (body, _) => Some(texts(body).join("\n"))
-                .filter(|text| !text.is_empty())
-                .unwrap_or_else(|| body.to_string()),
-        };
-        let source = item["source"].as_str().unwrap_or_default();
-        text.push_str(&lines(
-            item["number"].as_i64().unwrap_or(0),
-            source,
-            item["at"].as_str().unwrap_or_default(),
-            &body,
-        ));
-    }
-    text
+fn line(label: &str, value: &str) -> String {
+    format!("{label:<9} {}\n", shown(value))
+}
+
+/// What a message of a service says: such messages are whatever JSON they were sent as.
+fn said_there(body: &Value) -> String {
+    let said = [body, &body["content"]].into_iter().find_map(Value::as_str).map(str::to_owned);
+    said.or_else(|| Some(texts(body).join("\n")).filter(|text| !text.is_empty()))
+        .unwrap_or_else(|| body.to_string())
 }
 
 /// One thing that was said, for people.
 fn said(item: &Item) -> String {
     let texts = texts(&item.body);
     let body = if texts.is_empty() { format!("({})", item.kind) } else { texts.join("\n") };
-    lines(item.number, item.source, &item.at, &body)
+    lines(item, &body)
 }
 
-fn lines(number: i64, source: &str, at: &str, body: &str) -> String {
+fn lines(item: &Item, body: &str) -> String {
     let body = shown_lines(body).replace('\n', "\n    ");
-    format!("\n{number} {source} {at}\n    {body}\n")
+    format!("\n{} {} {}\n    {body}\n", item.number, item.source, item.at)
 }
 
 /// The texts in a message, a task, a status or an artifact, wherever they stand.
