@@ -6,7 +6,14 @@ use std::path::PathBuf;
 use serde_json::Value;
 use testkit::{Call, Done, Home};
 
+mod backup;
+mod clock;
 mod files;
+mod guard;
+mod limits;
+mod local_user;
+mod repository;
+mod secrets;
 mod store;
 mod system;
 mod text;

@@ -1,0 +1,1 @@
+//! Exhausted resources: processes, memory, inodes, disk space, stopped processes. Nothing panics or lies.

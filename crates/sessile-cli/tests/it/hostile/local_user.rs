@@ -1,0 +1,1 @@
+//! Other local users: shared runtime directories, links and files that they own.

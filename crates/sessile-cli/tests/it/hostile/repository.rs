@@ -1,0 +1,1 @@
+//! A hostile repository: links out of the project, borrowed trust, state planted for tools.
