@@ -75,11 +75,6 @@ pub enum Query {
         /// So many at most.
         limit: i64,
     },
-    /// The number of the last event of a session, whether or not it is still kept.
-    LastEvent {
-        /// Of which session.
-        session: String,
-    },
     /// What is on the record of the user's accesses, the newest first.
     History {
         /// Only about this session.
@@ -106,6 +101,25 @@ pub struct Locked {
     pub waiting: i64,
 }
 
+/// A page of a session's events, read in one snapshot with the number of the last one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventPage {
+    /// The events that are still kept, in order. Removed ones leave gaps in the numbers.
+    pub events: Vec<Event>,
+    /// Number of the session's last event, whether or not it is still kept; 0 before the first one.
+    pub last: i64,
+}
+
+impl EventPage {
+    /// Whether the event after `seen` was removed, so that a client which has seen `seen` cannot go on without a gap.
+    pub fn has_gap_after(&self, seen: i64) -> bool {
+        match self.events.first() {
+            Some(first) => first.number > seen + 1,
+            None => self.last > seen,
+        }
+    }
+}
+
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -120,12 +134,10 @@ pub enum Answer {
     Entries(Vec<Entry>),
     /// Locks, in the order of their names.
     Locks(Vec<Locked>),
-    /// The number of an event; 0 if there was none.
-    LastEvent(i64),
     /// Accesses.
     History(Vec<Accessed>),
-    /// Events.
-    Events(Vec<Event>),
+    /// Events, and how far the session's events go.
+    Events(EventPage),
     /// The change that was made under a key, and what it came to.
     Answered(Option<Box<(Change, Done)>>),
 }

@@ -11,7 +11,7 @@ use super::caller::Bound;
 use super::problem::Problem;
 use super::queue::unexpected;
 use crate::model::{Event, UserId};
-use crate::query::{Answer, Query};
+use crate::query::{Answer, EventPage, Query};
 
 /// How many events are read at once.
 const PAGE: i64 = 128;
@@ -69,7 +69,7 @@ impl Feeds {
         while let Some(feed) = feed.upgrade() {
             let after = *feed.head.borrow();
             let more = match events(&bound, &key.1, after).await {
-                Ok(events) => feed.push(events),
+                Ok(page) => feed.push(page),
                 Err(_) => false,
             };
             if !more {
@@ -87,15 +87,21 @@ impl Feeds {
 }
 
 impl Feed {
-    fn push(&self, events: Vec<Event>) -> bool {
-        let Some(last) = events.last().map(|event| event.number) else { return false };
+    /// Adds a page; whether more are to be read at once.
+    fn push(&self, page: EventPage) -> bool {
+        let EventPage { events, last } = page;
+        let Some(last_read) = events.last().map(|event| event.number) else {
+            // If a sweep was faster, followers look in the store and find the gap.
+            self.head.send_if_modified(|head| last > std::mem::replace(head, last.max(*head)));
+            return false;
+        };
         let full = i64::try_from(events.len()).is_ok_and(|read| read >= PAGE);
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.extend(events.into_iter().map(Arc::new));
         let extra = recent.len().saturating_sub(KEPT);
         recent.drain(..extra);
         drop(recent);
-        self.head.send_replace(last);
+        self.head.send_replace(last_read);
         full
     }
 
@@ -106,29 +112,21 @@ impl Feed {
         let _ = head.wait_for(|head| *head > seen).await;
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let first = recent.front().map(|event| event.number)?;
-        // Numbers have no gaps: what follows is here if the one before it is, or is the first of all.
+        // The stream itself checks that no number is missing among these.
         (first <= seen + 1)
             .then(|| recent.iter().filter(|event| event.number > seen).map(Arc::clone).collect())
     }
 }
 
 /// A page of events after a number.
-pub(crate) async fn events(bound: &Bound, session: &str, after: i64) -> Result<Vec<Event>, Problem> {
+pub(crate) async fn events(bound: &Bound, session: &str, after: i64) -> Result<EventPage, Problem> {
     match bound.peek(Query::Events { session: session.to_owned(), after, limit: PAGE }).await? {
-        Answer::Events(events) => Ok(events),
-        other => Err(unexpected(&other)),
-    }
-}
-
-/// The number of the last event of a session, whether or not it is still kept.
-pub(crate) async fn last(bound: &Bound, session: &str) -> Result<i64, Problem> {
-    match bound.peek(Query::LastEvent { session: session.to_owned() }).await? {
-        Answer::LastEvent(number) => Ok(number),
+        Answer::Events(page) => Ok(page),
         other => Err(unexpected(&other)),
     }
 }
 
 /// Whether a page is the last for now.
-pub(crate) fn is_last(page: &[Event]) -> bool {
-    i64::try_from(page.len()).is_ok_and(|read| read < PAGE)
+pub(crate) fn is_last(page: &EventPage) -> bool {
+    i64::try_from(page.events.len()).is_ok_and(|read| read < PAGE)
 }

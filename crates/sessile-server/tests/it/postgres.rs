@@ -298,8 +298,8 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
         all += said.len();
         assert_eq!(user.texts(&of.id).await, said);
         let events = Query::Events { session: of.id, after: 0, limit: 1_000_000 };
-        let Ok(Answer::Events(events)) = user.ask(events).await else { panic!() };
-        let appended = events.iter().filter(|event| event.kind == "messages.appended").count();
+        let Ok(Answer::Events(page)) = user.ask(events).await else { panic!() };
+        let appended = page.events.iter().filter(|event| event.kind == "messages.appended").count();
         assert_eq!(appended, said.len());
     }
     assert!(all > 50, "{all}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Refusal};
 use sessile_server::db::{Access, Old, Read};
-use sessile_server::query::{Answer, Query};
+use sessile_server::query::{Answer, EventPage, Query};
 use sessile_server::retention::{Keep, sweep};
 use sessile_server::users;
 
@@ -25,10 +25,13 @@ fn keep(seconds: u64) -> Keep {
     Keep { answered: time, events: time, audit: time, sessions: None }
 }
 
+fn followed(session: &str) -> Query {
+    Query::Events { session: session.to_owned(), after: 0, limit: 100_000 }
+}
+
 async fn events(user: &User, session: &str) -> Vec<i64> {
-    let query = Query::Events { session: session.to_owned(), after: 0, limit: 100_000 };
-    match user.ask(query).await {
-        Ok(Answer::Events(events)) => events.iter().map(|event| event.number).collect(),
+    match user.ask(followed(session)).await {
+        Ok(Answer::Events(page)) => page.events.iter().map(|event| event.number).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -63,10 +66,10 @@ async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
     assert_eq!(removed, 1 + 4 + 4 + 3, "a key, events, and what is on the record of each");
     for (user, session) in [(&ann, &hers), (&bob, &his)] {
         assert_eq!((events(user, &session.id).await, record(user).await), (Vec::new(), 0));
-        let last = user.ask(Query::LastEvent { session: session.id.clone() }).await;
-        assert_eq!(last, Ok(Answer::LastEvent(2)), "the numbers go on");
+        let page = EventPage { events: Vec::new(), last: 2 };
+        assert_eq!(user.ask(followed(&session.id)).await, Ok(Answer::Events(page)), "the numbers go on");
     }
-    assert_eq!(bob.ask(Query::LastEvent { session: hers.id.clone() }).await, Err(Refusal::NoSession));
+    assert_eq!(bob.ask(followed(&hers.id)).await, Err(Refusal::NoSession));
     assert_eq!(ann.texts(&hers.id).await, ["a"], "messages stay");
     ann.keyed(Some("key"), append("again")).await.unwrap();
     assert_eq!(ann.texts(&hers.id).await, ["a", "again"], "a key that is forgotten can be used again");

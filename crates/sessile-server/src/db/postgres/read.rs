@@ -11,7 +11,7 @@ use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
 use crate::db::record;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
-use crate::query::{Answer, Locked, Query};
+use crate::query::{Answer, EventPage, Locked, Query};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -101,12 +101,6 @@ impl Asking<'_> {
                     .collect::<Result<_, Error>>()
                     .map(|locks| Ok(Answer::Locks(locks)))
             }
-            Query::LastEvent { session } => {
-                let last = Step::Run(Sql::LastEvent, params![user(), session.clone()]);
-                let (_, rows) = self.read(vec![last]).await?;
-                let Some(row) = at(&rows, 0).first() else { return Ok(Err(Refusal::NoSession)) };
-                Ok(Ok(Answer::LastEvent(row.try_get(0)?)))
-            }
             Query::History { session, since_ms, reads, before, limit } => {
                 let sql = if *reads { Sql::HistoryAndReads } else { Sql::History };
                 // Larger than every id.
@@ -117,11 +111,12 @@ impl Asking<'_> {
                 history.map(|history| Ok(Answer::History(history)))
             }
             Query::Events { session, after, limit } => {
+                let last = Step::Run(Sql::LastEvent, params![user(), session.clone()]);
                 let params = params![user(), session.clone(), *after, (*limit).max(0)];
-                self.of(session, Step::Run(Sql::Events, params), |rows| {
-                    rows.iter().map(event).collect::<Result<_, _>>().map(Answer::Events)
-                })
-                .await
+                let (_, rows) = self.read(vec![last, Step::Run(Sql::Events, params)]).await?;
+                let Some(row) = at(&rows, 0).first() else { return Ok(Err(Refusal::NoSession)) };
+                let events = at(&rows, 1).iter().map(event).collect::<Result<_, _>>()?;
+                Ok(Ok(Answer::Events(EventPage { events, last: row.try_get(0)? })))
             }
         }
     }

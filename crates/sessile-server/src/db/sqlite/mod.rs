@@ -247,7 +247,8 @@ impl Sqlite {
             let _free = free;
             let taken = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(connection) = taken else { return Err(failed("no reader is free".to_owned())) };
-            let answer = query(&connection);
+            // One snapshot for all statements of a query: what is written between two of them is not half seen.
+            let answer = connection.unchecked_transaction().and_then(|snapshot| query(&snapshot));
             readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             answer.map_err(|error| describe(&error))
         });

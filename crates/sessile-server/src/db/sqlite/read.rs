@@ -6,7 +6,7 @@ use super::rows::{self, json};
 use crate::change::Refusal;
 use crate::db::record;
 use crate::model::{Accessed, Entry, Event, Session, Ticket, UserId};
-use crate::query::{Answer, Locked, Query};
+use crate::query::{Answer, EventPage, Locked, Query};
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
 
@@ -124,13 +124,6 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 .collect::<Result<Vec<_>>>()?;
             Ok(Ok(Answer::Locks(locks)))
         }
-        Query::LastEvent { session } => {
-            let last = connection
-                .prepare_cached("SELECT next_event - 1 FROM session WHERE user = ?1 AND id = ?2")?
-                .query_row((user, session), |row| row.get(0))
-                .optional()?;
-            Ok(last.map(Answer::LastEvent).ok_or(Refusal::NoSession))
-        }
         Query::History { session, since_ms, reads, before, limit } => {
             let sql = if *reads { HISTORY_AND_READS } else { HISTORY };
             // Larger than every id.
@@ -151,25 +144,27 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 .collect::<Result<Vec<_>>>()?;
             Ok(Ok(Answer::History(history)))
         }
-        Query::Events { session, after, limit } => match known(session)? {
-            Ok(session) => {
-                let events = connection
-                    .prepare_cached(
-                        "SELECT number, kind, body, at_ms FROM event
-                         WHERE user = ?1 AND session = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
-                    )?
-                    .query_map((user, &session.id, after, limit), |row| {
-                        Ok(Event {
-                            number: row.get(0)?,
-                            kind: row.get(1)?,
-                            body: json(&row.get::<_, String>(2)?),
-                            at_ms: row.get(3)?,
-                        })
-                    })?
-                    .collect::<Result<Vec<_>>>()?;
-                Ok(Ok(Answer::Events(events)))
-            }
-            Err(refusal) => Ok(Err(refusal)),
-        },
+        Query::Events { session, after, limit } => {
+            let last: Option<i64> = connection
+                .prepare_cached("SELECT next_event - 1 FROM session WHERE user = ?1 AND id = ?2")?
+                .query_row((user, session), |row| row.get(0))
+                .optional()?;
+            let Some(last) = last else { return Ok(Err(Refusal::NoSession)) };
+            let events = connection
+                .prepare_cached(
+                    "SELECT number, kind, body, at_ms FROM event
+                     WHERE user = ?1 AND session = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
+                )?
+                .query_map((user, session, after, limit), |row| {
+                    Ok(Event {
+                        number: row.get(0)?,
+                        kind: row.get(1)?,
+                        body: json(&row.get::<_, String>(2)?),
+                        at_ms: row.get(3)?,
+                    })
+                })?
+                .collect::<Result<Vec<_>>>()?;
+            Ok(Ok(Answer::Events(EventPage { events, last })))
+        }
     }
 }

@@ -24,7 +24,7 @@ use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, Route};
 use crate::model::Event;
-use crate::query::{Answer, Query};
+use crate::query::{Answer, EventPage, Query};
 
 /// How often a silent stream says that it is alive, and it is looked whether its token still counts.
 pub(super) const ALIVE: Duration = Duration::from_secs(15);
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Vec<Route> {
             .about(
                 "followSession",
                 "Events as they happen (server-sent events), after Last-Event-ID or `after`; 204 if there will be none, 410 \
-                 EVENTS_GONE if those after it are not kept any more",
+                 EVENTS_GONE if the next one is no longer kept",
             )
             .params(&["after", "last-event-id"])
             .replies(200, "EventStream")
@@ -70,28 +70,20 @@ async fn follow(
     };
     let bound = caller.bound();
     let first = feeds::events(&bound, &session, seen).await?;
-    // The number of the one that would have to come next; later ones tell that it was removed.
-    let next = match first.first() {
-        Some(event) => event.number,
-        None => feeds::last(&bound, &session).await? + 1,
-    };
     if takes_what_is_there {
-        seen = next - 1;
-    } else if next > seen + 1 {
+        seen = first.events.first().map_or(first.last, |event| event.number - 1);
+    } else if seen > first.last {
+        // Nobody has seen what has not happened; waiting for it would pass over what happens before.
+        let detail = format!("invalid event number {seen}: the session's last event is {}", first.last);
+        return Err(Problem::invalid(detail));
+    } else if first.has_gap_after(seen) {
         let detail = format!(
-            "the events up to {} are not kept any more: read the session anew, then follow it",
-            next - 1
+            "events after {seen} are no longer kept; read the session again, then follow it without Last-Event-ID"
         );
         return Err(Problem::new(StatusCode::GONE, Code::EventsGone, detail));
     }
-    if first.is_empty() {
-        // Nobody has seen what has not happened; waiting for it would pass over what happens before.
-        if seen >= next {
-            return Err(Problem::invalid("there is no such event yet"));
-        }
-        if found.ended_ms.is_some() {
-            return Ok(reply::empty(StatusCode::NO_CONTENT));
-        }
+    if first.events.is_empty() && found.ended_ms.is_some() {
+        return Ok(reply::empty(StatusCode::NO_CONTENT));
     }
     let (pieces, body) = mpsc::channel(WAITING);
     let stream = Stream {
@@ -103,7 +95,7 @@ async fn follow(
         _permit: permit,
         _counted: app.metrics.up(Gauge::Streams),
     };
-    tokio::spawn(stream.run());
+    tokio::spawn(stream.run(first));
     let mut response = Response::new(Body::new(Pieces(body)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     // Proxies would gather them.
@@ -122,20 +114,24 @@ struct Stream {
 }
 
 impl Stream {
-    async fn run(mut self) {
+    async fn run(mut self, first: EventPage) {
         let (app, pieces) = (self.app.clone(), self.pieces.clone());
         tokio::select! {
             () = app.closed() => {}
             () = pieces.closed() => {}
-            _ = self.send_all() => {}
+            _ = self.send_all(first) => {}
         }
     }
 
     /// Until there is nobody or nothing left.
-    async fn send_all(&mut self) -> Option<()> {
+    async fn send_all(&mut self, first: EventPage) -> Option<()> {
         // Something at once, so that a client knows that it is connected.
         self.send(": following\n\n".to_owned()).await?;
-        self.catch_up().await?;
+        // The page that the request was accepted by: read again, it could have lost events to a sweep.
+        self.send_page(&first).await?;
+        if !feeds::is_last(&first) {
+            self.catch_up().await?;
+        }
         let feed = self.bound.feeds().follow(&self.bound, &self.session, self.seen);
         let mut alive = Instant::now() + ALIVE;
         loop {
@@ -164,7 +160,7 @@ impl Stream {
         loop {
             match feeds::events(&self.bound, &self.session, self.seen).await {
                 Ok(page) => {
-                    self.send_events(page.iter()).await?;
+                    self.send_page(&page).await?;
                     if feeds::is_last(&page) {
                         return Some(());
                     }
@@ -175,10 +171,22 @@ impl Stream {
         }
     }
 
+    async fn send_page(&mut self, page: &EventPage) -> Option<()> {
+        if page.has_gap_after(self.seen) {
+            return None;
+        }
+        self.send_events(page.events.iter()).await
+    }
+
+    /// Sends events up to the first gap. There the stream ends: the client reconnects and gets `EVENTS_GONE`.
     async fn send_events<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> Option<()> {
         let mut text = String::new();
         let (before, mut over) = (self.seen, false);
         for event in events.filter(|event| event.number > before) {
+            if event.number != self.seen + 1 {
+                over = true;
+                break;
+            }
             let data = serde_json::to_string(event).ok()?;
             text.push_str(&format!("id: {}\nevent: {}\ndata: {data}\n\n", event.number, event.kind));
             self.seen = event.number;

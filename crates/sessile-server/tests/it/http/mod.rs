@@ -9,6 +9,7 @@ mod login;
 mod mcp;
 mod messages;
 mod openapi;
+mod reconnects;
 mod replies;
 mod schemathesis;
 mod sessions;
