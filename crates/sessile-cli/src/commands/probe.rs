@@ -19,13 +19,16 @@ use crate::a2a::{Agent, Authorize, Card, Credential, Options};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::http::{Address, Http, Roots};
+use crate::http::Address;
 use crate::probe::a2a::{A2aService, limits};
 use crate::probe::openai::OpenAiService;
+use crate::probe::ramp::{FEWEST, Ramp};
 use crate::probe::request::RequestArgs;
 use crate::probe::sessile::SessileService;
 use crate::probe::template::Template;
-use crate::probe::{About, Canaries, Fixed, Headers, Plan, Progress, Report, Run, Service, Wire};
+use crate::probe::{
+    About, Canaries, Fixed, Headers, Plan, Progress, Report, Run, Service, Wire, capturing_client,
+};
 use crate::talk::{Credentials, failed, header};
 use crate::unlocked::unlocked;
 
@@ -35,19 +38,31 @@ const INTERRUPTED: i32 = 130;
 /// The most requests of one probe.
 const MOST: u32 = 100_000;
 
+/// Users of the first round.
+const FIRST: u32 = 10;
+
+/// Default budget. Among so many replies a leak in 1 of 100 is missed once in hundred million probes.
+const REQUESTS: u32 = 2000;
+const TIME: Duration = Duration::from_mins(2);
+
 /// Test a service for mix-ups: many users at once, and whether one sees what another said
 ///
 /// Each user tells the service a new code word in every turn, and asks it to repeat all of them. Then every reply, and
 /// every stored history that can be read, is searched for code words of other users (a leak), and for own ones that are in
 /// the wrong order, lost or doubled. A service that does not repeat them is not judged for order and loss; leaks
-/// are always judged. The exit status is 0 if all is well, 1 if something is mixed up, and 10 or 12 if less than half was
-/// answered.
+/// are always judged, also in response headers and in base64, percent-encoding, escapes or hex. The exit status is 0 if
+/// all is well, 1 if something is mixed up, and 10 or 12 if less than half was answered.
+///
+/// The probe runs in rounds: 10 users at once, then 20, 40 and so on, until --max-requests or --max-time is used up or
+/// something is mixed up. A clean report states how probably a leak in 1 of 100 replies would have been found. --users
+/// probes with that many users in one round instead.
 ///
 /// This is a load test: it sends many requests at once, and each may cost something. So only services on this machine are
 /// probed, unless --allow-host says that you may do it to another.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile probe http://localhost:8000 --protocol a2a"
+    "sessile probe http://localhost:8000 --protocol a2a --max-requests 10000 --max-time 10m"
     "sessile probe http://localhost:8000/v1 --protocol openai --model small --users 50 --turns 10"
     "sessile probe http://localhost:8000 --protocol http --request 'GET /chat?id={session}&q={message}'"
     "sessile probe http://localhost:8000 --protocol http --template chat.toml --output json"
@@ -63,9 +78,22 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "PROTOCOL")]
     protocol: Protocol,
 
-    /// How many users there are
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    users: u32,
+    /// Probe with N users in one round, instead of raising their number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    users: Option<u32>,
+
+    /// Raise the number of users up to N
+    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "users",
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    max_users: u32,
+
+    /// Send at most N messages, 2000 by default; with --users, repeat the round until they are used up
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
+    max_requests: Option<u32>,
+
+    /// Begin no turn after this time, 2m by default; no limit with --users
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    max_time: Option<Duration>,
 
     /// How many code words each of them tells
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=200))]
@@ -157,14 +185,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         // What a context gives to a service is asked for like everything else of it.
         cx.state.contexts().require()?;
     }
-    let service = args.service(cx, &named)?;
+    let tokens = args.load_tokens(cx)?;
+    let rounds = args.rounds(tokens.as_ref().map(Vec::len))?;
+    let service = args.service(cx, &named, tokens.unwrap_or_default())?;
     let plan = Plan {
-        users: args.users,
         turns: args.turns,
-        concurrency: args.concurrency.unwrap_or(args.users).min(args.users),
+        concurrency: args.concurrency.unwrap_or(u32::MAX),
         rate: args.rate,
-        canaries: Canaries::new(args.users, args.turns, args.seed)?,
+        max_time: args.max_time.or(args.users.is_none().then_some(TIME)),
+        canaries: Canaries::new(rounds.iter().sum(), args.turns, args.seed)?,
+        rounds,
     };
+    let total = plan.requests();
     let about = About { url: named.url.clone(), protocol: args.protocol.as_str(), seed: args.seed };
 
     let is_ended = Arc::new(AtomicBool::new(false));
@@ -172,7 +204,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&is_ended))?;
     signal_hook::flag::register(SIGINT, Arc::clone(&is_ended))?;
     allow_connections();
-    let (run, total) = (Run::new(plan, service), args.requests());
+    let mut run = Run::new(plan, service);
     let mut told: Option<Instant> = None;
     let finished = run.finish(&|| is_ended.load(Ordering::SeqCst), &mut |progress| {
         if told.is_none_or(|told| told.elapsed() > Duration::from_millis(100)) {
@@ -181,9 +213,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
     });
     cx.out.progress_over();
-    let ended = run.end(args.ending(matches!(finished, Ok(true))));
-    let is_complete =
-        finished.map_err(|error| Error::Usage(format!("it takes too many threads: {error}")))?;
+    let users = run.rounds().iter().map(|round| round.users).sum();
+    let ended = run.end(args.ending(matches!(finished, Ok(true)), users));
+    let is_complete = finished.map_err(|error| Error::Usage(format!("cannot start {error}")))?;
     let report = Report::new(about, &run, is_complete, ended);
     if let Some(failure) = report.failure() {
         return Err(failure);
@@ -212,14 +244,44 @@ fn bar(progress: Progress, total: u32) -> String {
 }
 
 impl Args {
+    /// The most messages that are sent.
     fn requests(&self) -> u32 {
-        self.users * (self.turns + 1)
+        let round = self.users.map(|users| users * self.per_user());
+        self.max_requests.or(round).unwrap_or(REQUESTS)
+    }
+
+    /// Messages of one user: after the last turn one more asks for all code words.
+    fn per_user(&self) -> u32 {
+        self.turns + 1
+    }
+
+    /// Users of each round, each with a token of their own where there are tokens.
+    fn rounds(&self, tokens: Option<usize>) -> Result<Vec<u32>, Error> {
+        let tokens = tokens.map_or(u32::MAX, |tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+        let (first, most) = match self.users {
+            Some(users) => (users, users),
+            None => (FIRST, self.max_users.min(self.concurrency.unwrap_or(u32::MAX).max(FIRST)).min(tokens)),
+        };
+        if tokens < self.users.unwrap_or(FEWEST) {
+            let users = self.users.unwrap_or(FEWEST);
+            return Err(Error::Usage(format!("--tokens: the file has {tokens} tokens for {users} users")));
+        }
+        let ramp = Ramp { first, most, per_user: self.per_user(), requests: self.requests() };
+        let rounds = ramp.rounds();
+        if rounds.is_empty() {
+            let needed = FEWEST * self.per_user();
+            return Err(Error::Usage(format!(
+                "--max-requests {}: {FEWEST} users with {} turns send {needed} messages; pass at least that many",
+                self.requests(),
+                self.turns,
+            )));
+        }
+        Ok(rounds)
     }
 
     /// How long ending what was begun at the service may take; whoever interrupts does not want to wait.
-    fn ending(&self, is_complete: bool) -> Option<Duration> {
-        let paced =
-            self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(self.users) / rate));
+    fn ending(&self, is_complete: bool, users: u32) -> Option<Duration> {
+        let paced = self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(f64::from(users) / rate));
         let within = if is_complete { Duration::from_secs(30) + paced } else { Duration::from_secs(5) };
         (!self.keep).then_some(within)
     }
@@ -229,8 +291,8 @@ impl Args {
         let usage = |text: String| Err(Error::Usage(text));
         if self.requests() > MOST {
             return usage(format!(
-                "{} users with {} turns are {} requests; {MOST} is the most",
-                self.users,
+                "{} users with {} turns send {} messages; the limit is {MOST}",
+                self.users.unwrap_or(FIRST),
                 self.turns,
                 self.requests()
             ));
@@ -270,7 +332,7 @@ impl Args {
         let plain =
             "such are probed over https only, or whoever is in between could read and change what is said";
         let load = format!(
-            "a probe is a load test of {} requests; if you may do that, add --allow-host {}",
+            "a probe is a load test of up to {} requests; if you may do that, add --allow-host {}",
             self.requests(),
             shell_quoted(host)
         );
@@ -283,8 +345,9 @@ impl Args {
         Err(Error::Usage(format!("{} is another machine{why}", quoted(host))))
     }
 
-    fn service(&self, cx: &Cx, named: &Named) -> Result<Box<dyn Service>, Failure> {
-        let (headers, template) = (self.headers(cx)?, self.request.load(&cx.state)?);
+    fn service(&self, cx: &Cx, named: &Named, tokens: Vec<Secret>) -> Result<Box<dyn Service>, Failure> {
+        let (mut headers, template) = (self.headers(cx)?, self.request.load(&cx.state)?);
+        headers.tokens = tokens;
         if self.protocol == Protocol::A2a {
             return Ok(Box::new(self.agent(cx, named, headers)?));
         }
@@ -314,10 +377,16 @@ impl Args {
                 _ => headers.fixed.push(header(&cx.state, text)?),
             }
         }
-        if let Some(file) = &self.tokens {
-            headers.tokens = tokens(cx, file, self.users)?;
-        }
         Ok(headers)
+    }
+
+    /// The users' tokens, one in each line of the file.
+    fn load_tokens(&self, cx: &Cx) -> Result<Option<Vec<Secret>>, Error> {
+        let Some(file) = &self.tokens else { return Ok(None) };
+        let path = cx.state.absolute(file);
+        let text = Secret::new(sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?);
+        let lines = text.expose().lines().map(str::trim).filter(|line| !line.is_empty());
+        Ok(Some(lines.map(Secret::new).collect()))
     }
 
     /// What goes to the service, or to where its card says that it is.
@@ -338,7 +407,7 @@ impl Args {
     }
 
     fn agent(&self, cx: &Cx, named: &Named, headers: Headers) -> Result<A2aService, Failure> {
-        let (http, url) = (Http::new(Roots::System), named.url.clone());
+        let (http, url) = (capturing_client(), named.url.clone());
         let fixed = self.auth(cx, named, None)?;
         let options =
             Options { headers: headers.fixed.clone(), limits: limits(self.timeout), ..Options::default() };
@@ -352,20 +421,6 @@ impl Args {
         let now = cx.state.world().now().as_millisecond();
         Ok(A2aService { http, url, card, headers, auth, timeout: self.timeout, now })
     }
-}
-
-/// The first of a file's tokens, one for each user.
-fn tokens(cx: &Cx, file: &Path, users: u32) -> Result<Vec<Secret>, Error> {
-    let path = cx.state.absolute(file);
-    let text = Secret::new(sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?);
-    let lines = text.expose().lines().map(str::trim).filter(|line| !line.is_empty());
-    let tokens: Vec<Secret> = lines.map(Secret::new).collect();
-    let users = usize::try_from(users).unwrap_or(usize::MAX);
-    if tokens.len() < users {
-        let count = tokens.len();
-        return Err(Error::Usage(format!("--tokens: the file has {count} tokens for {users} users")));
-    }
-    Ok(tokens.into_iter().take(users).collect())
 }
 
 fn key(cx: &Cx, file: &Path) -> Result<Credential, Error> {

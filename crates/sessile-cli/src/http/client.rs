@@ -14,6 +14,7 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, Proxy, RequestBuilder};
 use zeroize::Zeroizing;
 
+use super::exchange::Observe;
 use super::{Address, HttpError, form};
 
 /// How long a connection may take, TLS included.
@@ -42,6 +43,7 @@ pub(crate) struct Http {
     connect: Duration,
     total: Duration,
     loaded: OnceLock<Arc<Vec<Certificate<'static>>>>,
+    pub(super) observer: Option<Arc<dyn Observe>>,
 }
 
 /// What a server said. Any status is an answer, also a redirect: it is never followed.
@@ -58,7 +60,12 @@ pub(crate) struct Answer {
 impl Http {
     /// A client that trusts these authorities.
     pub(crate) fn new(roots: Roots) -> Self {
-        Http { roots, connect: CONNECT, total: TOTAL, loaded: OnceLock::new() }
+        Http { roots, connect: CONNECT, total: TOTAL, loaded: OnceLock::new(), observer: None }
+    }
+
+    /// With an observer of the answers to [`Http::exchange`].
+    pub(crate) fn with_observer(self, observer: Arc<dyn Observe>) -> Self {
+        Http { observer: Some(observer), ..self }
     }
 
     /// With other limits, for connecting and for all of a request.

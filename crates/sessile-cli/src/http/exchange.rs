@@ -1,6 +1,7 @@
 //! One request of any kind and its answer, whose body is read as it comes.
 
 use std::io::Read;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ureq::BodyReader;
@@ -33,6 +34,15 @@ pub(crate) struct Sending<'a> {
     pub(crate) body: Option<&'a [u8]>,
 }
 
+/// Observer of everything that a client receives.
+pub(crate) trait Observe: Send + Sync {
+    /// The headers of an answer.
+    fn head(&self, headers: &HeaderMap);
+
+    /// The next bytes of its body.
+    fn body(&self, bytes: &[u8]);
+}
+
 /// An answer whose body is still to come. Any status is an answer, also a redirect: it is never followed.
 pub(crate) struct Coming {
     /// The status.
@@ -42,6 +52,7 @@ pub(crate) struct Coming {
     length: Option<u64>,
     body: BodyReader<'static>,
     until: Option<Instant>,
+    observer: Option<Arc<dyn Observe>>,
 }
 
 impl Http {
@@ -67,6 +78,9 @@ impl Http {
         };
         let answered = answered.map_err(|error| HttpError::new(address, error))?;
         let (head, body) = answered.into_parts();
+        if let Some(observer) = &self.observer {
+            observer.head(&head.headers);
+        }
         Ok(Coming {
             status: head.status.as_u16(),
             address: address.clone(),
@@ -74,6 +88,7 @@ impl Http {
             headers: head.headers,
             body: body.into_reader(),
             until,
+            observer: self.observer.clone(),
         })
     }
 }
@@ -103,7 +118,13 @@ impl Coming {
             }
             match self.body.read(buffer) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                done => return done.map_err(|error| HttpError::new(&self.address, error.into())),
+                Ok(read) => {
+                    if let Some(observer) = &self.observer {
+                        observer.body(&buffer[..read]);
+                    }
+                    return Ok(read);
+                }
+                Err(error) => return Err(HttpError::new(&self.address, error.into())),
             }
         }
     }

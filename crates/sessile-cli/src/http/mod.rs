@@ -14,5 +14,5 @@ mod tests;
 pub(crate) use address::Address;
 pub(crate) use client::{Answer, Http, Roots};
 pub(crate) use error::HttpError;
-pub(crate) use exchange::{Coming, Patience, Sending};
+pub(crate) use exchange::{Coming, Observe, Patience, Sending};
 pub(crate) use form::{basic, form};

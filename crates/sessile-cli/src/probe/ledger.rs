@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::canary::{Canaries, Code, excerpt};
+use super::capture::Received;
+use super::encoding::{Encoding, visit_decodings};
 use super::service::{Kind, Said, Stored, Trouble};
 
 /// How many leaks are kept with an excerpt, and how many of one pair of users.
@@ -18,6 +20,8 @@ const KEPT_OF_PAIR: u64 = 3;
 pub(crate) enum Place {
     /// In a reply.
     Reply,
+    /// In a header of an answer.
+    Header,
     /// In what is stored.
     History,
     /// In an answer that says that something went wrong.
@@ -37,7 +41,10 @@ pub(crate) struct Leak {
     pub(crate) told_in_turn: u32,
     #[serde(rename = "where")]
     pub(crate) place: Place,
+    /// Encodings around the code word, from the outside in.
+    pub(crate) encodings: Vec<Encoding>,
     pub(crate) canary: String,
+    /// Text around the code word, decoded.
     pub(crate) excerpt: String,
     /// Who says what the excerpt says.
     pub(crate) source: &'static str,
@@ -110,18 +117,17 @@ impl Ledger {
     }
 
     /// A reply came.
-    pub(crate) fn heard(&mut self, canaries: &Canaries, at: Code, said: &Said, latency: Duration) {
-        self.latencies.push(latency);
+    pub(crate) fn heard(&mut self, canaries: &Canaries, at: Code, said: &Said, received: &Received) {
         let seen = canaries.find(&said.text);
         let own = seen.iter().filter(|seen| seen.code.user == at.user);
         let own = own.map(|seen| Own { turn: seen.code.turn, is_told: seen.is_told }).collect();
         self.replies.push(Reply { user: at.user, turn: at.turn, own });
-        self.look(canaries, at.user, Some(at.turn), Place::Reply, &[&said.text, &said.whole]);
+        self.look(canaries, at.user, Some(at.turn), Place::Reply, received, &[&said.text, &said.whole]);
     }
 
     /// None came.
-    pub(crate) fn missed(&mut self, canaries: &Canaries, at: Code, trouble: Trouble) {
-        self.look(canaries, at.user, Some(at.turn), Place::Error, &[&trouble.whole]);
+    pub(crate) fn missed(&mut self, canaries: &Canaries, at: Code, trouble: Trouble, received: &Received) {
+        self.look(canaries, at.user, Some(at.turn), Place::Error, received, &[&trouble.whole]);
         if let Some(told) = trouble.told {
             self.told.entry(trouble.kind.clone()).or_insert(told);
         }
@@ -129,7 +135,13 @@ impl Ledger {
     }
 
     /// What is stored for a user was read, or could not be.
-    pub(crate) fn read(&mut self, canaries: &Canaries, user: u32, stored: Result<Stored, Trouble>) {
+    pub(crate) fn read(
+        &mut self,
+        canaries: &Canaries,
+        user: u32,
+        stored: Result<Stored, Trouble>,
+        received: &Received,
+    ) {
         match stored {
             Ok(Stored { items, is_users_only, whole }) => {
                 let seen = items.iter().flat_map(|item| canaries.find(item));
@@ -137,10 +149,10 @@ impl Ledger {
                 let told = told.map(|seen| seen.code.turn).collect();
                 self.histories.push(History { user, told, is_users_only });
                 let texts = items.iter().chain([&whole]).map(String::as_str).collect::<Vec<_>>();
-                self.look(canaries, user, None, Place::History, &texts);
+                self.look(canaries, user, None, Place::History, received, &texts);
             }
             Err(trouble) => {
-                self.look(canaries, user, None, Place::Error, &[&trouble.whole]);
+                self.look(canaries, user, None, Place::Error, received, &[&trouble.whole]);
                 count(&mut self.unread_histories, trouble.kind, 1);
             }
         }
@@ -169,25 +181,45 @@ impl Ledger {
         self.latencies.extend(other.latencies);
     }
 
-    /// Looks for what belongs to others. The same code word counts once, however often one answer says it.
-    fn look(&mut self, canaries: &Canaries, to: u32, turn: Option<u32>, place: Place, texts: &[&str]) {
+    /// Searches an answer for code words of other users, also encoded ones. Each code word counts once.
+    fn look(
+        &mut self,
+        canaries: &Canaries,
+        to: u32,
+        turn: Option<u32>,
+        place: Place,
+        received: &Received,
+        texts: &[&str],
+    ) {
         let mut known = BTreeSet::new();
-        for text in texts {
-            for seen in canaries.find(text) {
-                let Code { user: from, turn: told_in_turn } = seen.code;
-                if from == to || !known.insert(seen.code) {
-                    continue;
+        // The body as it came is mostly one of the texts.
+        let body = Some(received.body.as_str()).filter(|body| !texts.contains(body));
+        let texts = texts.iter().copied().chain(body).map(|text| (place, text));
+        for (place, text) in texts.chain([(Place::Header, received.headers.as_str())]) {
+            visit_decodings(text, &mut |encodings, text| {
+                for seen in canaries.find(text) {
+                    let Code { user: from, turn: told_in_turn } = seen.code;
+                    if from == to || !known.insert(seen.code) {
+                        continue;
+                    }
+                    let count = self.pairs.entry((from, to)).or_default();
+                    *count += 1;
+                    *self.places.entry(place).or_default() += 1;
+                    if *count <= KEPT_OF_PAIR && self.leaks.len() < KEPT {
+                        self.leaks.push(Leak {
+                            from,
+                            to,
+                            turn,
+                            told_in_turn,
+                            place,
+                            encodings: encodings.to_vec(),
+                            canary: canaries.word(seen.code).to_owned(),
+                            excerpt: excerpt(text, seen.at),
+                            source: "agent",
+                        });
+                    }
                 }
-                let count = self.pairs.entry((from, to)).or_default();
-                *count += 1;
-                *self.places.entry(place).or_default() += 1;
-                if *count <= KEPT_OF_PAIR && self.leaks.len() < KEPT {
-                    let canary = canaries.word(seen.code).to_owned();
-                    let excerpt = excerpt(text, seen.at);
-                    let source = "agent";
-                    self.leaks.push(Leak { from, to, turn, told_in_turn, place, canary, excerpt, source });
-                }
-            }
+            });
         }
     }
 }
@@ -228,11 +260,11 @@ mod tests {
             let whole = format!("stack: {}", canaries.word(one));
             Trouble { whole, ..Trouble::new(Kind::Status(500)) }
         };
-        ledger.missed(&canaries, two, trouble());
+        ledger.missed(&canaries, two, trouble(), &Received::default());
         let message = |code| canaries.message(code);
         let stored = Stored { items: vec![message(two), message(one)], ..Stored::default() };
-        ledger.read(&canaries, 2, Ok(stored));
-        ledger.read(&canaries, 2, Err(trouble()));
+        ledger.read(&canaries, 2, Ok(stored), &Received::default());
+        ledger.read(&canaries, 2, Err(trouble()), &Received::default());
         let places = ledger.leaks.iter().map(|leak| (leak.from, leak.to, leak.turn, leak.place));
         let expected =
             [(1, 2, Some(3), Place::Error), (1, 2, None, Place::History), (1, 2, None, Place::Error)];
@@ -248,14 +280,34 @@ mod tests {
         for turn in 1..=TURNS {
             let mut one = Ledger::default();
             let (at, foreign) = (Code { user: 1, turn }, Code { user: 2, turn });
-            one.heard(&canaries, at, &said(canaries.word(foreign).to_owned()), Duration::ZERO);
-            one.missed(&canaries, at, Trouble::unusable(&format!("odd {turn}"), ""));
+            one.heard(&canaries, at, &said(canaries.word(foreign).to_owned()), &Received::default());
+            one.latencies.push(Duration::ZERO);
+            one.missed(&canaries, at, Trouble::unusable(&format!("odd {turn}"), ""), &Received::default());
             all.merge(one);
         }
         assert_eq!((all.leak_count(), all.pairs[&(2, 1)], all.leaks.len()), (5, 5, 3));
         assert_eq!((all.replies.len(), all.latencies.len(), all.failures()), (5, 5, 5));
         (0..100).for_each(|odd| count(&mut all.failed, Kind::Unusable(format!("new {odd}")), 1));
         assert_eq!((all.failures(), all.failed.len()), (105, 51));
+    }
+
+    #[test]
+    fn leak_in_a_header_or_an_unparsed_body_is_found_once() {
+        let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
+        let (at, foreign) = (Code { user: 1, turn: 1 }, Code { user: 2, turn: 1 });
+        let word = canaries.word(foreign);
+        let received =
+            |headers: &str, body: &str| Received { headers: headers.to_owned(), body: body.to_owned() };
+        let line = format!("x-trace: {word}\n");
+        for (received, place) in [
+            (received(&line, ""), Place::Header),
+            (received(&line, &format!("{{\"debug\": \"{word}\"}}")), Place::Reply),
+        ] {
+            let mut ledger = Ledger::default();
+            ledger.heard(&canaries, at, &said("fine".to_owned()), &received);
+            assert_eq!(ledger.places.into_iter().collect::<Vec<_>>(), [(place, 1)]);
+            assert!(ledger.leaks[0].excerpt.contains(word) && ledger.leaks[0].encodings.is_empty());
+        }
     }
 
     proptest! {
@@ -267,13 +319,13 @@ mod tests {
             let canaries = Canaries::new(USERS, TURNS, Some(3)).unwrap();
             let at = Code { user, turn };
             let mut ledger = Ledger::default();
-            ledger.heard(&canaries, at, &said(honest(&canaries, at)), Duration::ZERO);
+            ledger.heard(&canaries, at, &said(honest(&canaries, at)), &Received::default());
             prop_assert_eq!(ledger.leak_count(), 0);
             let foreign = Code { user: from, turn: told };
             let leaky = format!("{before}{}{after}", canaries.word(foreign));
             let own = said(honest(&canaries, at));
             let reply = if only_around { Said { whole: leaky, ..own } } else { Said { text: leaky, ..own } };
-            ledger.heard(&canaries, at, &reply, Duration::ZERO);
+            ledger.heard(&canaries, at, &reply, &Received::default());
             let expected: Vec<_> = (from != user).then_some(((from, user), 1)).into_iter().collect();
             prop_assert_eq!(ledger.pairs.into_iter().collect::<Vec<_>>(), expected);
             prop_assert!(ledger.leaks.iter().all(|leak| leak.told_in_turn == told && leak.turn == Some(turn)));

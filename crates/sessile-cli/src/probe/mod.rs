@@ -5,9 +5,12 @@
 //! | `canary` | the code words, the messages that tell them, and finding them again |
 //! | `service` | what a protocol has to offer; one file for each: `a2a`, `openai`, `sessile`, `http` |
 //! | `request`, `template` | for `http`: what is asked, by flags or a file; texts with placeholders |
+//! | `ramp` | how many users each round has |
 //! | `run` | the users, their turns, and the threads that take them |
+//! | `capture`, `encoding` | everything that was received; the encodings that it is searched in |
 //! | `ledger` | what was seen so far |
 //! | `judge` | what that means: order, lost and doubled turns; or that it cannot be said |
+//! | `detection` | how surely a leak would have been found |
 //! | `report`, `shown` | all of it, for programs and for people |
 //! | `refused` | the failure, where nothing was answered |
 //!
@@ -15,10 +18,14 @@
 
 pub(crate) mod a2a;
 mod canary;
+mod capture;
+mod detection;
+mod encoding;
 pub(crate) mod http;
 mod judge;
 mod ledger;
 pub(crate) mod openai;
+pub(crate) mod ramp;
 mod refused;
 mod report;
 pub(crate) mod request;
@@ -30,6 +37,7 @@ pub(crate) mod template;
 mod wire;
 
 pub(crate) use canary::Canaries;
+pub(crate) use capture::capturing_client;
 pub(crate) use ledger::Progress;
 pub(crate) use report::{About, Report};
 pub(crate) use run::{Plan, Run};

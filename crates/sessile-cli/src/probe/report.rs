@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sessile::exit;
 
+use super::detection::Detection;
 use super::judge::{Judged, Judgement, Wrong, judge};
 use super::ledger::Ledger;
-use super::run::{Ended, Run};
+use super::run::{Ended, Round, Run, Stop};
 use super::service::Kind;
 
 /// How many pairs of users, and how many of one kind of mistake, are told to programs.
@@ -31,7 +32,10 @@ pub(crate) struct Report {
     pub(super) is_complete: bool,
     pub(super) users: u32,
     pub(super) turns: u32,
+    /// Most requests in flight of any round that was mostly answered.
     pub(super) concurrency: u32,
+    pub(super) rounds: Vec<Round>,
+    pub(super) stop: Option<Stop>,
     pub(super) elapsed: Duration,
     names: String,
     /// Sessions at the service, where there are some to end.
@@ -52,15 +56,21 @@ pub(super) enum Verdict {
 impl Report {
     /// Judges a run as far as it came.
     pub(crate) fn new(about: About, run: &Run, is_complete: bool, sessions: Option<Ended>) -> Self {
-        let (plan, ledger) = (run.plan(), run.ledger());
+        let (plan, ledger, rounds) = (run.plan(), run.ledger(), run.rounds().to_vec());
+        let conclusive = rounds.iter().filter(|round| round.is_conclusive());
+        let concurrency = conclusive.map(|round| round.concurrency).max();
+        let first = plan.rounds.first().map_or(plan.concurrency, |users| plan.concurrency.min(*users));
+        let users = rounds.iter().map(|round| round.users).sum();
         Report {
             judgement: judge(&ledger.replies, &ledger.histories, plan.turns),
             about,
             ledger,
             is_complete,
-            users: plan.users,
+            users,
             turns: plan.turns,
-            concurrency: plan.concurrency,
+            concurrency: concurrency.unwrap_or(first),
+            rounds,
+            stop: run.stop().cloned(),
             elapsed: run.talked(),
             names: format!("probe-{}-N", plan.canaries.run),
             sessions,
@@ -75,10 +85,17 @@ impl Report {
         }
     }
 
-    /// Whether less than half was answered, or only one user had an answer.
+    /// Whether less than half of every round was answered, or only one user had an answer.
     fn is_too_little(&self) -> bool {
         let users: BTreeSet<u32> = self.ledger.replies.iter().map(|reply| reply.user).collect();
-        users.len() < 2 || (self.ledger.replies.len() as u64) < self.ledger.failures()
+        users.len() < 2 || !self.rounds.iter().any(Round::is_conclusive)
+    }
+
+    /// How surely a leak would have been found. None if no reply holds a code word: then a leak hardly shows.
+    pub(super) fn detection(&self) -> Option<Detection> {
+        let replies = &self.ledger.replies;
+        let is_repeated = replies.iter().any(|reply| !reply.own.is_empty());
+        is_repeated.then(|| Detection { replies: u32::try_from(replies.len()).unwrap_or(u32::MAX) })
     }
 
     /// The reasons why there was no reply, the most usual first.
@@ -122,6 +139,7 @@ impl Report {
                     .to_owned(),
             );
         }
+        notes.extend(self.stop_note());
         let judged = self.judgement.judged_replies;
         if self.judgement.replies.is_ok() && judged < ledger.replies.len() {
             let silent = ledger.replies.len() - judged;
@@ -145,6 +163,22 @@ impl Report {
             }
         }
         notes
+    }
+
+    /// Why there was no larger round, where the plan had one.
+    fn stop_note(&self) -> Option<String> {
+        let Round { users, answered, failed, .. } = self.rounds.last()?;
+        Some(match self.stop.as_ref()? {
+            Stop::MaxTime => {
+                format!("--max-time is used up; {users} users at once is the most that was tried")
+            }
+            Stop::Failures => {
+                let all = answered + failed;
+                format!("stopped at {users} users at once: {failed} of {all} requests failed")
+            }
+            Stop::Threads(why) => format!("stopped at {users} users at once: cannot start {why}"),
+            Stop::MixedUp => return None,
+        })
     }
 
     /// All of it.
@@ -184,6 +218,14 @@ impl Report {
             "users": self.users,
             "turns": self.turns,
             "concurrency": self.concurrency,
+            "rounds": self.rounds,
+            "stopped_by": self.stop.as_ref().map(|stop| match stop {
+                Stop::MaxTime => "max_time",
+                Stop::Failures => "failures",
+                Stop::Threads(_) => "threads",
+                Stop::MixedUp => "mixed_up",
+            }),
+            "detection": self.detection().map(Detection::json),
             "seed": about.seed,
             "user_names": self.names,
             "answered": ledger.replies.len(),

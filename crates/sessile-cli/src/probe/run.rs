@@ -2,27 +2,77 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::canary::{Canaries, Code};
+use super::capture::take_received;
+use super::judge::judge;
 use super::ledger::{Ledger, Progress};
 use super::service::{Kind, Service, User};
 
 /// A thread only asks and waits.
 const STACK: usize = 1 << 20;
 
-/// Who says how much, and how quickly.
+/// Rounds of a probe and its limits.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) users: u32,
+    /// Users of each round.
+    pub(crate) rounds: Vec<u32>,
     pub(crate) turns: u32,
-    /// How many requests are under way at once.
+    /// Most requests in flight.
     pub(crate) concurrency: u32,
-    /// Requests in a second, at most.
+    /// Most requests in a second.
     pub(crate) rate: Option<f64>,
+    /// Time after which no turn begins.
+    pub(crate) max_time: Option<Duration>,
+    /// Code words of the users of all rounds.
     pub(crate) canaries: Canaries,
+}
+
+impl Plan {
+    /// Users of all rounds.
+    pub(crate) fn users(&self) -> u32 {
+        self.rounds.iter().sum()
+    }
+
+    /// Requests of all rounds, without reading histories.
+    pub(crate) fn requests(&self) -> u32 {
+        self.users() * (self.turns + 1)
+    }
+}
+
+/// Result of a round.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Round {
+    pub(crate) users: u32,
+    /// Requests in flight.
+    pub(crate) concurrency: u32,
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+}
+
+impl Round {
+    /// Whether at least half of the requests were answered.
+    pub(crate) fn is_conclusive(&self) -> bool {
+        self.answered > 0 && self.answered >= self.failed
+    }
+}
+
+/// Reason why a probe ended before its last round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The time is used up.
+    MaxTime,
+    /// More than half of a round failed.
+    Failures,
+    /// The system refused a thread; why.
+    Threads(String),
+    /// Something is mixed up: more load would show the same.
+    MixedUp,
 }
 
 /// How many sessions are ended at once, at most.
@@ -44,7 +94,9 @@ pub(crate) struct Run {
     shared: Arc<Shared>,
     begun: Instant,
     /// How long all the turns took.
-    talked: OnceLock<Duration>,
+    talked: Option<Duration>,
+    rounds: Vec<Round>,
+    stop: Option<Stop>,
 }
 
 struct Shared {
@@ -54,7 +106,10 @@ struct Shared {
     /// Those who have taken all their turns.
     done: Mutex<Vec<User>>,
     ledger: Mutex<Ledger>,
+    /// Whether nothing more is asked.
     is_over: AtomicBool,
+    /// Whether no turn begins any more.
+    is_stopped: AtomicBool,
     /// How many threads are at work.
     working: AtomicUsize,
     /// When the next request may be made.
@@ -64,47 +119,117 @@ struct Shared {
 impl Run {
     /// Gets the users ready; nothing is asked yet.
     pub(crate) fn new(plan: Plan, service: Box<dyn Service>) -> Self {
-        let users = (1..=plan.users).map(|number| {
-            let name = format!("probe-{}-{number}", plan.canaries.run);
-            User { number, session: format!("{name}-session"), name, turn: 1, ..User::default() }
-        });
         let shared = Shared {
-            waiting: Mutex::new(users.collect()),
+            waiting: Mutex::default(),
             done: Mutex::default(),
             ledger: Mutex::default(),
             is_over: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
             working: AtomicUsize::new(0),
             next: Mutex::new(Instant::now()),
             plan,
             service,
         };
-        Run { shared: Arc::new(shared), begun: Instant::now(), talked: OnceLock::new() }
+        Run { shared: Arc::new(shared), begun: Instant::now(), talked: None, rounds: Vec::new(), stop: None }
     }
 
-    /// Lets all users take their turns, then reads what is stored. Whether it came to that, and was not ended before;
-    /// `watch` is told again and again how far it is.
+    /// Runs the rounds, then reads what is stored. False if `is_ended` ended it before; `watch` gets the progress.
     pub(crate) fn finish(
-        &self,
+        &mut self,
         is_ended: &dyn Fn() -> bool,
         watch: &mut dyn FnMut(Progress),
     ) -> std::io::Result<bool> {
-        for work in [Shared::turn as fn(&Shared, User), Shared::read] {
-            self.start(work)?;
-            while self.shared.working.load(Ordering::SeqCst) > 0 {
-                if is_ended() {
-                    self.shared.is_over.store(true, Ordering::SeqCst);
-                    return Ok(false);
+        let mut last = 0;
+        for users in self.shared.plan.rounds.clone() {
+            let first = last + 1;
+            last += users;
+            *lock(&self.shared.waiting) = (first..=last).map(|number| self.shared.user(number)).collect();
+            let before = self.progress();
+            let concurrency = users.min(self.shared.plan.concurrency);
+            let started = self.start(concurrency, Shared::turn);
+            let is_finished = self.watch(is_ended, watch);
+            if let Err(error) = started {
+                if self.rounds.is_empty() {
+                    return Err(error);
                 }
-                let progress = lock(&self.shared.ledger).progress();
-                watch(progress);
-                thread::sleep(Duration::from_millis(5));
+                self.stop = Some(Stop::Threads(error.to_string()));
             }
-            let _ = self.talked.set(self.begun.elapsed());
-            // What is stored is read when nobody says anything more.
-            let done: VecDeque<User> = std::mem::take(&mut *lock(&self.shared.done)).into();
-            *lock(&self.shared.waiting) = done;
+            let after = self.progress();
+            let (answered, failed) = (after.answered - before.answered, after.failed - before.failed);
+            self.rounds.push(Round { users, concurrency, answered, failed });
+            if !is_finished {
+                return Ok(false);
+            }
+            self.stop = self.stop.take().or_else(|| self.reason_to_stop(last));
+            if self.stop.is_some() {
+                break;
+            }
         }
-        Ok(true)
+        self.talked = Some(self.begun.elapsed());
+        // Histories are read when no user talks any more: a later round may have changed those of an earlier one.
+        let mut users = std::mem::take(&mut *lock(&self.shared.done));
+        users.extend(lock(&self.shared.waiting).drain(..).filter(|user| user.turn > 1));
+        let at_once = self.most_at_once();
+        *lock(&self.shared.waiting) = users.into();
+        self.shared.is_stopped.store(false, Ordering::SeqCst);
+        self.start(at_once, Shared::read)?;
+        Ok(self.watch(is_ended, watch))
+    }
+
+    /// Waits for all threads. False if `is_ended` ended it.
+    fn watch(&self, is_ended: &dyn Fn() -> bool, watch: &mut dyn FnMut(Progress)) -> bool {
+        while self.shared.working.load(Ordering::SeqCst) > 0 {
+            if is_ended() {
+                self.shared.is_over.store(true, Ordering::SeqCst);
+                return false;
+            }
+            if self.is_out_of_time() && self.talked.is_none() {
+                self.shared.is_stopped.store(true, Ordering::SeqCst);
+            }
+            watch(self.progress());
+            thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.shared.plan.max_time.is_some_and(|max_time| self.begun.elapsed() >= max_time)
+    }
+
+    /// Whether the round was the last one, and why. `last` is the number of its last user.
+    fn reason_to_stop(&self, last: u32) -> Option<Stop> {
+        let ledger = lock(&self.shared.ledger);
+        let is_last = last == self.shared.plan.users();
+        let is_whole = !self.shared.is_stopped.load(Ordering::SeqCst);
+        let round = self.rounds.last()?;
+        match () {
+            () if is_last && is_whole => None,
+            () if round.failed > round.answered => Some(Stop::Failures),
+            () if ledger.leak_count() > 0 => Some(Stop::MixedUp),
+            () if judge(&ledger.replies, &[], self.shared.plan.turns).is_bad() => Some(Stop::MixedUp),
+            () if !is_whole || self.is_out_of_time() => Some(Stop::MaxTime),
+            () => None,
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        lock(&self.shared.ledger).progress()
+    }
+
+    /// The rounds so far.
+    pub(crate) fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+
+    /// Why the probe ended before its last round.
+    pub(crate) fn stop(&self) -> Option<&Stop> {
+        self.stop.as_ref()
+    }
+
+    /// Most requests in flight of any round.
+    fn most_at_once(&self) -> u32 {
+        let users = self.rounds.iter().map(|round| round.concurrency).max();
+        users.unwrap_or(self.shared.plan.concurrency).max(1)
     }
 
     /// Ends what was begun at the service, in so much time; or leaves it there, without any. Nobody talks any more, but for
@@ -131,7 +256,7 @@ impl Run {
             }
         };
         thread::scope(|scope| {
-            for _ in 1..shared.plan.concurrency.min(AT_ONCE) {
+            for _ in 1..self.most_at_once().min(AT_ONCE) {
                 let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
             }
             work();
@@ -151,11 +276,11 @@ impl Run {
 
     /// How long users have talked, without reading what is stored.
     pub(crate) fn talked(&self) -> Duration {
-        self.talked.get().copied().unwrap_or_else(|| self.begun.elapsed())
+        self.talked.unwrap_or_else(|| self.begun.elapsed())
     }
 
-    fn start(&self, work: fn(&Shared, User)) -> std::io::Result<()> {
-        for number in 0..self.shared.plan.concurrency {
+    fn start(&self, threads: u32, work: fn(&Shared, User)) -> std::io::Result<()> {
+        for number in 0..threads {
             let shared = Arc::clone(&self.shared);
             shared.working.fetch_add(1, Ordering::SeqCst);
             let started = thread::Builder::new().stack_size(STACK).spawn(move || {
@@ -167,8 +292,8 @@ impl Run {
             if let Err(error) = started {
                 self.shared.working.fetch_sub(1, Ordering::SeqCst);
                 // Fewer than were wanted would not be the test that was asked for.
-                self.shared.is_over.store(true, Ordering::SeqCst);
-                let error = format!("thread {} of {}: {error}", number + 1, self.shared.plan.concurrency);
+                self.shared.is_stopped.store(true, Ordering::SeqCst);
+                let error = format!("thread {} of {threads}: {error}", number + 1);
                 return Err(std::io::Error::other(error));
             }
         }
@@ -186,9 +311,18 @@ impl Drop for Working<'_> {
 }
 
 impl Shared {
+    fn user(&self, number: u32) -> User {
+        let name = format!("probe-{}-{number}", self.plan.canaries.run);
+        User { number, session: format!("{name}-session"), name, turn: 1, ..User::default() }
+    }
+
+    fn is_halted(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst) || self.is_stopped.load(Ordering::SeqCst)
+    }
+
     /// Who is next. If nobody is, those who are left are in the hands of other threads.
     fn next_user(&self) -> Option<User> {
-        if self.is_over.load(Ordering::SeqCst) {
+        if self.is_halted() {
             return None;
         }
         lock(&self.waiting).pop_front()
@@ -197,17 +331,21 @@ impl Shared {
     /// One turn of a user, who then queues up again behind the others.
     fn turn(&self, mut user: User) {
         if !self.wait() {
+            lock(&self.waiting).push_back(user);
             return;
         }
         let canaries = &self.plan.canaries;
         let at = Code { user: user.number, turn: user.turn };
         let (message, begun) = (canaries.message(at), Instant::now());
         let said = self.service.say(&mut user, &message);
-        let latency = begun.elapsed();
+        let (latency, received) = (begun.elapsed(), take_received());
         let mut seen = Ledger::default();
         match said {
-            Ok(said) => seen.heard(canaries, at, &said, latency),
-            Err(trouble) => seen.missed(canaries, at, trouble),
+            Ok(said) => {
+                seen.latencies.push(latency);
+                seen.heard(canaries, at, &said, &received);
+            }
+            Err(trouble) => seen.missed(canaries, at, trouble, &received),
         }
         lock(&self.ledger).merge(seen);
         user.turn += 1;
@@ -225,14 +363,14 @@ impl Shared {
             && let Some(stored) = self.service.history(&user)
         {
             let mut seen = Ledger::default();
-            seen.read(&self.plan.canaries, user.number, stored);
+            seen.read(&self.plan.canaries, user.number, stored, &take_received());
             lock(&self.ledger).merge(seen);
         }
     }
 
     /// Waits until a request may be made. Not, if it is over.
     fn wait(&self) -> bool {
-        self.pace(|| self.is_over.load(Ordering::SeqCst))
+        self.pace(|| self.is_halted())
     }
 
     fn pace(&self, is_over: impl Fn() -> bool) -> bool {

@@ -23,13 +23,17 @@ impl Report {
     pub(crate) fn text(&self, out: &Output) -> String {
         let (ledger, judgement) = (&self.ledger, &self.judgement);
         let ms = |percent| self.latency(percent).map_or_else(|| "-".to_owned(), short);
+        let fewest = self.rounds.iter().map(|round| round.concurrency).min();
+        let at_once = match fewest.filter(|fewest| *fewest < self.concurrency) {
+            Some(fewest) => format!("{fewest} to {}", self.concurrency),
+            None => self.concurrency.to_string(),
+        };
         let mut text = format!(
-            "{}, {}: {} users with {} turns each, {} at once\n{} replies in {}: {:.0} in a second, p50 {}, p99 {}\n\n",
+            "{}, {}: {} users with {} turns each, {at_once} at once\n{} replies in {}: {:.0} in a second, p50 {}, p99 {}\n\n",
             sessile::text::shown(&self.about.url),
             self.about.protocol,
             self.users,
             self.turns,
-            self.concurrency,
             ledger.replies.len(),
             short(self.elapsed),
             self.throughput(),
@@ -166,7 +170,10 @@ impl Report {
             }
             _ if !self.is_complete => out.toned("interrupted: this is what is known so far", Tone::Warning),
             Verdict::Inconclusive => out.toned("inconclusive: too little was answered", Tone::Warning),
-            Verdict::Clean => out.toned(&self.claim(), Tone::Good),
+            Verdict::Clean => {
+                let surely = self.detection().map(|detection| format!("\n{}", detection.text()));
+                format!("{}{}", out.toned(&self.claim(), Tone::Good), surely.unwrap_or_default())
+            }
         };
         let interrupted = !self.is_complete && self.verdict() == Verdict::MixedUp;
         format!("{line}{}\n", if interrupted { " (interrupted)" } else { "" })
@@ -203,9 +210,10 @@ impl Report {
 }
 
 fn leak(leak: &Leak) -> String {
-    let Leak { from, to, turn, told_in_turn, place, .. } = leak;
+    let Leak { from, to, turn, told_in_turn, place, encodings, .. } = leak;
+    let encoded: String = encodings.iter().map(|encoding| format!(", in {}", encoding.name())).collect();
     format!(
-        "user {to} saw code word {told_in_turn} of user {from}, {}: {}",
+        "user {to} saw code word {told_in_turn} of user {from}, {}{encoded}: {}",
         seen_in(*place, *turn),
         quoted(&leak.excerpt)
     )
@@ -214,6 +222,8 @@ fn leak(leak: &Leak) -> String {
 fn seen_in(place: Place, turn: Option<u32>) -> String {
     match (place, turn) {
         (Place::Reply, Some(turn)) => format!("in the reply of turn {turn}"),
+        (Place::Header, Some(turn)) => format!("in a header of turn {turn}"),
+        (Place::Header, None) => "in a header when the history was read".to_owned(),
         (Place::Error, Some(turn)) => format!("in the error of turn {turn}"),
         (Place::Error, None) => "in an error when the history was read".to_owned(),
         (Place::Reply | Place::History, _) => "in the stored history".to_owned(),
@@ -223,6 +233,7 @@ fn seen_in(place: Place, turn: Option<u32>) -> String {
 fn plural(place: Place) -> &'static str {
     match place {
         Place::Reply => "replies",
+        Place::Header => "headers",
         Place::History => "stored histories",
         Place::Error => "errors",
     }

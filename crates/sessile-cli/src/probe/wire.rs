@@ -7,10 +7,11 @@ use sessile::text::shortened;
 use sessile::vault::{Secret, Site};
 use ureq::http::Method;
 
+use super::capture::capturing_client;
 use super::service::{Kind, Trouble, User};
 use super::template::{Escape, Template};
 use crate::a2a::{Authorize, Credential};
-use crate::http::{Address, Http, HttpError, Patience, Roots, Sending};
+use crate::http::{Address, Http, HttpError, Patience, Sending};
 
 /// The largest answer.
 const LARGEST: usize = 4 << 20;
@@ -46,7 +47,8 @@ impl Headers {
 
     fn token(&self, user: &User) -> Option<&Secret> {
         let at = usize::try_from(user.number).unwrap_or_default().checked_sub(1)?;
-        self.tokens.get(at)
+        // Users of different rounds share tokens, users of one round do not.
+        self.tokens.get(at.checked_rem(self.tokens.len())?)
     }
 
     /// Whether they say who asks.
@@ -94,7 +96,7 @@ pub(crate) struct Wire {
 impl Wire {
     pub(crate) fn new(base: &str, headers: Headers, auth: Fixed, timeout: Duration) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Wire { http: Http::new(Roots::System), base, headers, auth, timeout }
+        Wire { http: capturing_client(), base, headers, auth, timeout }
     }
 
     /// Sends, and gives back the body of an answer with a status of success.

@@ -42,7 +42,7 @@ fn all_that_another_machine_needs_is_told_at_once() {
     let told = probe(&[]);
     assert!(told.contains("another machine") && told.contains("over https only"), "{told}");
     assert!(
-        told.contains("load test of 60 requests") && told.contains("--allow-host agents.invalid"),
+        told.contains("load test of up to 2000 requests") && told.contains("--allow-host agents.invalid"),
         "{told}"
     );
     let allowed = probe(&["--allow-host", "agents.invalid"]);
@@ -64,6 +64,11 @@ fn numbers_that_make_no_sense_are_refused() {
         &["--turns", "201"],
         &["--users", "1000", "--turns", "100"],
         &["--concurrency", "0"],
+        &["--users", "4", "--max-users", "8"],
+        &["--max-users", "1"],
+        &["--max-requests", "11"],
+        &["--max-requests", "100001"],
+        &["--max-time", "soon"],
         &["--rate", "0"],
         &["--rate", "NaN"],
         &["--rate", "-1"],

@@ -301,6 +301,25 @@ fn who_has_no_token_is_told_how_to_give_one() {
 }
 
 #[test]
+fn number_of_tokens_limits_the_users_of_a_round() {
+    let home = home();
+    let service = Serving::start(&home, 4, &[]);
+    let report = probe(&home, &service, &["--turns", "2", "--max-requests", "30"]).exit(0).json();
+    let users: Vec<&Value> =
+        report["rounds"].as_array().unwrap().iter().map(|round| &round["users"]).collect();
+    assert_eq!(
+        (users, &report["verdict"]),
+        (vec![&json!(4), &json!(4), &json!(2)], &json!("clean")),
+        "{report}"
+    );
+    assert_eq!(report["sessions"], json!({ "started": 10, "ended": 10 }), "{report}");
+    home.write("one", home.read("tokens").lines().next().unwrap());
+    let args = ["probe", &service.url, "--protocol", "sessile", "--tokens", "one"];
+    let told = home.call(&args).run().exit(2).stderr();
+    assert!(told.contains("1 tokens for 2 users"), "{told}");
+}
+
+#[test]
 fn tokens_are_for_this_protocol_alone() {
     let home = home();
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--tokens", "x"];

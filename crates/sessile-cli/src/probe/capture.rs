@@ -1,0 +1,63 @@
+//! Everything that a thread received while it made one request: also what the protocol's client drops.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use ureq::http::HeaderMap;
+
+use crate::http::{Http, Observe, Roots};
+
+/// Most bytes that are kept of the bodies of one turn.
+const LARGEST: usize = 8 << 20;
+
+/// Headers and bodies as they came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Received {
+    /// The headers, one in each line.
+    pub(crate) headers: String,
+    pub(crate) body: String,
+}
+
+#[derive(Default)]
+struct Buffers {
+    headers: String,
+    body: Vec<u8>,
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+/// A client whose answers are captured for the thread that asks.
+pub(crate) fn capturing_client() -> Http {
+    Http::new(Roots::System).with_observer(Arc::new(Capture))
+}
+
+/// What this thread has received since the last call.
+pub(crate) fn take_received() -> Received {
+    let Buffers { headers, body } = BUFFERS.take();
+    Received { headers, body: String::from_utf8_lossy(&body).into_owned() }
+}
+
+struct Capture;
+
+impl Observe for Capture {
+    fn head(&self, headers: &HeaderMap) {
+        BUFFERS.with_borrow_mut(|buffers| {
+            for (name, value) in headers {
+                buffers.headers.push_str(name.as_str());
+                buffers.headers.push_str(": ");
+                buffers.headers.push_str(&String::from_utf8_lossy(value.as_bytes()));
+                buffers.headers.push('\n');
+            }
+        });
+    }
+
+    fn body(&self, bytes: &[u8]) {
+        BUFFERS.with_borrow_mut(|buffers| {
+            if buffers.body.len() + bytes.len() <= LARGEST {
+                buffers.body.extend_from_slice(bytes);
+            }
+        });
+    }
+}
