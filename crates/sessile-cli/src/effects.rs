@@ -309,11 +309,11 @@ pub const TABLE: &[Entry] = &[
     destructive("task notification remove", "the agent", talking![]).outside(),
     write("task notification set", "the agent", talking![]).outside(),
     read("task watch", talking![]).outside(),
-    write("backup", "the copy's file", writing![FileExists]),
+    write("backup", "the backup's file", writing![FileExists]),
     destructive(
         "backup restore",
         "the store; what it replaces is kept",
-        writing![FileNotFound, ConfirmationRequired, Declined],
+        writing![FileNotFound, ConfirmationRequired, Declined, InSession],
     ),
     read("demo", &[Code::DiskFull]),
     read("doctor", writing![]),

@@ -146,7 +146,7 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
     check(state.dirs().state()?, 0o077, "0700");
     let store = state.dirs().store()?;
     for ending in ["", "-wal", "-shm"] {
-        check(&PathBuf::from(format!("{}{ending}", store.display())), 0o077, "0600");
+        check(&crate::files::with_ending(&store, ending), 0o077, "0600");
     }
     check(&state.dirs().state()?.join("vault"), 0o077, "0700");
     check(&state.dirs().state()?.join("vault/credentials"), 0o077, "0600");

@@ -18,6 +18,7 @@ mod hex;
 pub mod history;
 pub mod lock;
 pub mod names;
+pub mod path_text;
 pub mod process;
 pub mod random;
 pub mod report;

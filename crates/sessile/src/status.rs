@@ -308,7 +308,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
         }
     }
     if let Ok(store) = dirs.store() {
-        let beside = |ending: &str| PathBuf::from(format!("{}{ending}", store.display()));
+        let beside = |ending: &str| crate::files::with_ending(&store, ending);
         add(&store, "sessions, locks, history, pointers, approvals, trust");
         add(&beside("-wal"), "the store's write-ahead log");
         add(&beside("-shm"), "the store's shared memory");

@@ -1,11 +1,10 @@
-//! `sessile backup`: a copy of the store, made while others write.
+//! `sessile backup`: back up the store while others write, and restore a backup.
 
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
-use sessile::Error;
-use sessile::history::record;
+use sessile::history::{record, settle};
 use sessile::text::shown;
 
 use crate::ask;
@@ -13,10 +12,10 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 
-/// Copy the state database, or restore a copy
+/// Back up the state database, or restore a backup
 ///
-/// The copy is consistent whatever others write meanwhile, and never written over another file. Contexts, settings and
-/// the sessions' rooms are files of their own and are not in it.
+/// A backup is consistent while others write, and never replaces a file. Contexts, settings, credentials and the sessions'
+/// rooms are files of their own and not part of it.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -26,17 +25,21 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// Where the copy goes; beside the database if none is given
+    /// Write the backup to this file; default: a new file beside the database
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Put a copy into the place of the database; what it replaces is kept beside it
+    /// Replace the state database by a backup and keep the old one beside it
+    ///
+    /// A restore brings back sessions, messages, history and conversations, but no permissions: no approval stays in force,
+    /// a project stays trusted only if it is trusted now and in the backup, the current PIN stays set, and stopped sessions
+    /// stay stopped. It is refused inside a session.
     #[command(after_help = examples!("sessile backup restore state.backup"))]
     Restore {
-        /// The copy
+        /// Restore this backup
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
@@ -49,36 +52,31 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
 }
 
-fn beside(cx: &Cx, ending: &str) -> Result<PathBuf, Error> {
-    let stamp = cx.state.world().now().as_second();
-    let store = cx.state.dirs().store()?;
-    let free = |path: &PathBuf| !path.exists();
-    let names = (0..).map(|count| PathBuf::from(format!("{}.{ending}-{stamp}-{count}", store.display())));
-    Ok(names.take(1000).find(free).unwrap_or(store))
-}
-
 fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
+    let store = cx.state.store_for_writing()?;
     let path = match file {
-        Some(file) => cx.state.absolute(file),
-        None => beside(cx, "backup")?,
+        Some(file) => {
+            let path = cx.state.absolute(file);
+            store.back_up_to(&path)?;
+            path
+        }
+        None => store.back_up_beside("backup", cx.state.world().now().as_millisecond())?,
     };
-    if path.exists() {
-        return Err(Error::FileExists(path).into());
-    }
-    cx.state.store_for_writing()?.back_up_to(&path)?;
     let size = path.metadata().map(|found| found.len()).unwrap_or(0);
     cx.changed(json!({ "path": path.to_string_lossy(), "size": size }), || {
-        format!("copied the state database to {} ({size} bytes)\n", shown(path.display()))
+        format!("backed up the state database to {} ({size} bytes)\n", shown(path.display()))
     })
 }
 
 fn restore(file: &Path, cx: &Cx) -> Outcome {
+    cx.state.refuse_in_session("restoring a backup", "restore it outside the session")?;
     let path = cx.state.absolute(file);
     let mut store = cx.state.store_for_writing()?;
-    store.check_copy(&path)?;
+    let copy = store.open_copy(&path)?;
     ask::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
-    let kept = beside(cx, "replaced")?;
-    store.restore_from(&path, &kept)?;
+    // What a killed process left half done is brought to an end while the history still knows of it.
+    settle(&cx.state)?;
+    let kept = store.restore(&copy, cx.state.world().now().as_millisecond())?;
     drop(store);
     // A session that is back from the dead has no room any more.
     for session in cx.state.sessions()?.list(None, true, usize::MAX)? {
@@ -92,7 +90,9 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
         &path.display().to_string(),
         "restore the copy of what it replaced instead",
     )?;
-    cx.changed(json!({ "restored": path, "kept": kept }), || {
-        format!("restored {}; what it replaced is {}\n", shown(path.display()), shown(kept.display()))
+    let json = json!({ "restored": path.to_string_lossy(), "kept": kept.to_string_lossy() });
+    cx.changed(json, || {
+        let (restored, kept) = (shown(path.display()), shown(kept.display()));
+        format!("restored {restored}; the replaced database is {kept}\n")
     })
 }

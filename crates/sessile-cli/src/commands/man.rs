@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         dir.replace(Path::new(name), text, 0o644)?;
     }
     let names: Vec<&String> = pages.iter().map(|(name, _)| name).collect();
-    cx.changed(json!({ "directory": dir.path(), "pages": names }), || {
+    cx.changed(json!({ "directory": dir.path().to_string_lossy(), "pages": names }), || {
         format!("{} pages in {}\n", pages.len(), shown(dir.path().display()))
     })
 }

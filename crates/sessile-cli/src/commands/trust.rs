@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sessile::path_text;
 use sessile::settings::project::Project;
 use sessile::settings::trust;
 use sessile::text::shown;
@@ -77,7 +78,8 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     ask::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
     trust::grant(&cx.state, &root, &contents)?;
-    cx.changed(json!({ "project": project.root().to_string_lossy(), "trusted": files }), || {
+    let trusted: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
+    cx.changed(json!({ "project": project.root().to_string_lossy(), "trusted": trusted }), || {
         format!("trusted {root} ({} file(s))\n", files.len())
     })
 }
@@ -93,15 +95,15 @@ fn list(cx: &Cx) -> Outcome {
     let trusted = cx.state.store()?.map(|store| store.trusted()).transpose()?.unwrap_or_default();
     let mut table = Table::new(&["STATE", "FILE"]);
     let mut items = Vec::new();
-    for path in &trusted {
-        let current = sessile::files::read(Path::new(path)).ok().flatten();
+    for path in trusted.iter().map(|key| path_text::decode(key)) {
+        let current = sessile::files::read(&path).ok().flatten();
         let state = match current {
             None => "missing",
-            Some(text) if trust::is_trusted(cx.state.store()?, Path::new(path), &text)? => "trusted",
+            Some(text) if trust::is_trusted(cx.state.store()?, &path, &text)? => "trusted",
             Some(_) => "changed",
         };
-        table.row(&[state, path], None);
-        items.push(json!({ "path": path, "state": state }));
+        table.row(&[state, &path.to_string_lossy()], None);
+        items.push(json!({ "path": path.to_string_lossy(), "state": state }));
     }
     cx.out.list(&items, || {
         if items.is_empty() { "no project's file is trusted\n".to_owned() } else { table.render(&cx.out) }

@@ -275,7 +275,7 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
                 }
             }
             Scope::Directory => {
-                let file = PathBuf::from(&pointer.key.place);
+                let file = crate::path_text::decode(&pointer.key.place);
                 found.extend(in_file(&file, Layer::Directory)?.map(|origin| (Some(pointer.key), origin)));
             }
             Scope::Global => {}

@@ -9,12 +9,14 @@
 mod filesystem;
 mod lock;
 mod locked_dir;
+mod new_file;
 mod read;
 
 pub use filesystem::network_file_system;
 pub use lock::{Holder, Locker, Waiting};
 pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
+pub use new_file::{NewFile, with_ending};
 pub use read::{LIMIT, read, resolve_links};
 
 pub(crate) use lock::open_lock_file;

@@ -27,6 +27,7 @@ pub enum Effect {
     /// One key in a settings file.
     Setting {
         /// The file.
+        #[serde(with = "crate::path_text")]
         path: PathBuf,
         /// The key.
         key: String,
@@ -38,6 +39,7 @@ pub enum Effect {
     /// A whole file.
     Text {
         /// The file.
+        #[serde(with = "crate::path_text")]
         path: PathBuf,
         /// What it said.
         before: Option<String>,

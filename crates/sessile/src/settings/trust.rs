@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::history::{Effect, perform, settle};
+use crate::path_text;
 use crate::settings::project::Project;
 use crate::state::State;
 use crate::store::Store;
@@ -15,9 +16,9 @@ pub fn fingerprint(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The path a file is trusted by: absolute, links followed.
+/// The path a file is trusted by: absolute, links followed, as text that stands for no other path.
 pub fn key(path: &Path) -> String {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
+    path_text::encode(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Whether this content of this file has been trusted.

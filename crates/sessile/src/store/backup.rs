@@ -1,52 +1,139 @@
-//! Copies of the database, made while others write.
+//! Backups of the database, made while others write, and restoring one.
+//!
+//! A restore brings data back, never permissions: no approval stays in force, trust counts only where both sides have it,
+//! the current PIN stays, stopped sessions stay stopped, and live terminals keep their selections.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::error::Result;
-use crate::files::LockedDir;
-use crate::store::{Store, recover};
+use crate::error::{Error, Result};
+use crate::files::{LockedDir, NewFile, with_ending};
+use crate::store::open::describe;
+use crate::store::{Store, migrate, recover};
 
 /// Everything at once: a copy in steps begins anew whenever someone writes, and with enough writers never ends.
 /// Writers do not wait for a reader.
 const ALL_PAGES: std::ffi::c_int = std::ffi::c_int::MAX;
 
+/// How many names beside the database are tried.
+const MOST_NAMES: usize = 10_000;
+
+/// A backup that was checked and can be restored: a private snapshot, which does not change with its file.
+#[derive(Debug)]
+pub struct StoreCopy {
+    snapshot: Connection,
+}
+
 impl Store {
-    /// Copies everything into another database file, which is then a consistent whole.
+    /// Copies the database into a new file, complete or not at all. An existing file is an error.
     pub fn back_up_to(&self, path: &Path) -> Result<()> {
-        let target = Store::at(path, self.locker())?;
+        let exists = || Error::FileExists(path.to_owned());
+        if path.symlink_metadata().is_ok() {
+            return Err(exists());
+        }
+        if self.copy_beside(path)?.publish(path)? { Ok(()) } else { Err(exists()) }
+    }
+
+    /// Copies the database into a new file beside it, under the first free name `DATABASE.LABEL-SECOND-COUNT`. Returns its
+    /// path.
+    pub fn back_up_beside(&self, label: &str, now_ms: i64) -> Result<PathBuf> {
+        let copy = self.copy_beside(&self.path)?;
+        let second = now_ms.div_euclid(1000);
+        for count in 0..MOST_NAMES {
+            let path = with_ending(&self.path, &format!(".{label}-{second}-{count}"));
+            if copy.publish(&path)? {
+                return Ok(path);
+            }
+        }
+        Err(Error::FileExists(with_ending(&self.path, &format!(".{label}-{second}-0"))))
+    }
+
+    fn copy_beside(&self, target: &Path) -> Result<NewFile> {
+        let new = NewFile::beside(target)?;
+        let mut copy = Self::connect(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE, &self.locker)?.connection;
         self.read(|connection| {
-            let mut target = target.into_connection();
-            Backup::new(connection, &mut target)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
+            Backup::new(connection, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             // A copy of a write-ahead database would need two more files beside it.
-            target.pragma_update(None, "journal_mode", "DELETE")
-        })
-    }
-
-    /// Fails unless a file is a copy that can be restored here.
-    pub fn check_copy(&self, path: &Path) -> Result<()> {
-        Store::open_copy(path, self.locker()).map(drop)
-    }
-
-    /// Puts the content of another database into the place of this one's, which is first copied to `kept`: in one
-    /// transaction, with no writer between the two. Numbers that were handed out are not handed out again, and who
-    /// holds or waits for a lock goes on doing so.
-    pub fn restore_from(&mut self, path: &Path, kept: &Path) -> Result<()> {
-        drop(Store::open_copy(path, self.locker())?);
-        let source = path.to_string_lossy().into_owned();
-        let alone = LockedDir::of_file(self.locker(), self.path(), 0o700)?;
-        self.back_up_to(kept)?;
-        self.change(|connection| {
-            connection.execute("ATTACH DATABASE ?1 AS copy", [&source])?;
-            let replaced = replace(connection);
-            connection.execute_batch("DETACH DATABASE copy")?;
-            replaced
+            copy.pragma_update(None, "journal_mode", "DELETE")
         })?;
-        drop(alone);
-        Ok(())
+        drop(copy);
+        Ok(new)
+    }
+
+    /// Reads a backup and checks that it can be restored here. One of an older version is migrated in memory; its file is
+    /// not changed.
+    pub fn open_copy(&self, path: &Path) -> Result<StoreCopy> {
+        let found = path.metadata().map_err(|_| Error::FileNotFound(path.to_owned()))?;
+        crate::files::require_file(path, &found)?;
+        let unfit = |detail: String| Error::NotACopy { path: path.to_owned(), detail };
+        let wrong = |error: rusqlite::Error| match describe(path, &error, self.locker.timeout()) {
+            Error::StoreCorrupt { path, detail } => Error::NotACopy { path, detail },
+            other => other,
+        };
+        let read = || {
+            let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            source.busy_timeout(self.locker.longest())?;
+            // An unnamed database is SQLite's private temporary file.
+            let mut snapshot = Connection::open("")?;
+            Backup::new(&source, &mut snapshot)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
+            let version: i64 = snapshot.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            let damage: String = snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            let is_service = snapshot.table_exists(None, "service")?;
+            Ok((snapshot, version, damage, is_service))
+        };
+        let (mut snapshot, version, damage, is_service) = read().map_err(wrong)?;
+        match version {
+            newer if newer > migrate::VERSION => {
+                let path = path.to_owned();
+                return Err(Error::StoreTooNew { path, found: newer, known: migrate::VERSION });
+            }
+            1.. => {}
+            _ => return Err(unfit("not a state database".to_owned())),
+        }
+        if damage != "ok" {
+            return Err(unfit(damage));
+        }
+        if is_service {
+            return Err(unfit("it is the store of a session service".to_owned()));
+        }
+        if version < migrate::VERSION {
+            migrate::run(&mut snapshot, version).map_err(wrong)?;
+        }
+        Ok(StoreCopy { snapshot })
+    }
+
+    /// Replaces the content by that of a backup, in one transaction. What it replaces is first copied to a new file beside
+    /// the database, whose path is returned; no writer gets in between. Numbers that were handed out are not handed out
+    /// again, and holders and waiters of locks keep their places.
+    pub fn restore(&mut self, copy: &StoreCopy, now_ms: i64) -> Result<PathBuf> {
+        let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
+        let reader = Self::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, &self.locker)?;
+        self.change(|connection| {
+            connection.execute_batch("ATTACH DATABASE '' AS copy")?;
+            Backup::new_with_names(&copy.snapshot, MAIN_DB, connection, c"copy")?.run_to_completion(
+                ALL_PAGES,
+                Duration::ZERO,
+                None,
+            )
+        })?;
+        let restored = self.replace_content(&reader, now_ms);
+        self.change(|connection| connection.execute_batch("DETACH DATABASE copy"))?;
+        restored
+    }
+
+    fn replace_content(&mut self, reader: &Store, now_ms: i64) -> Result<PathBuf> {
+        let (path, patience) = (self.path.clone(), self.locker.timeout());
+        let failed = |error: rusqlite::Error| describe(&path, &error, patience);
+        let begin = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(begin).map_err(failed)?;
+        // From here on nobody else writes, and the reader sees exactly what is about to be replaced.
+        let kept = reader.back_up_beside("replaced", now_ms)?;
+        replace(&transaction, now_ms).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(kept)
     }
 }
 
@@ -76,15 +163,60 @@ const RAISE_REVISIONS: &str = "
               AND replace(entry.kind, '-gone', '') = reached.kind);
     DROP TABLE temp.reached";
 
-fn replace(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+/// Ends the backup's sessions that have ended since, and lets no session change its context. Operations that were under way
+/// when the backup was made have ended since, one way or the other; to resume one could take back what it did.
+const SETTLE_COPY: &str = "
+    UPDATE copy.session SET (ended_ms, end_reason) = (
+        SELECT now.ended_ms, now.end_reason FROM main.session AS now
+        WHERE now.user = session.user AND now.id = session.id)
+    WHERE ended_ms IS NULL AND EXISTS (
+        SELECT 1 FROM main.session AS now
+        WHERE now.user = session.user AND now.id = session.id AND now.ended_ms IS NOT NULL);
+    UPDATE copy.session SET context = (
+        SELECT now.context FROM main.session AS now WHERE now.user = session.user AND now.id = session.id)
+    WHERE EXISTS (SELECT 1 FROM main.session AS now WHERE now.user = session.user AND now.id = session.id);
+    UPDATE copy.operation SET state = 'unknown' WHERE state = 'intent'";
+
+/// Operations of processes that are at work now are theirs to close.
+const REPLACE_OPERATIONS: &str = "
+    DELETE FROM main.operation WHERE state <> 'intent';
+    INSERT OR IGNORE INTO main.operation SELECT * FROM copy.operation";
+
+/// What a terminal has selected belongs to the terminal, which may be alive.
+const REPLACE_POINTERS: &str = "
+    DELETE FROM main.pointer WHERE scope <> 'terminal';
+    INSERT INTO main.pointer SELECT * FROM copy.pointer WHERE scope <> 'terminal'";
+
+const INTERSECT_TRUST: &str = "
+    DELETE FROM main.trusted WHERE NOT EXISTS (
+        SELECT 1 FROM copy.trusted AS old WHERE old.path = trusted.path AND old.fingerprint = trusted.fingerprint)";
+
+/// A PIN that is set now stays, with the count of wrong tries.
+const KEEP_PIN: &str = "INSERT OR IGNORE INTO main.pin SELECT * FROM copy.pin";
+
+fn replace(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
     transaction.execute_batch(SAVE_REVISIONS)?;
-    for table in recover::TABLES.iter().filter(|table| **table != "ticket") {
-        transaction.execute_batch(&format!(
-            "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM copy.{table}"
-        ))?;
+    transaction.execute_batch(SETTLE_COPY)?;
+    for table in recover::TABLES {
+        match *table {
+            // Places in a queue belong to processes that are alive.
+            "ticket" => {}
+            "pointer" => transaction.execute_batch(REPLACE_POINTERS)?,
+            "operation" => transaction.execute_batch(REPLACE_OPERATIONS)?,
+            "trusted" => transaction.execute_batch(INTERSECT_TRUST)?,
+            "pin" => transaction.execute_batch(KEEP_PIN)?,
+            // The record of both sides stays, and every approval in it is revoked.
+            "approval" => {
+                transaction
+                    .execute_batch("INSERT OR IGNORE INTO main.approval SELECT * FROM copy.approval")?;
+                transaction
+                    .execute("UPDATE main.approval SET revoked_ms = ?1 WHERE revoked_ms IS NULL", [now_ms])?;
+            }
+            _ => transaction.execute_batch(&format!(
+                "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM copy.{table}"
+            ))?,
+        }
     }
-    recover::raise_numbers(&transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
-    transaction.execute_batch(RAISE_REVISIONS)?;
-    transaction.commit()
+    recover::raise_numbers(transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
+    transaction.execute_batch(RAISE_REVISIONS)
 }

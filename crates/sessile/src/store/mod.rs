@@ -22,6 +22,7 @@ mod tickets;
 mod trusted;
 
 pub use approvals::{ApprovalRow, NewApproval};
+pub use backup::StoreCopy;
 pub use conversations::{ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow};
 pub use entries::{EntryChange, EntryPlace, EntryRow};
 pub use messages::{Commit, MessageRow};

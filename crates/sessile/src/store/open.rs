@@ -1,5 +1,6 @@
 //! Opening the database, and making sense of its errors.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,10 +15,10 @@ use crate::store::migrate;
 /// An open database.
 #[derive(Debug)]
 pub struct Store {
-    path: PathBuf,
-    connection: Connection,
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
     /// How other writers are waited for.
-    locker: Locker,
+    pub(super) locker: Locker,
 }
 
 impl Store {
@@ -105,43 +106,6 @@ impl Store {
         Ok(store)
     }
 
-    /// A new file for a copy, private from its first moment.
-    pub(super) fn at(path: &Path, locker: &Locker) -> Result<Self> {
-        create_private(path)?;
-        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, locker)
-    }
-
-    /// A copy, opened to be read. It must be a database of this program's, of a version that it knows.
-    pub(super) fn open_copy(path: &Path, locker: &Locker) -> Result<Self> {
-        if !path.is_file() {
-            return Err(Error::FileNotFound(path.to_owned()));
-        }
-        let no_copy = |error| match error {
-            Error::StoreCorrupt { path, detail } => Error::NotACopy { path, detail },
-            other => other,
-        };
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, locker).map_err(no_copy)?;
-        match store.version().map_err(no_copy)? {
-            migrate::VERSION => {}
-            found if found > migrate::VERSION => return Err(store.too_new(found)),
-            found => {
-                let detail = format!(
-                    "it has version {found}, and only copies of version {} can be restored",
-                    migrate::VERSION
-                );
-                return Err(Error::NotACopy { path: path.to_owned(), detail });
-            }
-        }
-        match store.integrity_problems().map_err(no_copy)?.into_iter().next() {
-            Some(detail) => Err(Error::NotACopy { path: path.to_owned(), detail }),
-            None => Ok(store),
-        }
-    }
-
-    pub(super) fn locker(&self) -> &Locker {
-        &self.locker
-    }
-
     /// The database itself, for a service that keeps more in a file of this schema.
     pub fn into_connection(self) -> Connection {
         self.connection
@@ -188,7 +152,7 @@ impl Store {
         outcome.map_err(|error| self.error(&error))
     }
 
-    fn connect(path: &Path, flags: OpenFlags, locker: &Locker) -> Result<Self> {
+    pub(super) fn connect(path: &Path, flags: OpenFlags, locker: &Locker) -> Result<Self> {
         let patience = locker.timeout();
         let connect = || {
             let connection = Connection::open_with_flags(path, flags)?;
@@ -247,7 +211,7 @@ fn is_at_rest(path: &Path, error: &Error) -> bool {
     for_nobody && !Path::new(&log).metadata().is_ok_and(|found| found.len() > 0)
 }
 
-fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
+pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
     let (path, detail) = (path.to_owned(), error.to_string());
     let io = |kind: std::io::ErrorKind| Error::io("write", path.clone(), kind.into());
     let extended = error.sqlite_error().map(|error| error.extended_code);
@@ -263,9 +227,15 @@ fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
     }
 }
 
-/// A path as SQLite reads it in a URI.
+/// A path as SQLite reads it in a URI, whatever its bytes.
 fn uri_path(path: &Path) -> String {
-    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+    let bytes = path.as_os_str().as_bytes().iter();
+    bytes
+        .map(|byte| match byte {
+            b'%' | b'?' | b'#' | 0x80.. => format!("%{byte:02x}"),
+            _ => char::from(*byte).to_string(),
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,191 @@
+//! A new file that gets its name only when it is complete.
+//!
+//! Not for replacing a file: [`LockedDir`](super::LockedDir) does that.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::hex::hex;
+
+/// The beginning of every temporary name, which 16 hexadecimal digits follow.
+const PREFIX: &str = ".sessile-tmp-";
+const DIGITS: usize = 16;
+/// What SQLite appends to a database's name for the files that it keeps beside it.
+const COMPANIONS: [&str; 4] = ["", "-journal", "-wal", "-shm"];
+const TRIES: usize = 100;
+
+/// A private temporary file in the directory of the file that it becomes. Its writer holds the kernel's lock on it, so
+/// that a temporary file without a lock is known to be left over.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    /// Holds the lock.
+    file: File,
+}
+
+impl NewFile {
+    /// Creates the temporary file beside `target`, and removes those that killed writers left in that directory.
+    #[expect(clippy::disallowed_methods, reason = "nobody waits for this lock: it marks the file as in use")]
+    pub fn beside(target: &Path) -> Result<Self> {
+        let dir = dir_of(target);
+        remove_abandoned(dir);
+        for _ in 0..TRIES {
+            let path = dir.join(format!("{PREFIX}{}", hex(&crate::random::bytes::<{ DIGITS / 2 }>()?)));
+            let created = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+            let file = created.map_err(|error| Error::io("write", target, error))?;
+            // Another process may take it for a left-over one in the instant before it is locked.
+            if file.try_lock().is_ok() && is_at(&file, &path) {
+                return Ok(NewFile { path, file });
+            }
+        }
+        Err(Error::io("write", target, ErrorKind::AlreadyExists.into()))
+    }
+
+    /// The temporary path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the content to disk and gives the file its name; `false` if something has that name already.
+    pub fn publish(&self, target: &Path) -> Result<bool> {
+        let fail = |error| Error::io("write", target, error);
+        self.file.sync_all().map_err(fail)?;
+        match rename_unless_taken(&self.path, target) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) => return Err(fail(error)),
+        }
+        let dir = dir_of(target);
+        File::open(dir)
+            .and_then(|handle| handle.sync_all())
+            .map_err(|error| Error::io("sync", dir, error))?;
+        Ok(true)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // A published file is no longer there.
+        for companion in COMPANIONS {
+            remove(&with_ending(&self.path, companion));
+        }
+    }
+}
+
+/// A path with something appended to its last component.
+pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn dir_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let inode = |found: &std::fs::Metadata| (found.dev(), found.ino());
+    matches!((&file.metadata(), &path.symlink_metadata()), (Ok(own), Ok(found)) if inode(own) == inode(found))
+}
+
+fn rename_unless_taken(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows the flag; a hard link replaces nothing either.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            remove(from);
+            Ok(())
+        }
+        other => Ok(other?),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "temporary files need not be removed durably")]
+fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}
+
+/// Removes temporary files whose writer is dead. What cannot be removed is left for the next time.
+#[expect(clippy::disallowed_methods, reason = "nobody waits for this lock: it marks the file as in use")]
+fn remove_abandoned(dir: &Path) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some((main, _)) = temporary_name(name.as_bytes()) else { continue };
+        let main = dir.join(main);
+        let is_file = main.symlink_metadata().is_ok_and(|found| found.is_file());
+        let in_use = is_file && File::open(&main).is_ok_and(|file| file.try_lock().is_err());
+        if !in_use {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// The name of the temporary file that a name belongs to, and what SQLite appended to it.
+fn temporary_name(name: &[u8]) -> Option<(&str, &str)> {
+    let name = std::str::from_utf8(name).ok()?;
+    let digits = name.strip_prefix(PREFIX)?;
+    let (main, ending) = name.split_at_checked(PREFIX.len() + DIGITS)?;
+    let is_hex = digits.as_bytes()[..DIGITS].iter().all(u8::is_ascii_hexdigit);
+    (is_hex && COMPANIONS.contains(&ending)).then_some((main, ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_published_file_is_private_and_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("copy");
+        let new = NewFile::beside(&target).unwrap();
+        (&new.file).write_all(b"one").unwrap();
+        assert!(!target.exists());
+        assert!(new.publish(&target).unwrap());
+        drop(new);
+        assert_eq!(target.metadata().unwrap().mode() & 0o777, 0o600);
+        let second = NewFile::beside(&target).unwrap();
+        assert!(!second.publish(&target).unwrap());
+        drop(second);
+        assert_eq!(crate::files::read(&target).unwrap().unwrap(), "one");
+        assert_eq!(names(dir.path()), ["copy"]);
+    }
+
+    #[test]
+    fn abandoned_files_are_removed_and_those_in_use_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let create = |name: &str| drop(File::create_new(dir.path().join(name)).unwrap());
+        let abandoned = format!("{PREFIX}0123456789abcdef");
+        for ending in COMPANIONS {
+            create(&format!("{abandoned}{ending}"));
+        }
+        create(&format!("{PREFIX}fedcba9876543210-wal"));
+        let others = [format!("{PREFIX}notes"), format!("{abandoned}.txt"), ".sessile-tmp".to_owned()];
+        others.iter().for_each(|name| create(name));
+        let used = NewFile::beside(&dir.path().join("a")).unwrap();
+        let name = used.path().file_name().unwrap().to_str().unwrap().to_owned();
+        create(&format!("{name}-wal"));
+        let second = NewFile::beside(&dir.path().join("b")).unwrap();
+        drop(second);
+        let mut expected: Vec<String> = others.into();
+        expected.extend([format!("{name}-wal"), name]);
+        expected.sort();
+        assert_eq!(names(dir.path()), expected);
+    }
+}
