@@ -45,8 +45,7 @@ pub struct Approval {
 pub fn in_force(state: &State, context: Option<&str>) -> Result<Vec<Approval>> {
     let Some(store) = state.store()? else { return Ok(Vec::new()) };
     let now = state.now_ms();
-    let since_boot = i64::try_from(state.world().since_boot().as_millis()).unwrap_or(i64::MAX);
-    let boot = boot_id();
+    let (boot, since_boot) = (boot_id(), since_boot_ms(state));
     let rows = store.approvals(context, now)?;
     Ok(rows
         .into_iter()
@@ -60,7 +59,7 @@ pub fn in_force(state: &State, context: Option<&str>) -> Result<Vec<Approval>> {
 fn holds(approval: &NewApproval, now_ms: i64, boot: &str, since_boot_ms: i64) -> bool {
     const SKEW_MS: i64 = 60_000;
     let by_wall = now_ms < approval.expires_ms && now_ms > approval.granted_ms - SKEW_MS;
-    by_wall && (approval.boot != boot || since_boot_ms < approval.expires_boot_ms)
+    by_wall && !is_over_since_boot(approval, boot, since_boot_ms)
 }
 
 /// Every approval that was ever given, the newest first.
@@ -168,14 +167,34 @@ fn give(state: &State, name: &ContextName, time: Duration, given: Given) -> Resu
     Ok(ApprovalRow { id, approval: new, revoked_ms: None }.into())
 }
 
-/// Takes the approvals of a context back; the narrowing of what is open needs no person.
+/// Revokes the approvals of a context, whatever the wall clock says, and returns how many may have been in force. No
+/// person is needed: revoking only narrows what is open.
 pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
-    if in_force(state, Some(name.as_str()))?.is_empty() {
-        return Err(Error::ApprovalNotFound(name.to_string()));
+    let not_found = || Error::ApprovalNotFound(name.to_string());
+    // A store that nobody has made yet holds no approval, and is not made for this.
+    state.store()?.ok_or_else(not_found)?;
+    let count = revoke_unrecorded(state, name)?;
+    if count == 0 {
+        return Err(not_found());
     }
-    let count = state.store_for_writing()?.revoke_approvals(name.as_str(), state.now_ms())?;
     record(state, "context approve", &format!("{name} --revoke"), "only a person can approve it again")?;
     Ok(count)
+}
+
+/// Revokes the approvals of a context as part of another change, which is recorded instead.
+pub(super) fn revoke_unrecorded(state: &State, name: &ContextName) -> Result<usize> {
+    let mut store = state.store_for_writing()?;
+    store.revoke_approvals(name.as_str(), state.now_ms(), &boot_id(), since_boot_ms(state))
+}
+
+/// Milliseconds since the machine started.
+fn since_boot_ms(state: &State) -> i64 {
+    i64::try_from(state.world().since_boot().as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Whether an approval is over by the clock since the start of the machine, which nobody can set.
+fn is_over_since_boot(approval: &NewApproval, boot: &str, since_boot_ms: i64) -> bool {
+    approval.boot == boot && since_boot_ms >= approval.expires_boot_ms
 }
 
 impl From<ApprovalRow> for Approval {
@@ -185,7 +204,7 @@ impl From<ApprovalRow> for Approval {
             context: row.approval.context,
             granted_at: time(row.approval.granted_ms),
             expires_at: time(row.approval.expires_ms),
-            revoked_at: row.revoked_ms.map(time),
+            revoked_at: row.revoked_ms.filter(|at| *at != row.approval.expires_ms).map(time),
             granted_by: row.approval.granted_by,
             terminal: row.approval.terminal,
             with_pin: row.approval.with_pin,

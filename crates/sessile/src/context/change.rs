@@ -130,7 +130,7 @@ impl Contexts<'_> {
             return Err(Error::ContextPinned { name: from.to_string(), sessions: pinned });
         }
         // An approval is one of this name. To take it back first is safe, whatever happens after.
-        self.state.store_for_writing()?.revoke_approvals(from.as_str(), self.state.now_ms())?;
+        super::approval::revoke_unrecorded(self.state, from)?;
         let pointing = repointing(self.state, from, Some(to))?;
         let (effects, new_path) = if let ConfigSource::File(file) = self.state.source() {
             let renamed = edit::rename_table(file, &text, "contexts", from.as_str(), to.as_str())?;
@@ -176,7 +176,7 @@ impl Contexts<'_> {
         }
         perform(self.state, "context delete", name.as_str(), &effects)?;
         // Whatever it demanded: a successor of that name starts without approvals.
-        self.state.store_for_writing()?.revoke_approvals(name.as_str(), self.state.now_ms())?;
+        super::approval::revoke_unrecorded(self.state, name)?;
         Ok(Removed { path, pointed_to_by })
     }
 

@@ -102,11 +102,24 @@ impl Store {
         })
     }
 
-    /// Takes the approvals of a context back; returns how many were in force.
-    pub fn revoke_approvals(&mut self, context: &str, now_ms: i64) -> Result<usize> {
+    /// Revokes every approval of a context that is not revoked yet, and returns how many may have been in force. The wall
+    /// clock does not decide which: one that is wrong now would leave an approval that is valid again later. An approval
+    /// that is over by the clock since boot is recorded as ended when it expired.
+    pub fn revoke_approvals(
+        &mut self,
+        context: &str,
+        now_ms: i64,
+        boot: &str,
+        since_boot_ms: i64,
+    ) -> Result<usize> {
         self.write(|connection| {
             connection.execute(
-                "UPDATE approval SET revoked_ms = ?2 WHERE context = ?1 AND revoked_ms IS NULL AND expires_ms > ?2",
+                "UPDATE approval SET revoked_ms = expires_ms
+                 WHERE context = ?1 AND revoked_ms IS NULL AND boot = ?2 AND expires_boot_ms <= ?3",
+                (context, boot, since_boot_ms),
+            )?;
+            connection.execute(
+                "UPDATE approval SET revoked_ms = ?2 WHERE context = ?1 AND revoked_ms IS NULL",
                 (context, now_ms),
             )
         })

@@ -1,1 +1,95 @@
 //! A wrong clock must not open a guard, lift a rate limit or make a revocation ineffective.
+
+use std::time::Duration;
+
+use sessile::context::approval;
+use sessile::names::ContextName;
+use sessile::process::ProcessId;
+use sessile::terminal::Terminal;
+use sessile::{App, Error, State, StateArgs, World};
+use testkit::Home;
+
+use crate::home;
+
+const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
+const TEN_YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+fn guarded() -> Home {
+    let home = home();
+    home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
+    home
+}
+
+fn prod() -> ContextName {
+    "prod".parse().unwrap()
+}
+
+/// A person's state at a terminal of that home, with a wall clock that is ahead by this much.
+fn ahead(home: &Home, by: Duration) -> State {
+    let terminal = Terminal { device: "/dev/pts/9".into(), leader: ProcessId::own().unwrap() };
+    let world = World::empty()
+        .with_home(home.dir())
+        .with_cwd(home.dir())
+        .with_variable("SESSILE_SYSTEM_DIR", home.path("etc"))
+        .with_terminal(Some(terminal));
+    let now = world.now() + by;
+    State::open(&App::new("sessile"), world.with_now(now), StateArgs::default()).unwrap()
+}
+
+/// The state with a clock that is right.
+fn on_time(home: &Home) -> State {
+    ahead(home, Duration::ZERO)
+}
+
+fn approved() -> Home {
+    let home = guarded();
+    approval::grant(&on_time(&home), &prod(), HALF_AN_HOUR, None).unwrap();
+    check(&home, 0);
+    home
+}
+
+#[track_caller]
+fn check(home: &Home, status: i32) {
+    home.call(&["context", "current", "--check", "--context", "prod"]).run().exit(status);
+}
+
+#[test]
+fn revocation_with_clock_ahead_ends_the_approval() {
+    let home = approved();
+    let count = approval::revoke(&ahead(&home, TEN_YEARS), &prod()).unwrap();
+    assert_eq!(count, 1);
+    check(&home, 7);
+    let all = home.call(&["context", "approve", "--list", "--all", "-ojson"]).ok().json();
+    assert!(all[0]["revoked_at"].is_string(), "{all}");
+    // A second revocation finds nothing, by either clock.
+    for by in [Duration::ZERO, TEN_YEARS] {
+        let again = approval::revoke(&ahead(&home, by), &prod());
+        assert!(matches!(again, Err(Error::ApprovalNotFound(_))), "{again:?}");
+    }
+}
+
+#[test]
+fn deletion_with_clock_ahead_ends_the_approval_of_the_name() {
+    let home = approved();
+    ahead(&home, TEN_YEARS).contexts().delete(&prod()).unwrap();
+    home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
+    check(&home, 7);
+}
+
+#[test]
+fn renaming_with_clock_ahead_ends_the_approval_of_the_name() {
+    let home = approved();
+    ahead(&home, TEN_YEARS).contexts().rename(&prod(), &"other".parse().unwrap()).unwrap();
+    home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
+    check(&home, 7);
+}
+
+#[test]
+fn expired_approval_is_not_reported_as_revoked() {
+    let home = guarded();
+    approval::grant(&on_time(&home), &prod(), Duration::from_millis(1), None).unwrap();
+    std::thread::sleep(Duration::from_millis(10));
+    home.call(&["context", "approve", "prod", "--revoke"]).run().exit(5);
+    let all = home.call(&["context", "approve", "--list", "--all"]).ok().stdout();
+    assert!(!all.contains("revoked"), "{all}");
+}
