@@ -188,7 +188,7 @@ pub(super) fn revoke_unrecorded(state: &State, name: &ContextName) -> Result<usi
 }
 
 /// Milliseconds since the machine started.
-fn since_boot_ms(state: &State) -> i64 {
+pub(super) fn since_boot_ms(state: &State) -> i64 {
     i64::try_from(state.world().since_boot().as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -7,12 +7,14 @@ use argon2::Argon2;
 use crate::context::approval;
 use crate::error::{Error, Result};
 use crate::hex::{hex, unhex};
+use crate::process::boot_id;
 use crate::state::State;
+use crate::store::PinAttempt;
 
-/// Wrong tries before the PIN is shut for a while.
-const TRIES: u32 = 5;
-/// How long it is shut then.
-const SHUT_MS: i64 = 5 * 60 * 1000;
+/// Failed attempts before the PIN is locked.
+const MAX_ATTEMPTS: u32 = 5;
+/// How long the PIN stays locked.
+const LOCKOUT_MS: i64 = 5 * 60 * 1000;
 /// The shortest PIN.
 const SHORTEST: usize = 4;
 
@@ -38,12 +40,13 @@ pub fn is_pin_set(state: &State) -> Result<bool> {
 pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
     let Some(row) = state.store()?.map(|store| store.pin()).transpose()?.flatten() else { return Ok(false) };
     let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
-    let now = state.now_ms();
+    let now =
+        PinAttempt { wall_ms: state.now_ms(), boot: boot_id(), boot_ms: approval::since_boot_ms(state) };
     let mut store = state.store_for_writing()?;
-    let counted = store.count_pin_try(now, TRIES, now - SHUT_MS)?;
+    let counted = store.count_pin_attempt(&now, MAX_ATTEMPTS, LOCKOUT_MS)?;
     let Some(tried) = store.pin()? else { return Ok(false) };
     if !counted {
-        let left = Duration::from_millis((tried.failed_ms + SHUT_MS - now).unsigned_abs());
+        let left = Duration::from_millis(tried.locked_for_ms(&now, LOCKOUT_MS).unsigned_abs());
         return Err(Error::WrongPin(format!(
             "the PIN was wrong {} times; try again in {}",
             tried.failures,
@@ -51,14 +54,14 @@ pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
         )));
     }
     if !matches(pin, &row.hash) {
-        let left = TRIES.saturating_sub(tried.failures);
+        let left = MAX_ATTEMPTS.saturating_sub(tried.failures);
         return Err(Error::WrongPin(match left {
             0 => "the PIN is wrong; no try is left for 5 minutes".to_owned(),
             1 => "the PIN is wrong; 1 try is left".to_owned(),
             _ => format!("the PIN is wrong; {left} tries are left"),
         }));
     }
-    store.forget_pin_tries()?;
+    store.reset_pin_attempts()?;
     Ok(true)
 }
 

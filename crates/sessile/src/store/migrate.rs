@@ -6,6 +6,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_pointers_approvals_trust.sql"),
     include_str!("migrations/0002_sessions_locks_history.sql"),
     include_str!("migrations/0003_conversations.sql"),
+    include_str!("migrations/0004_pin_boot_clock.sql"),
 ];
 
 /// The version that this program writes.

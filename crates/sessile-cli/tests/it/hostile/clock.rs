@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sessile::context::approval;
+use sessile::context::{approval, set_pin, verify_pin};
 use sessile::names::ContextName;
 use sessile::process::ProcessId;
 use sessile::terminal::Terminal;
@@ -92,4 +92,39 @@ fn expired_approval_is_not_reported_as_revoked() {
     home.call(&["context", "approve", "prod", "--revoke"]).run().exit(5);
     let all = home.call(&["context", "approve", "--list", "--all"]).ok().stdout();
     assert!(!all.contains("revoked"), "{all}");
+}
+
+/// Tries a wrong PIN with a clock that is ahead by this much; what it is told.
+fn wrong_pin(home: &Home, by: Duration) -> String {
+    verify_pin(&ahead(home, by), Some("0000")).unwrap_err().to_string()
+}
+
+fn with_pin() -> Home {
+    let home = guarded();
+    set_pin(&on_time(&home), None, Some("4711")).unwrap();
+    home
+}
+
+#[test]
+fn pin_attempts_stay_limited_when_the_clock_is_set_ahead() {
+    let home = with_pin();
+    for attempt in 1..=5 {
+        wrong_pin(&home, Duration::from_secs(301) * attempt);
+    }
+    for by in [Duration::from_secs(301) * 6, TEN_YEARS] {
+        let refused = verify_pin(&ahead(&home, by), Some("4711")).unwrap_err().to_string();
+        assert!(refused.contains("wrong 5 times"), "{refused}");
+    }
+    let refused = approval::grant(&ahead(&home, TEN_YEARS), &prod(), HALF_AN_HOUR, Some("4711"));
+    assert!(matches!(refused, Err(Error::WrongPin(_))), "{refused:?}");
+}
+
+#[test]
+fn pin_locked_with_a_clock_ahead_is_not_locked_for_longer() {
+    let home = with_pin();
+    for _ in 0..5 {
+        wrong_pin(&home, TEN_YEARS);
+    }
+    let refused = wrong_pin(&home, Duration::ZERO);
+    assert!(refused.ends_with("try again in 5 min") || refused.contains("try again in 4 min"), "{refused}");
 }
