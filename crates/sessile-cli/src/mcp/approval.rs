@@ -56,7 +56,8 @@ pub(super) async fn ask(
     }
     let name = question.context.to_owned();
     if let Err(error) =
-        with_state(place.clone(), move |state| approval::check_grantable(state, &name.parse()?)).await
+        with_state(place.clone(), move |state| approval::check_grantable(state, &name.parse()?).map(drop))
+            .await
     {
         return Asked::Shut(Some(error));
     }

@@ -93,7 +93,10 @@ fn approvals_are_listed_with_who_when_and_where() {
     approved(&home, "30m");
     let json = home.call(&["context", "approve", "--list", "-ojson"]).ok().json();
     let members: Vec<&String> = json[0].as_object().unwrap().keys().collect();
-    assert_eq!(members, ["id", "context", "granted_at", "expires_at", "granted_by", "terminal", "with_pin"]);
+    assert_eq!(
+        members,
+        ["id", "context", "path", "granted_at", "expires_at", "granted_by", "terminal", "with_pin"]
+    );
     assert_eq!(json[0]["context"], "prod");
     assert!(json[0]["terminal"].as_str().unwrap().starts_with("/dev/"));
     let text = home.call(&["context", "approve", "--list"]).ok().stdout();

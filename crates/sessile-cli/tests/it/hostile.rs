@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use testkit::{Call, Done, Home};
 
+mod approval;
 mod backup;
 mod clock;
 mod files;

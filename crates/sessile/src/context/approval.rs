@@ -1,17 +1,20 @@
 //! A person's approval of a guarded context: for a bounded time, recorded, revocable.
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::context::Context;
+use crate::context::identity::ContextIdentity;
 use crate::context::pin::{is_pin_set, verify_pin};
 use crate::error::{Error, Result};
 use crate::history::record;
 use crate::names::ContextName;
 use crate::process::boot_id;
 use crate::state::State;
-use crate::store::{ApprovalRow, NewApproval};
+use crate::store::{ApprovalRow, NewApproval, Store};
 use crate::text::{plain_name, shell_quoted};
 
 /// The longest time one approval can cover.
@@ -26,6 +29,9 @@ pub struct Approval {
     pub id: i64,
     /// The context it opens.
     pub context: String,
+    /// The file of that context; `None` in approvals of older versions, which open nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// When it was given.
     pub granted_at: String,
     /// When it ends.
@@ -41,15 +47,45 @@ pub struct Approval {
     pub with_pin: bool,
 }
 
-/// The approvals in force, of one context or of all.
-pub fn in_force(state: &State, context: Option<&str>) -> Result<Vec<Approval>> {
-    let Some(store) = state.store()? else { return Ok(Vec::new()) };
+/// The approvals in force of every context, whatever directory it belongs to.
+pub fn in_force(state: &State) -> Result<Vec<Approval>> {
+    // What was approved is compared with what the files say by now.
+    let is_unchanged = |approval: &NewApproval| {
+        let (Some(path), Some(digest)) = (&approval.path, &approval.digest) else { return false };
+        let now = ContextIdentity::reload(path, digest, &approval.context);
+        now.is_some_and(|now| now.digest == *digest)
+    };
+    holding(state, state.store()?, None, is_unchanged)
+}
+
+/// The approvals in force of a context: given for its file and for what it binds.
+pub fn in_force_of(state: &State, context: &Context) -> Result<Vec<Approval>> {
+    in_force_in(state, state.store()?, context)
+}
+
+/// The same, as a store says.
+pub(super) fn in_force_in(state: &State, store: Option<&Store>, context: &Context) -> Result<Vec<Approval>> {
+    let identity = OnceCell::new();
+    holding(state, store, Some(context.name.as_str()), |approval| {
+        let identity = identity.get_or_init(|| ContextIdentity::of(context));
+        approval.digest.as_ref() == Some(&identity.digest)
+    })
+}
+
+/// The approvals whose time is not over and which pass a test, of the contexts of one name or of all.
+fn holding(
+    state: &State,
+    store: Option<&Store>,
+    name: Option<&str>,
+    is_same: impl Fn(&NewApproval) -> bool,
+) -> Result<Vec<Approval>> {
+    let Some(store) = store else { return Ok(Vec::new()) };
     let now = state.now_ms();
     let (boot, since_boot) = (boot_id(), since_boot_ms(state));
-    let rows = store.approvals(context, now)?;
+    let rows = store.approvals(name, now)?;
     Ok(rows
         .into_iter()
-        .filter(|row| holds(&row.approval, now, &boot, since_boot))
+        .filter(|row| holds(&row.approval, now, &boot, since_boot) && is_same(&row.approval))
         .map(Approval::from)
         .collect())
 }
@@ -84,26 +120,28 @@ pub fn check_place(state: &State) -> Result<()> {
 /// Gives an approval. With a PIN set, the right one must be given too.
 pub fn grant(state: &State, name: &ContextName, time: Duration, pin: Option<&str>) -> Result<Approval> {
     check_place(state)?;
-    state.contexts().get(name)?.require_trust(state)?;
+    let context = state.contexts().get(name)?;
+    context.require_trust(state)?;
     check_time(time)?;
     let with_pin = verify_pin(state, pin)?;
-    give(state, name, time, Given::OnTerminal { with_pin })
+    give(state, &context, time, Given::OnTerminal { with_pin })
 }
 
 /// Gives an approval that a person gave to a client that asked them. Whether the client asked a person nobody can know
 /// here: it is a rail, as all of a guard is, and a PIN makes it a terminal's.
 pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: &str) -> Result<Approval> {
-    check_grantable(state, name)?;
+    let context = check_grantable(state, name)?;
     check_time(time)?;
     let client = match plain_name(client, LONGEST_CLIENT) {
         empty if empty.is_empty() => "a client without a name".to_owned(),
         named => named,
     };
-    give(state, name, time, Given::Through { client })
+    give(state, &context, time, Given::Through { client })
 }
 
-/// Fails for what [`grant_through`] would refuse whatever the person says, so that nobody is asked in vain.
-pub fn check_grantable(state: &State, name: &ContextName) -> Result<()> {
+/// Fails for what [`grant_through`] would refuse whatever the person says, so that nobody is asked in vain. Returns the
+/// context that the person is to be asked about.
+pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     // What runs in a session could start a server of its own, and answer its question itself.
     if state.inside_session().is_some() {
         return Err(Error::InSession {
@@ -111,7 +149,8 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<()> {
             instead: "a person approves it on a terminal outside the session",
         });
     }
-    state.contexts().get(name)?.require_trust(state)?;
+    let context = state.contexts().get(name)?;
+    context.require_trust(state)?;
     // A PIN is typed on a terminal and goes through no program.
     if is_pin_set(state)? {
         let command = format!("{} context approve {}", state.app().name(), shell_quoted(name.as_str()));
@@ -120,7 +159,7 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<()> {
             instead: format!("a person must run `{command}` on a terminal"),
         });
     }
-    Ok(())
+    Ok(context)
 }
 
 /// Fails unless a context can be approved for this time.
@@ -141,7 +180,9 @@ enum Given {
     Through { client: String },
 }
 
-fn give(state: &State, name: &ContextName, time: Duration, given: Given) -> Result<Approval> {
+fn give(state: &State, context: &Context, time: Duration, given: Given) -> Result<Approval> {
+    let name = &context.name;
+    let identity = ContextIdentity::of(context);
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let now = state.now_ms();
     let subject = format!("{name} for {}", crate::duration::short(time));
@@ -161,6 +202,8 @@ fn give(state: &State, name: &ContextName, time: Duration, given: Given) -> Resu
         granted_by: state.world().user_name(),
         terminal,
         with_pin,
+        path: Some(identity.path),
+        digest: Some(identity.digest),
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
     record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
@@ -202,6 +245,7 @@ impl From<ApprovalRow> for Approval {
         Approval {
             id: row.id,
             context: row.approval.context,
+            path: row.approval.path,
             granted_at: time(row.approval.granted_ms),
             expires_at: time(row.approval.expires_ms),
             revoked_at: row.revoked_ms.filter(|at| *at != row.approval.expires_ms).map(time),
@@ -231,6 +275,8 @@ mod tests {
             granted_by: "alice".into(),
             terminal: "/dev/pts/1".into(),
             with_pin: false,
+            path: None,
+            digest: None,
         }
     }
 
@@ -272,12 +318,26 @@ mod tests {
         let given = grant_through(&state, &prod(), HALF_AN_HOUR, &client).unwrap();
         assert!(given.terminal.starts_with("via Cur[2Jsorxxx"), "{}", given.terminal);
         assert!(given.terminal.chars().count() < 80 && !given.with_pin, "{}", given.terminal);
-        let in_force = in_force(&state, Some("prod")).unwrap();
+        let in_force = in_force(&state).unwrap();
         assert_eq!((in_force.len(), &in_force[0].terminal), (1, &given.terminal));
         let history = crate::history::list(&state, &Default::default()).unwrap();
         assert_eq!(history[0].subject, format!("prod for 30 min {}", given.terminal));
         let unnamed = grant_through(&state, &prod(), HALF_AN_HOUR, "\n").unwrap();
         assert_eq!(unnamed.terminal, "via a client without a name");
+    }
+
+    #[test]
+    fn approval_without_identity_counts_as_lapsed() {
+        let home = tempfile::tempdir().unwrap();
+        let state = state(home.path());
+        grant_through(&state, &prod(), HALF_AN_HOUR, "c").unwrap();
+        let context = state.contexts().get(&prod()).unwrap();
+        assert_eq!(in_force_of(&state, &context).unwrap().len(), 1);
+        let connection = state.store_for_writing().unwrap().into_connection();
+        connection.execute("UPDATE approval SET path = NULL, digest = NULL", []).unwrap();
+        assert!(in_force_of(&state, &context).unwrap().is_empty());
+        assert!(in_force(&state).unwrap().is_empty());
+        assert_eq!(all(&state).unwrap().len(), 1, "it stays on record");
     }
 
     #[test]
@@ -290,12 +350,13 @@ mod tests {
             assert!(matches!(refused, Err(Error::InvalidValue { .. })), "{time:?}");
         }
         let other = "other".parse().unwrap();
-        for refused in
-            [check_grantable(&state, &other), grant_through(&state, &other, HALF_AN_HOUR, "c").map(drop)]
-        {
+        for refused in [
+            check_grantable(&state, &other).map(drop),
+            grant_through(&state, &other, HALF_AN_HOUR, "c").map(drop),
+        ] {
             assert!(matches!(refused, Err(Error::ContextNotFound { .. })), "{refused:?}");
         }
-        assert!(in_force(&state, None).unwrap().is_empty());
+        assert!(in_force(&state).unwrap().is_empty());
     }
 
     #[test]
@@ -307,9 +368,10 @@ mod tests {
         let world = crate::World::empty().with_home(home.path());
         let elsewhere = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
         elsewhere.store_for_writing().unwrap().set_pin(Some("hash")).unwrap();
-        for refused in
-            [check_grantable(&state, &prod()), grant_through(&state, &prod(), HALF_AN_HOUR, "c").map(drop)]
-        {
+        for refused in [
+            check_grantable(&state, &prod()).map(drop),
+            grant_through(&state, &prod(), HALF_AN_HOUR, "c").map(drop),
+        ] {
             let error = refused.unwrap_err();
             assert!(matches!(error, Error::TerminalRequired { .. }), "{error}");
             let hint = error.hint(state.app()).unwrap();

@@ -25,6 +25,17 @@ pub enum Home {
     File,
 }
 
+impl Home {
+    /// Its name.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Home::User => "user",
+            Home::Project => "project",
+            Home::File => "file",
+        }
+    }
+}
+
 /// The contexts of a state.
 pub struct Contexts<'a> {
     pub(super) state: &'a State,

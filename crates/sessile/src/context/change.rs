@@ -248,7 +248,7 @@ impl Contexts<'_> {
         }
         let has_pin = self.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
         let is_person = self.state.world().terminal().is_some() && !has_pin;
-        if is_person || !super::approval::in_force(self.state, Some(name))?.is_empty() {
+        if is_person || !super::approval::in_force_of(self.state, existing)?.is_empty() {
             return Ok(());
         }
         Err(Error::GuardApproval(name.to_owned()))

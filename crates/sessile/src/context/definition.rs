@@ -69,7 +69,7 @@ impl Context {
         within: Vec<String>,
     ) -> Result<Self> {
         let file = Rc::clone(&document);
-        let root = within.iter().try_fold(file.root(), |node, name| node.get(name)).unwrap_or(file.root());
+        let root = table_in(&file, &within);
         let mut context = Context {
             name,
             home,
@@ -165,6 +165,11 @@ impl Context {
         &self.document
     }
 
+    /// The table of the file that says what it is.
+    pub(super) fn root(&self) -> &Node {
+        table_in(&self.document, &self.within)
+    }
+
     /// Fails unless it may be used.
     pub fn require_trust(&self, state: &crate::State) -> Result<()> {
         match state.project() {
@@ -175,6 +180,11 @@ impl Context {
             _ => Ok(()),
         }
     }
+}
+
+/// The table at a place of a file; the whole file if it has none there.
+fn table_in<'d>(document: &'d Document, within: &[String]) -> &'d Node {
+    within.iter().try_fold(document.root(), |node, name| node.get(name)).unwrap_or(document.root())
 }
 
 fn masked(name: &str, value: &serde_json::Value) -> serde_json::Value {

@@ -6,6 +6,7 @@ use crate::context::{Context, approval};
 use crate::error::{Error, Result};
 use crate::settings::Origin;
 use crate::state::State;
+use crate::store::Store;
 
 /// A guard. It is a rail against accidents, not a wall against a hostile program of the same user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -55,10 +56,16 @@ pub struct GuardState {
 impl Context {
     /// Fails unless the guard is satisfied for a call that was led here by `origin`.
     pub fn check_guard(&self, state: &State, origin: &Origin) -> Result<()> {
+        let store = if self.guard == Guard::Approval { state.store()? } else { None };
+        self.check_guard_in(state, store, origin)
+    }
+
+    /// The same with the approvals of this store.
+    pub(super) fn check_guard_in(&self, state: &State, store: Option<&Store>, origin: &Origin) -> Result<()> {
         if self.guard >= Guard::Explicit && !origin.layer.is_explicit() {
             return Err(Error::GuardExplicit { name: self.name.to_string(), origin: origin.to_string() });
         }
-        if self.guard == Guard::Approval && approval::in_force(state, Some(self.name.as_str()))?.is_empty() {
+        if self.guard == Guard::Approval && approval::in_force_in(state, store, self)?.is_empty() {
             return Err(Error::GuardApproval(self.name.to_string()));
         }
         Ok(())
@@ -68,7 +75,7 @@ impl Context {
     pub fn guard_state(&self, state: &State, origin: &Origin) -> Result<GuardState> {
         let approved_until = match self.guard {
             Guard::Approval => {
-                let approvals = approval::in_force(state, Some(self.name.as_str()))?;
+                let approvals = approval::in_force_of(state, self)?;
                 approvals.into_iter().map(|approval| approval.expires_at).max()
             }
             _ => None,

@@ -10,6 +10,7 @@ mod catalog;
 mod change;
 mod definition;
 mod guard;
+mod identity;
 mod pin;
 mod selection;
 pub mod transfer;

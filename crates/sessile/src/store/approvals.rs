@@ -24,6 +24,10 @@ pub struct NewApproval {
     pub terminal: String,
     /// Whether a PIN was given with it.
     pub with_pin: bool,
+    /// The file of the context; `None` in approvals of older versions.
+    pub path: Option<String>,
+    /// Digest of the context's scope, file and bindings; `None` in approvals of older versions.
+    pub digest: Option<String>,
 }
 
 /// An approval as it is stored.
@@ -38,7 +42,8 @@ pub struct ApprovalRow {
 }
 
 const COLUMNS: &str =
-    "id, context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin, revoked_ms";
+    "id, context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin,
+    revoked_ms, path, digest";
 
 fn row(row: &Row<'_>) -> rusqlite::Result<ApprovalRow> {
     Ok(ApprovalRow {
@@ -52,6 +57,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ApprovalRow> {
             granted_by: row.get(6)?,
             terminal: row.get(7)?,
             with_pin: row.get(8)?,
+            path: row.get(10)?,
+            digest: row.get(11)?,
         },
         revoked_ms: row.get(9)?,
     })
@@ -62,8 +69,9 @@ impl Store {
     pub fn add_approval(&mut self, new: &NewApproval) -> Result<i64> {
         self.write(|connection| {
             connection.execute(
-                "INSERT INTO approval (context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO approval (context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin,
+                                       path, digest)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 (
                     &new.context,
                     new.granted_ms,
@@ -73,6 +81,8 @@ impl Store {
                     &new.granted_by,
                     &new.terminal,
                     new.with_pin,
+                    &new.path,
+                    &new.digest,
                 ),
             )?;
             Ok(connection.last_insert_rowid())

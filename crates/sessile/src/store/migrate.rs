@@ -7,6 +7,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_sessions_locks_history.sql"),
     include_str!("migrations/0003_conversations.sql"),
     include_str!("migrations/0004_pin_boot_clock.sql"),
+    include_str!("migrations/0005_approval_identity.sql"),
 ];
 
 /// The version that this program writes.

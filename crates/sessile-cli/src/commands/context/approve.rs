@@ -117,7 +117,7 @@ fn change_pin(set: bool, cx: &Cx) -> Outcome {
 }
 
 fn list(all: bool, cx: &Cx) -> Outcome {
-    let approvals = if all { approval::all(&cx.state)? } else { approval::in_force(&cx.state, None)? };
+    let approvals = if all { approval::all(&cx.state)? } else { approval::in_force(&cx.state)? };
     let items: Vec<Value> = approvals.iter().map(|approval| json!(approval)).collect();
     cx.out.list(&items, || {
         if approvals.is_empty() {
