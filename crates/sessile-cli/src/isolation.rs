@@ -125,6 +125,11 @@ impl Flags {
 }
 
 impl Inside {
+    /// Whether the command gets secrets, which may have to be waited for.
+    pub(crate) fn has_credentials(&self, ready: &Ready<'_>) -> bool {
+        !self.environment.bound.is_empty() || ready.state().args().credential.is_some()
+    }
+
     /// All variables of the command, those that lead shells to their files among them. Credentials come in here, when
     /// the command is about to run, and nowhere else: each is checked, and renewed first if its time is up.
     pub(crate) fn variables(
@@ -280,6 +285,12 @@ impl Ready<'_> {
             Some(_) => self.state().contexts().require().map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Checks the guard again, immediately before the command starts: the approval may have ended while a lock or a
+    /// credential was waited for.
+    pub(crate) fn recheck_guard(&self, has_waited: bool) -> Result<(), Error> {
+        self.state().contexts().recheck(has_waited)
     }
 
     fn wanted(&self, flags: &Flags) -> Result<Wanted, Error> {

@@ -66,6 +66,7 @@ fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Fai
     let presence = ready.enter(&own_record(&[]))?;
     let mut inside = ready.prepare_for_shell(&args.flags)?;
     drop(presence);
+    ready.recheck_guard(false)?;
     for bound in std::mem::take(&mut inside.environment.bound) {
         // What is printed ends up in files and histories.
         let (name, credential) = (&bound.name, &bound.credential);

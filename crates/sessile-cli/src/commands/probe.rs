@@ -188,6 +188,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let tokens = args.load_tokens(cx)?;
     let rounds = args.rounds(tokens.as_ref().map(Vec::len))?;
     let service = args.service(cx, &named, tokens.unwrap_or_default())?;
+    cx.state.contexts().recheck(true)?;
     let plan = Plan {
         turns: args.turns,
         concurrency: args.concurrency.unwrap_or(u32::MAX),

@@ -114,25 +114,32 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     if args.kill_stragglers || args.timeout.is_some() {
         child = child.env(RUN_VARIABLE, mark.clone());
     }
+    let has_waited = lock.is_some() || inside.has_credentials(ready);
     let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
     if !stays {
+        ready.recheck_guard(has_waited)?;
         // Nothing stays in between; the record is the command's now, and its descriptor keeps the session busy.
         return child.exec();
     }
     let ended = match lock {
-        None => child.run(args.timeout),
+        None => {
+            ready.recheck_guard(has_waited)?;
+            child.run(args.timeout)
+        }
         Some(name) => match Server::of(cx, ready.state())? {
             Some(server) => {
                 let kept = keep_there(cx, ready.state(), server, name, "run")?;
-                run_kept(cx, child, args.timeout, kept)
+                run_kept(cx, child, args.timeout, kept, || ready.recheck_guard(has_waited))
             }
             None => {
                 let mut locks = locks(ready.state())?;
                 let held = locks.hold(name, &holder(ready.state(), "run")?)?;
-                let ended = child
-                    .env(TOKEN_VARIABLE, held.token.to_string())
-                    .inherit(held.descriptor())
-                    .run(args.timeout);
+                let ended = ready.recheck_guard(has_waited).map_err(Failure::from).and_then(|()| {
+                    child
+                        .env(TOKEN_VARIABLE, held.token.to_string())
+                        .inherit(held.descriptor())
+                        .run(args.timeout)
+                });
                 locks.leave(held)?;
                 ended
             }

@@ -71,6 +71,7 @@ fn open_in(args: &Args, cx: &Cx, ready: &Ready<'_>) -> Outcome {
         child = child.env(&name, value);
     }
     child = presence.descriptor().into_iter().fold(child, Child::inherit);
+    ready.recheck_guard(inside.has_credentials(ready))?;
     if ready.is_ephemeral {
         let ended = child.run(None);
         drop(presence);

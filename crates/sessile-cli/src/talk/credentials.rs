@@ -40,6 +40,11 @@ impl<'a> Credentials<'a> {
         *self.place.borrow_mut() = wanted;
     }
 
+    /// Checks the guard of the context again, after a wait and before something is sent.
+    pub(super) fn recheck_guard(&self) -> Result<(), Error> {
+        self.state.contexts().recheck(true)
+    }
+
     fn usable(&self) -> Result<Option<&Usable>, Error> {
         if self.usable.get().is_none() {
             let found = self.find()?;
@@ -57,25 +62,49 @@ impl<'a> Credentials<'a> {
         if let Some(selected) = &selected
             && (is_for_call(selected.origin.layer) || !matches!(selected.what, Selected::Named(_)))
         {
-            return selected.usable(state, &self.renewer).map(Some);
+            let is_of_context = selected.origin.layer == Layer::Context;
+            return self.checked(is_of_context, || selected.usable(state, &self.renewer)).map(Some);
         }
         let vault = state.vault()?;
         let bound = match (&agent.credential, vault.for_agent(&agent.url, state.context()?)?) {
-            (_, Some((name, origin))) if origin != "the vault" => Some((name, origin)),
+            (_, Some((name, origin))) if origin != "the vault" => Some((name, origin, true)),
             (Some(name), _) => {
-                Some((name.parse()?, format!("agent {}", agent.name.as_deref().unwrap_or(""))))
+                let is_of_context =
+                    agent.origin.as_ref().is_some_and(|origin| origin.layer == Layer::Context);
+                let origin = format!("agent {}", agent.name.as_deref().unwrap_or(""));
+                Some((name.parse()?, origin, is_of_context))
             }
-            (None, found) => found,
+            (None, found) => found.map(|(name, origin)| (name, origin, false)),
         };
-        if let Some((name, origin)) = bound {
-            return vault.usable(&name, &origin, &self.renewer).map(Some);
+        if let Some((name, origin, is_of_context)) = bound {
+            return self.checked(is_of_context, || vault.usable(&name, &origin, &self.renewer)).map(Some);
         }
         let Some(selected) = selected else { return Ok(None) };
         let site = Site::of_url(&agent.url)?;
         match selected.about(state)? {
-            Some(about) if about.sites.contains(&site) => selected.usable(state, &self.renewer).map(Some),
+            Some(about) if about.sites.contains(&site) => {
+                let is_of_context = selected.origin.layer == Layer::Context;
+                self.checked(is_of_context, || selected.usable(state, &self.renewer)).map(Some)
+            }
             _ => Ok(None),
         }
+    }
+
+    /// A credential, with the guard asked before and after if the context gives it: a program or a server that answers
+    /// slowly may outlast an approval.
+    fn checked(
+        &self,
+        is_of_context: bool,
+        usable: impl FnOnce() -> Result<Usable, Error>,
+    ) -> Result<Usable, Error> {
+        if is_of_context {
+            self.state.contexts().require()?;
+        }
+        let usable = usable()?;
+        if is_of_context {
+            self.recheck_guard()?;
+        }
+        Ok(usable)
     }
 }
 

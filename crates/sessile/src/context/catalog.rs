@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::context::{Context, Guard};
 use crate::error::{Error, Result};
 use crate::names::{ContextName, nearest};
-use crate::settings::{Document, Layer, Origin};
+use crate::settings::{Document, Layer, Origin, trust};
 use crate::state::{ConfigSource, State};
+use crate::store::Store;
 use crate::text::{quoted, shown};
 
 /// Whose a context is.
@@ -90,7 +91,45 @@ impl<'a> Contexts<'a> {
         Ok(context)
     }
 
-    /// The same for the context that a session is pinned to which is kept elsewhere.
+    /// Checks the selected context again, immediately before something uses it: since [`Contexts::require`] an approval
+    /// may have been revoked or have expired, or the file may have changed. A context without the guard `approval` is
+    /// checked only after a wait, for a lock or a credential for instance, so that nothing is read twice in vain.
+    pub fn recheck(&self, has_waited: bool) -> Result<()> {
+        let (Some(selected), Some(used)) = (self.state.selected()?, self.state.context()?) else {
+            return Ok(());
+        };
+        if used.guard != Guard::Approval && !has_waited {
+            return Ok(());
+        }
+        // The database itself may have been replaced during a wait.
+        let fresh = if has_waited { self.state.fresh_store()? } else { None };
+        let store = if has_waited { fresh.as_ref() } else { self.state.store()? };
+        // The approval must cover both what was prepared and what the file says now.
+        used.check_guard_in(self.state, store, &selected.origin)?;
+        let now = self.reload(used, store)?;
+        let now = now.ok_or_else(|| self.not_found(&selected.name, Some(&selected.origin)))?;
+        now.require_trust(self.state)?;
+        now.check_guard_in(self.state, store, &selected.origin)
+    }
+
+    /// A context as its file says now; `None` if it does not exist any more.
+    fn reload(&self, used: &Context, store: Option<&Store>) -> Result<Option<Context>> {
+        // A file that only names its context defines nothing.
+        if used.home == Home::File && used.within().is_empty() {
+            return Ok(Some(used.clone()));
+        }
+        let Some(document) = Document::load(used.path())? else { return Ok(None) };
+        let within = used.within().to_vec();
+        if within.iter().try_fold(document.root(), |node, name| node.get(name)).is_none() {
+            return Ok(None);
+        }
+        let trusted =
+            used.home != Home::Project || trust::is_trusted(store, document.path(), document.text())?;
+        let app = self.state.app();
+        Context::read(app, used.name.clone(), used.home, trusted, Rc::new(document), within).map(Some)
+    }
+
+    /// The context that a session is pinned to which is kept elsewhere, ready for use.
     pub fn require_of_session(&self, session: &str, name: &str) -> Result<Context> {
         let (name, origin) = (name.parse()?, Origin::named(Layer::Session, session));
         let context = self.find(&name)?.ok_or_else(|| self.not_found(&name, Some(&origin)))?;

@@ -165,6 +165,11 @@ impl Context {
         &self.document
     }
 
+    /// Where it stands in its file.
+    pub(super) fn within(&self) -> &[String] {
+        &self.within
+    }
+
     /// The table of the file that says what it is.
     pub(super) fn root(&self) -> &Node {
         table_in(&self.document, &self.within)

@@ -74,6 +74,10 @@ struct Checked {
 
 fn check(args: &Args, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Checked, Failure> {
     let usable = unlocked(cx, &cx.state, || args.usable(cx, renewer, name))?;
+    if args.is_of_context(cx, name)? {
+        // A program or a server may have taken its time to answer.
+        cx.state.contexts().recheck(true)?;
+    }
     let status = args.url.as_ref().map(|url| send(&usable, url, renewer)).transpose()?;
     Ok(Checked { usable, status })
 }
@@ -104,6 +108,11 @@ impl Checked {
 }
 
 impl Args {
+    /// Whether the credential is one that the context gives.
+    fn is_of_context(&self, cx: &Cx, name: Option<&String>) -> Result<bool, Error> {
+        Ok(name.is_none() && cx.state.selected_credential()?.is_none())
+    }
+
     fn usable(&self, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Usable, Error> {
         let state = &cx.state;
         if let Some(text) = name {

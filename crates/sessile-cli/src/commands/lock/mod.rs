@@ -119,8 +119,20 @@ pub(crate) fn keep_there(
     Ok(kept)
 }
 
-/// Runs a command under a lock of a server, and gives it back.
-pub(crate) fn run_kept(cx: &Cx, child: Child, timeout: Option<Duration>, mut kept: Kept) -> Outcome {
+/// Runs a command under a lock of a server, and gives it back. `check` may still refuse, now that the lock is held.
+pub(crate) fn run_kept(
+    cx: &Cx,
+    child: Child,
+    timeout: Option<Duration>,
+    mut kept: Kept,
+    check: impl FnOnce() -> Result<(), sessile::Error>,
+) -> Outcome {
+    if let Err(refused) = check() {
+        if let Some(told) = kept.leave()? {
+            cx.out.note(&told);
+        }
+        return Err(refused.into());
+    }
     let (token, out) = (kept.token, cx.out.clone());
     let child = child.env(run::TOKEN_VARIABLE, token.to_string());
     let watch = |stop: &dyn Fn(), ended: &Receiver<()>| {

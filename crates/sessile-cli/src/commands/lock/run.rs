@@ -49,6 +49,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
+    let contexts = cx.state.contexts();
+    // What works in a session works in its context. Asked now, it fails before it waits; asked again, after it waited.
+    if session.is_some() && cx.state.context()?.is_some() {
+        contexts.require()?;
+    }
+    let recheck = || if session.is_some() { contexts.recheck(true) } else { Ok(()) };
     let mut child = Child::new(&args.command);
     // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
     // go of session and lock when the last of them is closed.
@@ -64,12 +70,14 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(server) = Server::of(cx, &cx.state)? {
         let kept = keep_there(cx, &cx.state, server, &name, "lock run")?;
         cx.out.detail(&format!("lock {name}: token {}", kept.token));
-        return run_kept(cx, child, None, kept);
+        return run_kept(cx, child, None, kept, recheck);
     }
     let mut locks = locks(&cx.state)?;
     let held = locks.hold(&name, &holder(&cx.state, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
-    let ended = child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(None);
+    let ended = recheck().map_err(Failure::from).and_then(|()| {
+        child.env(TOKEN_VARIABLE, held.token.to_string()).inherit(held.descriptor()).run(None)
+    });
     // What the command left running in the background keeps the lock.
     locks.leave(held)?;
     ended

@@ -1,9 +1,11 @@
-//! An approval covers one context as it was when a person approved it.
+//! An approval covers one context as it was when a person approved it, up to the moment when something starts.
 
-use serde_json::json;
-use testkit::{Call, Home};
+use std::process::{Child, Output, Stdio};
 
-use crate::home;
+use serde_json::{Value, json};
+use testkit::{AgentAuth, AgentOptions, Call, Home, Protocol, ScriptedAgent};
+
+use crate::{eventually, home};
 
 const GUARDED: &str = "guard = \"approval\"\n";
 const FILE: &str = ".config/sessile/contexts/prod.toml";
@@ -157,5 +159,254 @@ mod identity {
         let list = home.call(&["context", "approve", "--list", "-ojson"]).ok().json();
         let path = home.path("a/.sessile/contexts/prod.toml");
         assert_eq!(list[0]["path"].as_str(), path.to_str(), "{list}");
+    }
+}
+
+mod waiting {
+    use super::*;
+
+    /// A command that waits for something before it starts another.
+    struct Waiting {
+        home: Home,
+        child: Child,
+    }
+
+    const TRACE: [&str; 3] = ["--", "touch", "it-ran"];
+
+    fn spawn(home: Home, call: impl FnOnce(&Home) -> Call) -> Waiting {
+        let mut command = call(&home).command();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Waiting { child: child.unwrap(), home }
+    }
+
+    fn revoke(home: &Home) {
+        home.call(&["context", "approve", "prod", "--revoke"]).ok();
+    }
+
+    impl Waiting {
+        #[track_caller]
+        fn ends_with(self, status: i32, code: &str) -> Home {
+            let Output { status: found, stdout, stderr } = self.child.wait_with_output().unwrap();
+            let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+            assert_eq!(found.code(), Some(status), "{stdout}{stderr}");
+            let last: Value = serde_json::from_str(stderr.lines().last().unwrap_or("{}")).unwrap_or_default();
+            assert_eq!(last["error"]["code"].as_str().unwrap_or_default(), code, "{stdout}{stderr}");
+            assert!(!self.home.path("it-ran").exists(), "the command ran");
+            self.home
+        }
+    }
+
+    mod for_a_lock {
+        use super::*;
+
+        fn acquire(home: &Home) -> String {
+            let done = home.call(&["lock", "acquire", "l", "--ttl", "10m", "--quiet"]).ok();
+            done.stdout().trim().to_owned()
+        }
+
+        fn wait_for_waiter(home: &Home) {
+            eventually("a waiter", || {
+                let locks = home.call(&["lock", "list", "-ojson"]).ok().json();
+                locks[0]["waiting"] == 1
+            });
+        }
+
+        fn release(home: &Home, token: &str) {
+            home.call(&["lock", "release", "l", "--token", token]).ok();
+        }
+
+        const RUN: [&str; 8] = ["run", "--context", "prod", "--lock", "l", "--lock-timeout", "60s", "-ojson"];
+
+        #[test]
+        fn revoked_approval_starts_nothing() {
+            for session in [&[][..], &["--session", "s1"], &["--timeout", "1m"]] {
+                let home = approved(GUARDED);
+                let token = acquire(&home);
+                let waiting = spawn(home, |home| home.call(&RUN).args(session).args(&TRACE));
+                wait_for_waiter(&waiting.home);
+                revoke(&waiting.home);
+                release(&waiting.home, &token);
+                let home = waiting.ends_with(125, "GUARD_APPROVAL");
+                assert_eq!(home.call(&["lock", "list", "-ojson"]).ok().json(), json!([]), "the lock is free");
+                assert_eq!(home.call(&["session", "list", "-ojson"]).ok().json(), json!([]));
+            }
+        }
+
+        #[test]
+        fn lapsed_approval_starts_nothing() {
+            let home = home();
+            home.write(FILE, GUARDED);
+            let token = acquire(&home);
+            approve(|args| home.call(args), "5s");
+            let waiting = spawn(home, |home| home.call(&RUN).args(&TRACE));
+            wait_for_waiter(&waiting.home);
+            eventually("the end of the approval", || !is_open(waiting.home.call(&[])));
+            release(&waiting.home, &token);
+            waiting.ends_with(125, "GUARD_APPROVAL");
+        }
+
+        #[test]
+        fn approval_of_earlier_bindings_starts_nothing() {
+            let home = approved("guard = \"approval\"\n[env]\nTARGET = \"a\"\n");
+            let token = acquire(&home);
+            let waiting = spawn(home, |home| home.call(&RUN).args(&TRACE));
+            wait_for_waiter(&waiting.home);
+            waiting.home.write(FILE, "guard = \"approval\"\n[env]\nTARGET = \"b\"\n");
+            release(&waiting.home, &token);
+            waiting.ends_with(125, "GUARD_APPROVAL");
+        }
+
+        #[test]
+        fn guard_that_was_added_is_asked() {
+            let home = home();
+            home.write(FILE, "");
+            let token = acquire(&home);
+            let waiting = spawn(home, |home| home.call(&RUN).args(&TRACE));
+            wait_for_waiter(&waiting.home);
+            waiting.home.write(FILE, GUARDED);
+            release(&waiting.home, &token);
+            waiting.ends_with(125, "GUARD_APPROVAL");
+        }
+
+        #[test]
+        fn approval_that_holds_starts_the_command() {
+            let home = approved(GUARDED);
+            let token = acquire(&home);
+            let waiting = spawn(home, |home| home.call(&RUN).args(&TRACE));
+            wait_for_waiter(&waiting.home);
+            release(&waiting.home, &token);
+            let output = waiting.child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(waiting.home.path("it-ran").exists());
+        }
+
+        #[test]
+        fn lock_run_in_a_session_asks_its_context_before_and_after() {
+            let home = approved(GUARDED);
+            home.call(&["session", "start", "--name", "s1", "--context", "prod"]).ok();
+            let lock_run = |home: &Home| {
+                home.call(&["lock", "run", "l", "--session", "s1", "--lock-timeout", "60s", "-ojson"])
+                    .args(&TRACE)
+            };
+            let token = acquire(&home);
+            let waiting = spawn(home, lock_run);
+            wait_for_waiter(&waiting.home);
+            revoke(&waiting.home);
+            release(&waiting.home, &token);
+            let home = waiting.ends_with(125, "GUARD_APPROVAL");
+            assert_eq!(home.call(&["lock", "list", "-ojson"]).ok().json(), json!([]), "the lock is free");
+            // And without an approval it does not even begin to wait.
+            acquire(&home);
+            assert_eq!(lock_run(&home).run().exit(125).code(), "GUARD_APPROVAL");
+        }
+    }
+
+    mod for_a_credential {
+        use super::*;
+
+        /// A home with a credential whose program has begun when `asked` exists and answers when `go` does.
+        fn with_slow_credential(site: &str) -> Home {
+            let home = home();
+            let script = format!(
+                "#!/bin/sh\ntouch {0}/asked\nwhile [ ! -e {0}/go ]; do sleep 0.02; done\necho s3cret-token\n",
+                home.dir().display()
+            );
+            let program = home.write("slow", script);
+            std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            let command = program.to_str().unwrap();
+            home.call(&["auth", "set", "bot", "--command", command, "--site", site]).ok();
+            home
+        }
+
+        /// The call waits for the credential; meanwhile the approval is revoked.
+        #[track_caller]
+        fn revoked_meanwhile(home: Home, call: impl FnOnce(&Home) -> Call, status: i32) -> Home {
+            approve(|args| home.call(args), "30m");
+            let waiting = spawn(home, call);
+            eventually("the question for the credential", || waiting.home.path("asked").exists());
+            revoke(&waiting.home);
+            waiting.home.write("go", "");
+            waiting.ends_with(status, "GUARD_APPROVAL")
+        }
+
+        const BOUND: &str = "guard = \"approval\"\n[env]\nTOKEN = { credential = \"bot\" }\n";
+
+        #[test]
+        fn revoked_approval_runs_nothing() {
+            for flags in [&["--session", "s1"][..], &[], &["--kill-stragglers"]] {
+                let home = with_slow_credential("https://example.com");
+                home.write(FILE, BOUND);
+                let run = ["run", "--context", "prod", "-ojson"];
+                let home = revoked_meanwhile(home, |home| home.call(&run).args(flags).args(&TRACE), 125);
+                assert_eq!(home.call(&["session", "list", "-ojson"]).ok().json(), json!([]));
+            }
+        }
+
+        #[test]
+        fn revoked_approval_runs_nothing_with_a_credential_of_the_call() {
+            for flag in [&["--env-credential", "TOKEN=bot"], &["--credential", "bot"]] {
+                let home = with_slow_credential("https://example.com");
+                home.write(FILE, GUARDED);
+                let run = ["run", "--context", "prod", "-ojson"];
+                revoked_meanwhile(home, |home| home.call(&run).args(flag).args(&TRACE), 125);
+            }
+        }
+
+        #[test]
+        fn revoked_approval_opens_no_shell() {
+            for flags in [&["--session", "s1"][..], &[]] {
+                let home = with_slow_credential("https://example.com");
+                home.write(FILE, BOUND);
+                let shell = home.write("fake-shell", "#!/bin/sh\ntouch it-ran\n");
+                std::fs::set_permissions(&shell, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                    .unwrap();
+                let shell = ["shell", "--context", "prod", "-ojson", "--shell", shell.to_str().unwrap()];
+                revoked_meanwhile(home, |home| home.call(&shell).args(flags), 125);
+            }
+        }
+
+        fn agent() -> ScriptedAgent {
+            let options = AgentOptions::of(Protocol::V1).guarded(AgentAuth::Bearer, "s3cret-token", "alice");
+            ScriptedAgent::start(options)
+        }
+
+        #[test]
+        fn revoked_approval_sends_nothing() {
+            for command in ["send", "stream"] {
+                let agent = agent();
+                let home = with_slow_credential(agent.url());
+                home.write(FILE, format!("{GUARDED}[agents.\"{}\"]\ncredential = \"bot\"\n", agent.url()));
+                let send = ["message", command, agent.url(), "echo hi", "--context", "prod", "-ojson"];
+                revoked_meanwhile(home, |home| home.call(&send), 7);
+                assert!(!agent.heard("s3cret-token") && !agent.heard("echo hi"));
+            }
+        }
+
+        #[test]
+        fn server_gets_no_credential_of_a_context_without_its_approval() {
+            let server = agent();
+            let home = with_slow_credential(server.url());
+            home.write("go", "");
+            let bound = [
+                format!("{GUARDED}[agents.\"{}\"]\ncredential = \"bot\"\n", server.url()),
+                format!("{GUARDED}[settings]\ncredential = \"bot\"\n"),
+            ];
+            for context in bound {
+                home.write(FILE, context);
+                let list = ["session", "list", "--server", server.url(), "--context", "prod", "-ojson"];
+                assert_eq!(home.call(&list).run().exit(7).code(), "GUARD_APPROVAL");
+            }
+            assert!(!server.heard("s3cret-token"));
+        }
+
+        #[test]
+        fn revoked_approval_checks_nothing() {
+            let agent = agent();
+            let home = with_slow_credential(agent.url());
+            home.write(FILE, format!("{GUARDED}[agents.\"{}\"]\ncredential = \"bot\"\n", agent.url()));
+            let check = ["auth", "check", "--url", agent.url(), "--context", "prod", "-ojson"];
+            revoked_meanwhile(home, |home| home.call(&check), 7);
+            assert!(!agent.heard("s3cret-token"));
+        }
     }
 }
