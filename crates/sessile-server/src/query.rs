@@ -120,6 +120,26 @@ impl EventPage {
     }
 }
 
+/// Rows that a store reads at most in search of the items of one page. A page that is not full by then ends there.
+pub const SCAN_ROWS: i64 = 256;
+
+/// A part of a list, in its order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListPage<T> {
+    /// The items. A page may be empty although more follow: see [`SCAN_ROWS`].
+    pub items: Vec<T>,
+    /// Cursor of the next page; none after the last page.
+    pub next: Option<String>,
+}
+
+impl<T> ListPage<T> {
+    /// A page of `limit` items. If it is full, the next page begins after its last item.
+    pub(crate) fn of(items: Vec<T>, limit: i64, cursor: impl FnOnce(&T) -> String) -> Self {
+        let is_full = i64::try_from(items.len()).is_ok_and(|count| count >= limit);
+        ListPage { next: items.last().filter(|_| is_full).map(cursor), items }
+    }
+}
+
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -127,15 +147,15 @@ pub enum Answer {
     /// The session.
     Session(Session),
     /// Sessions.
-    Sessions(Vec<Session>),
+    Sessions(ListPage<Session>),
     /// Messages.
     Messages(Vec<Message>),
     /// Values.
-    Entries(Vec<Entry>),
+    Entries(ListPage<Entry>),
     /// Locks, in the order of their names.
-    Locks(Vec<Locked>),
+    Locks(ListPage<Locked>),
     /// Accesses.
-    History(Vec<Accessed>),
+    History(ListPage<Accessed>),
     /// Events, and how far the session's events go.
     Events(EventPage),
     /// The change that was made under a key, and what it came to.

@@ -159,8 +159,8 @@ pub async fn audit(
     for user in wanted {
         let before = before.map(str::to_owned);
         let query = Query::History { session: None, since_ms: None, reads: true, before, limit };
-        if let Ok(Answer::History(history)) = db.ask(&user, query).await? {
-            all.extend(history.into_iter().map(|access| (user.clone(), access)));
+        if let Ok(Answer::History(page)) = db.ask(&user, query).await? {
+            all.extend(page.items.into_iter().map(|access| (user.clone(), access)));
         }
     }
     all.sort_by(|(_, one), (_, other)| other.id.cmp(&one.id));

@@ -1,5 +1,7 @@
 //! Who carries out changes and answers questions. Both stores do the same, and one suite of tests holds for both.
 
+mod fair;
+mod lists;
 mod postgres;
 mod record;
 mod sqlite;

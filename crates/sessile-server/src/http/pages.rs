@@ -8,10 +8,14 @@ use super::problem::Problem;
 use super::queue::unexpected;
 use super::reply;
 use crate::limits::Limits;
-use crate::query::{Answer, Query};
+use crate::query::{Answer, ListPage, Query};
 
 /// How many are read from the store at once.
 const AT_ONCE: i64 = 16;
+
+/// Reads that may find less than they looked for; then the page ends early. Each of them is bounded by
+/// [`SCAN_ROWS`](crate::query::SCAN_ROWS), so that no filter makes one request read everything.
+const SHORT_READS: usize = 8;
 
 /// What is on a page.
 pub(crate) struct Paged<T> {
@@ -19,9 +23,9 @@ pub(crate) struct Paged<T> {
     pub(crate) name: &'static str,
     /// The question for so many of them, after one.
     pub(crate) query: Box<dyn Fn(Option<String>, i64) -> Query + Send + Sync>,
-    /// They, if they are what was answered.
-    pub(crate) answered: fn(Answer) -> Option<Vec<T>>,
-    /// What the next page begins after.
+    /// The page in an answer.
+    pub(crate) answered: fn(Answer) -> Option<ListPage<T>>,
+    /// Cursor of the page that begins after an item.
     pub(crate) mark: fn(&T) -> &str,
 }
 
@@ -34,27 +38,32 @@ impl<T: Serialize> Paged<T> {
         limit: i64,
         mut after: Option<String>,
     ) -> Result<Response, Problem> {
+        // As JSON, each written when it is read: a page of a thousand at once would keep this thread from everybody else.
         let (mut bytes, mut left, mut things) = (0, limit, Vec::new());
-        while left > 0 {
+        let (mut reads, mut short_reads) = (0_usize, 0);
+        while left > 0 && short_reads < SHORT_READS {
             let wanted = left.min(AT_ONCE);
             let query = (self.query)(after.take(), wanted);
-            let answer =
-                if things.is_empty() { caller.ask(query).await? } else { caller.ask_more(query).await? };
-            let read = (self.answered)(answer).ok_or_else(|| unexpected(&self.name))?;
-            let is_end = i64::try_from(read.len()).is_ok_and(|read| read < wanted);
-            for thing in read {
+            let answer = if reads == 0 { caller.ask(query).await? } else { caller.ask_more(query).await? };
+            let ListPage { items, next } = (self.answered)(answer).ok_or_else(|| unexpected(&self.name))?;
+            reads += 1;
+            short_reads += usize::from(i64::try_from(items.len()).is_ok_and(|read| read < wanted));
+            for thing in items {
                 left -= 1;
-                bytes += serde_json::to_string(&thing).map_or(0, |text| text.len());
+                let text = serde_json::to_string(&thing);
+                let text = text.map_err(|error| Problem::internal(error.to_string()))?;
+                bytes += text.len();
                 after = Some((self.mark)(&thing).to_owned());
-                things.push(thing);
+                things.push(text);
                 if bytes > limits.page_bytes {
-                    return reply::page(self.name, &things, after.as_deref());
+                    return Ok(reply::page_of(self.name, &things, after.as_deref()));
                 }
             }
-            if is_end {
-                return reply::page(self.name, &things, None);
+            after = next;
+            if after.is_none() {
+                break;
             }
         }
-        reply::page(self.name, &things, after.as_deref())
+        Ok(reply::page_of(self.name, &things, after.as_deref()))
     }
 }

@@ -17,7 +17,7 @@ async fn client(user: User, session: String, rounds: usize) -> Vec<Seen> {
         let query =
             Query::Entries { session: session.clone(), key: Some("k".to_owned()), after: None, limit: 1 };
         let Ok(Answer::Entries(entries)) = user.ask(query).await else { panic!() };
-        let revision = entries.first().map_or(0, |entry| entry.revision);
+        let revision = entries.items.first().map_or(0, |entry| entry.revision);
         seen.push(Seen { begun, ended: tick(), what: What::Read(revision) });
         let begun = tick();
         let set = Change::SetEntry {

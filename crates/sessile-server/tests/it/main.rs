@@ -9,8 +9,10 @@
 )]
 
 mod crowd;
+mod fairness;
 mod http;
 mod linear;
+mod lists;
 mod logins;
 mod postgres;
 mod queues;

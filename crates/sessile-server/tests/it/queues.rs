@@ -213,6 +213,7 @@ pub(crate) async fn a_lock_excludes_within_a_user_and_not_between_users(store: &
     let renew = Change::Renew { resource: lock.clone(), token: hers, ttl_ms: 120_000 };
     assert!(ticket(ann.change(renew).await).expires_ms > 0);
     let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    let locks = locks.items;
     assert_eq!(locks.len(), 1);
     assert_eq!((locks[0].name.as_str(), locks[0].ticket.token), ("deploy", Some(hers)));
     // Who waits is counted while there is somebody, and only with the own.
@@ -223,9 +224,9 @@ pub(crate) async fn a_lock_excludes_within_a_user_and_not_between_users(store: &
         let Ok(Answer::Locks(locks)) = user.ask(Query::Locks { after: None, limit: 10 }).await else {
             panic!()
         };
-        assert_eq!(locks.iter().map(|lock| lock.waiting).collect::<Vec<_>>(), waiting, "{name}");
+        assert_eq!(locks.items.iter().map(|lock| lock.waiting).collect::<Vec<_>>(), waiting, "{name}");
     }
     ann.leave(&lock, waits.place).await.unwrap();
     let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
-    assert_eq!(locks[0].waiting, 1);
+    assert_eq!(locks.items[0].waiting, 1);
 }

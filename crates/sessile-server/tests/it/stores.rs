@@ -93,6 +93,55 @@ impl Throwaway {
         rows.map(count).into_iter().sum()
     }
 
+    /// Does something to the store that no user can.
+    pub(crate) fn sql(&self, sqlite: &str, postgres: &str) {
+        match &self.of {
+            Of::Sqlite { path, .. } => {
+                rusqlite::Connection::open(path).unwrap().execute_batch(sqlite).unwrap()
+            }
+            Of::Postgres { database, .. } => drop(database.sql(postgres)),
+        }
+    }
+
+    /// Gives a user `count` sessions that expire at a time, with ids that begin with `prefix` (four hex digits) and, if there
+    /// is one, a label.
+    pub(crate) fn add_sessions(
+        &self,
+        user: &str,
+        prefix: &str,
+        count: u32,
+        expires_ms: i64,
+        label: Option<(&str, &str)>,
+    ) {
+        let labels = label.map_or("{}".to_owned(), |(key, value)| format!(r#"{{"{key}":"{value}"}}"#));
+        let index = |user_column: &str, from: &str| match label {
+            None => String::new(),
+            Some((key, value)) => format!(
+                "INSERT INTO label ({user_column}, key, value, session) SELECT '{user}', '{key}', '{value}', {from};"
+            ),
+        };
+        let numbers = format!(
+            "FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT i FROM n) AS n"
+        );
+        let id = format!("printf('{prefix}0000-0000-7000-8000-%012x', i)");
+        let sqlite = format!(
+            "INSERT INTO session (user, id, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms,
+                                  started_awake_ms, check_ms, used_ms)
+             SELECT '{user}', {id}, '{{}}', '{labels}', {expires_ms}, {expires_ms}, 0, '', 0, 0, 0, 0 {numbers}; {}",
+            index("user", &format!("{id} {numbers}"))
+        );
+        let id = format!("'{prefix}0000-0000-7000-8000-' || lpad(to_hex(i), 12, '0')");
+        let numbers = format!("FROM generate_series(1, {count}) AS i");
+        let postgres = format!(
+            "INSERT INTO session (user_id, id, labels, idle_ms, max_ms, started_ms, used_ms, revision, next_message,
+                                  next_event)
+             SELECT '{user}', {id}, '{labels}', {expires_ms}, {expires_ms}, 0, 0, 1, 1, 1 {numbers}; {}
+             ANALYZE session",
+            index("user_id", &format!("{id} {numbers}"))
+        );
+        self.sql(&sqlite, &postgres);
+    }
+
     /// The database behind it.
     pub(crate) fn database(&self) -> &Database<'static> {
         match &self.of {

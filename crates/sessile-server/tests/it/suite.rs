@@ -8,7 +8,7 @@ use sessile_server::account::{Administer, Decision, Scope, Token};
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
 use sessile_server::model::{Accessed, Conversation, Resource, UserId};
-use sessile_server::query::{Answer, Query};
+use sessile_server::query::{Answer, ListPage, Query};
 use sessile_server::{login, users};
 
 use crate::queues::a_lock_excludes_within_a_user_and_not_between_users;
@@ -85,11 +85,15 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     assert_eq!(bob.texts(&hers).await, ["his", "his", "his"]);
     bob.append(&hers, &["his is not over"]).await.unwrap();
     let all = Query::Entries { session: hers.clone(), key: None, after: None, limit: 10 };
-    assert!(matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.len() == 1 && all[0].value == 2));
+    assert!(
+        matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == 2)
+    );
     let live = Query::Sessions { live: true, label: None, after: None, limit: 10 };
-    assert!(matches!(bob.ask(live).await, Ok(Answer::Sessions(all)) if all.iter().any(|one| one.id == hers)));
+    assert!(
+        matches!(bob.ask(live).await, Ok(Answer::Sessions(all)) if all.items.iter().any(|one| one.id == hers))
+    );
     let Ok(Answer::Locks(locks)) = bob.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
-    assert_eq!(locks.len(), 2, "{locks:?}");
+    assert_eq!(locks.items.len(), 2, "{locks:?}");
 }
 
 async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
@@ -125,8 +129,9 @@ async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     assert_eq!(session(user.change(end()).await).ended_ms, ended.ended_ms, "once is enough");
     assert_eq!(user.append(&started.id, &["late"]).await, Err(Refusal::SessionOver));
     let list = |live| Query::Sessions { live, label: None, after: None, limit: 10 };
-    assert_eq!(user.ask(list(true)).await, Ok(Answer::Sessions(Vec::new())));
-    assert!(matches!(user.ask(list(false)).await, Ok(Answer::Sessions(all)) if all.len() == 1));
+    let none = ListPage { items: Vec::new(), next: None };
+    assert_eq!(user.ask(list(true)).await, Ok(Answer::Sessions(none)));
+    assert!(matches!(user.ask(list(false)).await, Ok(Answer::Sessions(all)) if all.items.len() == 1));
 }
 
 async fn another_user_sees_nothing_of_it(store: &Throwaway) {
@@ -232,7 +237,7 @@ async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
     assert_eq!(revision(user.change(set(Some(json!(null)), Some(0))).await), 4, "none comes twice");
     let all = Query::Entries { session: of.clone(), key: None, after: None, limit: 10 };
     assert!(
-        matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.len() == 1 && all[0].value.is_null())
+        matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value.is_null())
     );
 }
 
@@ -298,7 +303,7 @@ async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throw
     // Neither among the values nor among the settings.
     talk(&user, &of, &second).await;
     let entries = Query::Entries { session: of.clone(), key: None, after: None, limit: 9 };
-    assert_eq!(user.ask(entries).await, Ok(Answer::Entries(Vec::new())));
+    assert_eq!(user.ask(entries).await, Ok(Answer::Entries(ListPage { items: Vec::new(), next: None })));
     let Ok(Answer::Session(shown)) = user.ask(Query::Session { session: of }).await else { panic!() };
     assert!(shown.settings.is_empty());
 }
@@ -460,7 +465,7 @@ async fn history(user: &User, session: Option<&str>, before: Option<&str>, limit
     let (session, before) = (session.map(str::to_owned), before.map(str::to_owned));
     let query = Query::History { session, since_ms: None, reads: false, before, limit };
     match user.ask(query).await {
-        Ok(Answer::History(history)) => history,
+        Ok(Answer::History(page)) => page.items,
         other => panic!("{other:?}"),
     }
 }
@@ -512,8 +517,8 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
     assert_eq!(history(&ann, Some(&bobs.id), None, 10).await, []);
     let since = |since_ms| Query::History { session: None, since_ms, reads: true, before: None, limit: 10 };
     let later = Some(theirs[1].at_ms);
-    assert!(matches!(bob.ask(since(later)).await, Ok(Answer::History(some)) if some == theirs));
-    assert!(matches!(bob.ask(since(None)).await, Ok(Answer::History(all)) if all.len() == 3));
+    assert!(matches!(bob.ask(since(later)).await, Ok(Answer::History(some)) if some.items == theirs));
+    assert!(matches!(bob.ask(since(None)).await, Ok(Answer::History(all)) if all.items.len() == 3));
 }
 
 async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {

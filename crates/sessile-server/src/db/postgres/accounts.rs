@@ -6,7 +6,7 @@ use tokio_postgres::{Error, Row};
 
 use super::Inner;
 use super::logins;
-use super::transaction::{Link, Params, Step, Trouble, params, trouble};
+use super::transaction::{Link, Params, SERVICE, Step, Trouble, params, trouble};
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
 use crate::model::UserId;
@@ -70,7 +70,7 @@ pub(super) async fn administer(
         Administer::Revoke(id) => (REVOKE, params![id.clone()]),
         Administer::Decide(code_hash, decision) => logins::decide(code_hash, decision),
     };
-    let changed = run(inner, sql, params, true).await?;
+    let changed = run(inner, SERVICE, sql, params, true).await?;
     Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
 }
 
@@ -79,39 +79,43 @@ pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, Trouble> {
     let account = |row: &Row| {
         Ok(Account { user: UserId(row.try_get(0)?), made_ms: row.try_get(1)?, disabled_ms: row.try_get(2)? })
     };
-    read(&run(inner, ALL, params![], false).await?, account)
+    read(&run(inner, SERVICE, ALL, params![], false).await?, account)
 }
 
 /// The tokens of a user.
 pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Token>, Trouble> {
-    read(&run(inner, TOKENS, params![user.0.clone()], false).await?, token)
+    read(&run(inner, SERVICE, TOKENS, params![user.0.clone()], false).await?, token)
 }
 
 /// Whose token has an id.
 pub(super) async fn owner(inner: &Arc<Inner>, id: &str) -> Result<Option<UserId>, Trouble> {
     let user = |row: &Row| Ok(UserId(row.try_get(0)?));
-    let found = read(&run(inner, OWNER, params![id.to_owned()], false).await?, user)?;
+    let found = read(&run(inner, SERVICE, OWNER, params![id.to_owned()], false).await?, user)?;
     Ok(found.into_iter().next())
 }
 
 /// A token that may be used now.
 pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Token>, Trouble> {
-    let found = read(&run(inner, USABLE, params![hash.to_owned()], false).await?, token)?;
-    Ok(found.into_iter().next())
+    let lane = inner.owners.lane(hash);
+    let found = read(&run(inner, &lane, USABLE, params![hash.to_owned()], false).await?, token)?;
+    let token = found.into_iter().next();
+    inner.owners.remember(hash, token.as_ref().map(|token| &token.user));
+    Ok(token)
 }
 
 /// Whether the tables are there.
 pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), Trouble> {
-    run(inner, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
+    run(inner, SERVICE, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
 }
 
 pub(super) async fn run(
     inner: &Arc<Inner>,
+    lane: &str,
     sql: &'static str,
     params: Params,
     writes: bool,
 ) -> Result<Vec<Row>, Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::for_accounts(inner, lane).await?;
     let rows = link.send(&[Step::Other(sql, params)]).await.map_err(|error| trouble(&error, writes))?;
     Ok(rows.into_iter().next().unwrap_or_default())
 }

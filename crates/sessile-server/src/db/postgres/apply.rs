@@ -37,7 +37,7 @@ pub(super) async fn attempt(
     let text = request.key.as_ref().map(|_| serde_json::to_string(&request.change));
     let text = text.transpose().map_err(failed)?;
     let needs = Needs::of(&request.change);
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::take(inner, user).await?;
 
     let (steps, order) = needs.steps(user, request.key.as_deref());
     let found = link.send(&steps).await.map_err(|error| trouble(&error, false))?;
@@ -107,7 +107,7 @@ fn on_record(sql: Sql, request: &Request, word: &str, now: i64) -> Step {
 
 /// Puts on the record that a change failed. The transaction that it failed in is gone.
 pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Result<(), Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::take(inner, &request.user.0).await?;
     let sent = async {
         let steps = [Step::Plain(BEGIN), Step::Run(Sql::As, params![request.user.0.clone()])];
         let now: i64 = match link.send(&steps).await?.get(1).and_then(|rows| rows.first()) {

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts};
 use sessile::vault::Secret;
 use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use super::sql::Walls;
 use super::tls::{Tls, Verify};
+use super::transaction::Trouble;
 use crate::db::DbError;
+use crate::db::fair::{FairQueue, Slot};
 
 /// How a store in PostgreSQL is used.
 #[derive(Clone, Debug)]
@@ -90,11 +92,22 @@ impl Address {
         Ok(Address { config, tls })
     }
 
-    pub(super) fn pool(&self, options: &PostgresOptions) -> Result<Pool, DbError> {
+    /// The connections for what belongs to users, and those for users and tokens themselves.
+    pub(super) fn pools(&self, options: &PostgresOptions) -> Result<(FairPool, FairPool), DbError> {
+        let accounts = (options.connections / 4).max(1);
+        let others = options.connections.saturating_sub(accounts).max(1);
+        let pool = |size: usize, each: usize| {
+            let pool = self.pool(size, options)?;
+            Ok(FairPool { pool, queue: FairQueue::new(size, each.max(1)), patience: options.connect })
+        };
+        Ok((pool(others, others / 3)?, pool(accounts, accounts / 2)?))
+    }
+
+    fn pool(&self, size: usize, options: &PostgresOptions) -> Result<Pool, DbError> {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.clone(), self.tls.clone(), recycling);
         Pool::builder(manager)
-            .max_size(options.connections.max(1))
+            .max_size(size)
             .timeouts(Timeouts {
                 wait: Some(options.connect),
                 create: Some(options.connect),
@@ -103,6 +116,25 @@ impl Address {
             .runtime(Runtime::Tokio1)
             .build()
             .map_err(|error| DbError::Failed(error.to_string()))
+    }
+}
+
+/// A pool of connections in which users take turns.
+pub(super) struct FairPool {
+    pool: Pool,
+    queue: FairQueue,
+    patience: Duration,
+}
+
+impl FairPool {
+    pub(super) async fn get(&self, lane: &str) -> Result<(Object, Slot), Trouble> {
+        let busy = |_| {
+            let why = format!("no connection was free for {} s", self.patience.as_secs());
+            Trouble::Over(DbError::Unavailable(why))
+        };
+        let slot = tokio::time::timeout(self.patience, self.queue.enter(lane)).await.map_err(busy)?;
+        // There are as many slots as connections: only one that has to be made is waited for.
+        Ok((self.pool.get().await?, slot))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::db::wake::Bells;
 
 /// Whether the database knows how to.
 pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::for_service(inner).await?;
     let known = Step::Other("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify' LIMIT 1", params![]);
     let found = link.send(&[known]).await.map_err(|error| trouble(&error, false))?;
     Ok(found.iter().any(|rows| !rows.is_empty()))

@@ -8,6 +8,7 @@ use super::Inner;
 use super::accounts::{now, read, run, token};
 use super::transaction::{Trouble, params, trouble};
 use crate::account::{Asked, Collected, Decision, Login, Minted};
+use crate::db::fair::TokenOwners;
 
 const CLEAR: &str = concat!("DELETE FROM login WHERE expires_ms <= ", now!());
 const BEGIN: &str = concat!(
@@ -54,9 +55,15 @@ const TAKE: &str = concat!(
 
 /// Puts down one more, unless there are too many. Those whose time is over make room.
 pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Result<bool, Trouble> {
-    run(inner, CLEAR, params![], false).await?;
+    run(inner, TokenOwners::STRANGERS, CLEAR, params![], false).await?;
     let Asked { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
-    let begun = run(inner, BEGIN, params![device_hash, code_hash, client, peer, lives_ms, most], true);
+    let begun = run(
+        inner,
+        TokenOwners::STRANGERS,
+        BEGIN,
+        params![device_hash, code_hash, client, peer, lives_ms, most],
+        true,
+    );
     Ok(!begun.await?.is_empty())
 }
 
@@ -71,7 +78,8 @@ pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Lo
             is_approved: row.try_get::<_, &str>(4)? == "approved",
         })
     };
-    let found = read(&run(inner, GET, params![code_hash.to_owned()], false).await?, login)?;
+    let found =
+        read(&run(inner, TokenOwners::STRANGERS, GET, params![code_hash.to_owned()], false).await?, login)?;
     Ok(found.into_iter().next())
 }
 
@@ -94,7 +102,7 @@ pub(super) async fn collect(
 ) -> Result<Collected, Trouble> {
     let device = || device_hash.to_owned();
     // Most who ask have to wait, and wait for no lock in order to hear it.
-    let found = run(inner, LOOK, params![device()], false).await?;
+    let found = run(inner, TokenOwners::STRANGERS, LOOK, params![device()], false).await?;
     let state: Option<String> = match found.first() {
         Some(row) => row.try_get(0).map(Some).map_err(|error: Error| trouble(&error, false))?,
         None => None,
@@ -106,6 +114,6 @@ pub(super) async fn collect(
         None => return Ok(Collected::Nothing),
     }
     let params = params![device(), minted.hash.clone(), minted.id.clone()];
-    let made = read(&run(inner, TAKE, params, true).await?, token)?;
+    let made = read(&run(inner, TokenOwners::STRANGERS, TAKE, params, true).await?, token)?;
     Ok(made.into_iter().next().map_or(Collected::Nothing, Collected::Token))
 }

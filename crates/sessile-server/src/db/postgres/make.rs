@@ -66,6 +66,7 @@ impl Make {
                 session.context.clone_from(context);
                 session.labels.clone_from(labels);
                 let mut new = Found::new(session, *idle_ms, *max_ms);
+                self.index_labels(&new);
                 for (key, value) in settings {
                     self.set_setting(&mut new, key, value);
                 }
@@ -84,8 +85,11 @@ impl Make {
                 if name.is_some() {
                     found.session.name.clone_from(name);
                 }
-                if let Some(labels) = labels {
+                if let Some(labels) = labels.as_ref().filter(|labels| **labels != found.session.labels) {
                     found.session.labels.clone_from(labels);
+                    let drop = params![self.user.clone(), found.session.id.clone()];
+                    self.run(Sql::DropLabels, drop);
+                    self.index_labels(&found);
                 }
                 for (key, value) in settings {
                     self.set_setting(&mut found, key, value);
@@ -288,12 +292,22 @@ impl Make {
         let begun = self.begun(id, name);
         let session = Session { context: of.context, labels: of.labels, messages: at, ..begun };
         let mut new = Found::new(session, idle_ms, max_ms);
+        self.index_labels(&new);
         for (key, value) in &of.settings {
             self.set_setting(&mut new, key, value);
         }
         self.run(Sql::CopyMessages, params![self.user.clone(), from.to_owned(), id.to_owned(), at]);
         self.event(&mut new, "session.started", &json!({ "forked_from": from, "at": at }));
         Ok(Done::Session(self.new.insert(new).session.clone()))
+    }
+
+    /// Adds what a session is found by.
+    fn index_labels(&mut self, found: &Found) {
+        let Session { id, labels, .. } = &found.session;
+        if !labels.is_empty() {
+            let (keys, values): (Vec<String>, Vec<String>) = labels.clone().into_iter().unzip();
+            self.run(Sql::InsertLabels, params![self.user.clone(), id.clone(), keys, values]);
+        }
     }
 
     fn set_setting(&mut self, found: &mut Found, key: &str, value: &Value) {

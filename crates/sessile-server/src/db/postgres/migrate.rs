@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_logins.sql"),
     include_str!("migrations/0004_history.sql"),
     include_str!("migrations/0005_retention.sql"),
+    include_str!("migrations/0006_listing.sql"),
 ];
 
 const BEGIN: &str =
@@ -25,7 +26,7 @@ const LOCK: &str = "INSERT INTO sessile_schema (id, version) VALUES (1, 0)
 
 /// Brings the tables up to date. A role that may not make tables can use those that are there.
 pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::for_service(inner).await?;
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     let failed = |error: &tokio_postgres::Error| match trouble(error, false) {
         // Two made the first table at the same time.

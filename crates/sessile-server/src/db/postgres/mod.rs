@@ -21,10 +21,10 @@ mod transaction;
 
 use std::sync::{Arc, OnceLock};
 
-use deadpool_postgres::Pool;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use super::fair::TokenOwners;
 use super::wake::{self, Bells};
 use super::{DbError, Old, Read, Request};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
@@ -32,7 +32,7 @@ use crate::change::{Done, Refusal};
 use crate::model::UserId;
 use crate::query::{Answer, Query};
 use apply::Needs;
-use connect::Address;
+use connect::{Address, FairPool};
 use sql::{Sql, Texts};
 use transaction::{Attempts, Link, Step, Trouble, params};
 
@@ -51,7 +51,10 @@ pub struct Postgres {
 }
 
 struct Inner {
-    pool: Pool,
+    pool: FairPool,
+    /// For users and tokens. Whatever else goes on, a token can be checked.
+    accounts_pool: FairPool,
+    owners: TokenOwners,
     texts: Texts,
     options: PostgresOptions,
     /// Stands for this process.
@@ -81,8 +84,11 @@ impl Drop for Listens {
 impl Postgres {
     pub(super) async fn open(url: &str, options: PostgresOptions) -> Result<Self, DbError> {
         let address = Address::parse(url, &options)?;
+        let (pool, accounts_pool) = address.pools(&options)?;
         let inner = Inner {
-            pool: address.pool(&options)?,
+            pool,
+            accounts_pool,
+            owners: TokenOwners::default(),
             texts: Texts::new(options.walls),
             lanes: (0..LANES).map(|_| Mutex::default()).collect(),
             notifies: OnceLock::new(),
@@ -240,7 +246,7 @@ impl Postgres {
         }
         steps.push(Step::Plain("COMMIT"));
         let record = || async {
-            let mut link = Link::take(&self.inner).await?;
+            let mut link = Link::for_service(&self.inner).await?;
             link.send(&steps).await.map(drop).map_err(|error| transaction::trouble(&error, false))
         };
         tried(&self.inner, record).await

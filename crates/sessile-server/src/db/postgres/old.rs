@@ -43,7 +43,7 @@ pub(super) async fn over(
 async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step) -> Result<Vec<Row>, Trouble> {
     let steps =
         [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.0.clone()]), step, Step::Plain("COMMIT")];
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::for_service(inner).await?;
     let mut rows = link.send(&steps).await.map_err(|error| trouble(&error, false))?;
     Ok(rows.drain(..).nth(2).unwrap_or_default())
 }
@@ -56,7 +56,7 @@ pub(super) async fn forget_session(
     before_ms: i64,
     most: i64,
 ) -> Result<bool, Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::for_service(inner).await?;
     forget_in(&mut link, &user.0, session, before_ms, most).await.map_err(|error| trouble(&error, false))
 }
 
@@ -95,6 +95,7 @@ async fn forget_in(
         rest.push(Step::Run(Sql::DropQueue, params![user(), turn.clone()]));
         rest.push(Step::Run(Sql::DropNumbers, params![user(), turn]));
         rest.push(Step::Run(Sql::DropEntries, params![user(), id()]));
+        rest.push(Step::Run(Sql::DropLabels, params![user(), id()]));
         rest.push(Step::Run(Sql::DropSession, params![user(), id()]));
     }
     rest.push(Step::Plain("COMMIT"));

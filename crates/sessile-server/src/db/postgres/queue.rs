@@ -33,7 +33,7 @@ const FORGET: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " -
 
 /// Says that this process is alive, and forgets those that died long ago.
 pub(super) async fn keep(inner: &Arc<Inner>) -> Result<(), Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::for_service(inner).await?;
     let steps =
         [Step::Other(KEEP, params![inner.process.to_string()]), Step::Other(FORGET, params![100 * KEPT_MS])];
     link.send(&steps).await.map(drop).map_err(|error| trouble(&error, false))

@@ -9,9 +9,10 @@ use super::rows::{self, Found, json};
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
+use crate::db::lists::{self, Candidate, LockPlace, LockScan};
 use crate::db::record;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
-use crate::query::{Answer, EventPage, Locked, Query};
+use crate::query::{Answer, EventPage, ListPage, Query, SCAN_ROWS};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -21,7 +22,7 @@ pub(super) async fn answer(
     user: &UserId,
     query: &Query,
 ) -> Result<Result<Answer, Refusal>, Trouble> {
-    let mut link = Link::take(inner).await?;
+    let mut link = Link::take(inner, &user.0).await?;
     let asked = async {
         let asking = Asking { user: user.0.as_str(), link: &mut link };
         asking.answer(query).await
@@ -52,7 +53,9 @@ impl Asking<'_> {
                     .ok_or(Refusal::NoSession))
             }
             Query::Sessions { live, label, after, limit } => {
-                self.sessions(*live, label.as_ref(), after.clone(), *limit).await
+                let (ids, next) = self.pick(*live, label.as_ref(), after.as_deref(), *limit).await?;
+                let items = self.sessions(ids, *live).await?;
+                Ok(Ok(Answer::Sessions(ListPage { items, next })))
             }
             Query::Messages { session, after, limit } => {
                 let params = params![user(), session.clone(), *after, (*limit).max(0)];
@@ -72,7 +75,8 @@ impl Asking<'_> {
                 let after = after.clone().unwrap_or_default();
                 let params = params![user(), session.clone(), key.clone(), after, (*limit).max(0)];
                 self.of(session, Step::Run(Sql::Entries, params), |rows| {
-                    rows.iter().map(entry).collect::<Result<_, _>>().map(Answer::Entries)
+                    let entries = rows.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+                    Ok(Answer::Entries(ListPage::of(entries, *limit, |last| last.key.clone())))
                 })
                 .await
             }
@@ -86,29 +90,14 @@ impl Asking<'_> {
                 let Some(row) = at(&rows, 1).first() else { return Ok(Ok(Answer::Answered(None))) };
                 Ok(record::before(row.try_get(0)?, row.try_get(1)?))
             }
-            Query::Locks { after, limit } => {
-                let from = format!("lock:{}", after.as_deref().unwrap_or(""));
-                let locks = Step::Run(Sql::Locks, params![user(), from, (*limit).max(0)]);
-                let (_, rows) = self.read(vec![locks]).await?;
-                let lock = |row: &Row| {
-                    let resource: &str = row.try_get(5)?;
-                    let name = resource.strip_prefix("lock:").unwrap_or(resource).to_owned();
-                    Ok(Locked { name, ticket: rows::ticket(row)?, waiting: row.try_get(6)? })
-                };
-                at(&rows, 0)
-                    .iter()
-                    .map(lock)
-                    .collect::<Result<_, Error>>()
-                    .map(|locks| Ok(Answer::Locks(locks)))
-            }
+            Query::Locks { after, limit } => self.locks(after.as_deref(), *limit).await,
             Query::History { session, since_ms, reads, before, limit } => {
                 let sql = if *reads { Sql::HistoryAndReads } else { Sql::History };
-                // Larger than every id.
-                let before = before.clone().unwrap_or_else(|| "g".to_owned());
-                let params = params![user(), before, since_ms.unwrap_or(0), session.clone(), (*limit).max(0)];
-                let (_, rows) = self.read(vec![Step::Run(sql, params)]).await?;
-                let history = at(&rows, 0).iter().map(accessed).collect::<Result<_, Error>>();
-                history.map(|history| Ok(Answer::History(history)))
+                let before = before.clone().unwrap_or_else(|| lists::LAST_ID.to_owned());
+                let scan = lists::history_scan(session.as_deref(), *since_ms, *limit);
+                let (_, rows) = self.read(vec![Step::Run(sql, params![user(), before, scan])]).await?;
+                let scanned = at(&rows, 0).iter().map(accessed).collect::<Result<_, Error>>()?;
+                Ok(Ok(Answer::History(lists::history(scanned, session.as_deref(), *since_ms, *limit))))
             }
             Query::Events { session, after, limit } => {
                 let last = Step::Run(Sql::LastEvent, params![user(), session.clone()]);
@@ -136,35 +125,85 @@ impl Asking<'_> {
         answer(at(&rows, 1)).map(Ok)
     }
 
-    async fn sessions(
+    /// The sessions of a page, and the cursor of the next page.
+    async fn pick(
         &mut self,
         live: bool,
         label: Option<&(String, String)>,
-        mut after: Option<String>,
+        after: Option<&str>,
         limit: i64,
-    ) -> Outcome {
-        let mut sessions = Vec::new();
-        // Those that do not fit are passed over, page by page.
-        loop {
-            // Larger than every id.
-            let before = after.unwrap_or_else(|| "g".to_owned());
-            let page = Step::Run(Sql::Sessions, params![self.user.to_owned(), before, limit.max(0)]);
-            let (now, rows) = self.read(vec![page]).await?;
-            let page = rows::sessions(at(&rows, 0))?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.session.id.clone());
-            let fits =
-                |session: &Session| label.is_none_or(|(key, value)| session.labels.get(key) == Some(value));
-            let fitting =
-                page.into_iter().filter(|found| (!live || found.is_live(now)) && fits(&found.session));
-            let fitting = self.with_settings(fitting.collect()).await?;
-            sessions.extend(fitting.into_iter().map(|found| found.session));
-            if i64::try_from(sessions.len()).unwrap_or(i64::MAX) >= limit {
-                break;
+    ) -> Result<lists::Picked, Error> {
+        let user = self.user.to_owned();
+        let (key, value) = label.cloned().unzip();
+        if live {
+            let params = params![user.clone(), key.clone(), value.clone(), SCAN_ROWS + 1];
+            let live = self.candidates(Step::Run(Sql::Live, params)).await?;
+            if let Some(picked) = lists::pick_live(live, after, limit) {
+                return Ok(picked);
             }
         }
-        sessions.truncate(usize::try_from(limit).unwrap_or(0));
-        Ok(Ok(Answer::Sessions(sessions)))
+        // Where every row matches, no more of them are read than are asked for.
+        let scan = if live { SCAN_ROWS.max(limit) } else { limit.max(0) };
+        let after = after.unwrap_or(lists::LAST_ID).to_owned();
+        let step = match label {
+            Some(_) => Step::Run(Sql::Labelled, params![user, key, value, after, scan]),
+            None => Step::Run(Sql::Newest, params![user, after, scan]),
+        };
+        let mut found = self.candidates(step).await?;
+        if !live {
+            found.iter_mut().for_each(|candidate| candidate.matches = true);
+        }
+        Ok(lists::pick(found, scan, limit))
+    }
+
+    async fn candidates(&mut self, step: Step) -> Result<Vec<Candidate>, Error> {
+        let (_, rows) = self.read(vec![step]).await?;
+        let candidate = |row: &Row| {
+            let matches: Option<bool> = row.try_get(1)?;
+            Ok(Candidate { id: row.try_get(0)?, matches: matches.unwrap_or(false) })
+        };
+        at(&rows, 0).iter().map(candidate).collect()
+    }
+
+    /// Sessions by their ids, the newest first.
+    async fn sessions(&mut self, ids: Vec<String>, live: bool) -> Result<Vec<Session>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sessions = Step::Run(Sql::SessionsById, params![self.user.to_owned(), ids.clone()]);
+        let settings = Step::Run(Sql::Settings, params![self.user.to_owned(), ids]);
+        let (now, rows) = self.read(vec![sessions, settings]).await?;
+        let mut found = rows::sessions(at(&rows, 0))?;
+        // One that was ended since it was picked is not live any more.
+        found.retain(|found| !live || found.is_live(now));
+        rows::with_settings(&mut found, at(&rows, 1))?;
+        Ok(found.into_iter().map(|found| found.session).collect())
+    }
+
+    async fn locks(&mut self, after: Option<&str>, limit: i64) -> Outcome {
+        let after = format!("lock:{}", after.unwrap_or(""));
+        let scan = SCAN_ROWS.max(limit);
+        let (now, places) = self.places(&after, lists::AFTER_LOCKS, scan).await?;
+        let page = match lists::locks(places, scan, limit, now) {
+            LockScan::Page(page) => page,
+            LockScan::Whole(name) => {
+                let (now, all) = self.places(&after, &format!("lock:{name}"), i64::MAX).await?;
+                lists::whole_lock(all, name, now)
+            }
+        };
+        Ok(Ok(Answer::Locks(page)))
+    }
+
+    async fn places(&mut self, after: &str, to: &str, scan: i64) -> Result<(i64, Vec<LockPlace>), Error> {
+        let params = params![self.user.to_owned(), after.to_owned(), to.to_owned(), scan];
+        let (now, rows) = self.read(vec![Step::Run(Sql::LockPlaces, params)]).await?;
+        let place = |row: &Row| {
+            let resource: &str = row.try_get(5)?;
+            let name = resource.strip_prefix("lock:").unwrap_or(resource).to_owned();
+            Ok(LockPlace { name, ticket: rows::ticket(row)?, has_process: row.try_get(6)? })
+        };
+        let places = at(&rows, 0).iter().map(place).collect::<Result<_, Error>>()?;
+        Ok((now, places))
     }
 
     async fn with_settings(&mut self, mut found: Vec<Found>) -> Result<Vec<Found>, Error> {

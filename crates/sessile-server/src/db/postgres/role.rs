@@ -7,8 +7,18 @@ use super::transaction::{Link, Trouble, trouble};
 use crate::db::DbError;
 
 /// The tables that belong to users, each row to one of them.
-const OF_USERS: &[&str] =
-    &["session", "entry", "message", "event", "queue", "place", "answered", "audit", "agent_context"];
+const OF_USERS: &[&str] = &[
+    "session",
+    "entry",
+    "message",
+    "event",
+    "queue",
+    "place",
+    "answered",
+    "audit",
+    "agent_context",
+    "label",
+];
 
 /// The others that are written to.
 const OF_NOBODY: &[&str] = &["account", "token", "login", "process"];
@@ -41,7 +51,7 @@ pub(super) struct Role {
 impl Role {
     /// The role, if it is one that users are kept apart for and that may use the tables that are there.
     pub(super) async fn fit(inner: &Arc<Inner>) -> Result<Self, Trouble> {
-        let link = Link::take(inner).await?;
+        let link = Link::for_service(inner).await?;
         let failed = |error: tokio_postgres::Error| trouble(&error, false);
         let client = link.raw()?;
         let row = client.query_one(SELF, &[]).await.map_err(failed)?;
@@ -85,7 +95,7 @@ pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Troubl
     if !inner.options.walls.in_rows() {
         return Ok(());
     }
-    let link = Link::take(inner).await?;
+    let link = Link::for_service(inner).await?;
     let failed = |error: tokio_postgres::Error| trouble(&error, false);
     let asked = known(link.raw()?.query_one(OPEN, &[&OF_USERS]).await).map_err(failed)?;
     let open: Option<String> = asked.map_or(Ok(None), |row| row.try_get(0)).map_err(failed)?;

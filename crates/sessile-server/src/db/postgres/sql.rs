@@ -41,6 +41,12 @@ impl Texts {
     }
 }
 
+macro_rules! now {
+    () => {
+        "floor(extract(epoch FROM now()) * 1000)::bigint"
+    };
+}
+
 macro_rules! session_columns {
     () => {
         "id, name, context, labels, revision, started_ms, used_ms, idle_ms, max_ms, ended_ms, end_reason, \
@@ -71,8 +77,25 @@ statements! {
     /// By its id, or else by its name.
     SessionCalled = "SELECT ", session_columns!(), " FROM session
         WHERE {mine} AND (id = $2 OR (name = $2 AND ended_ms IS NULL)) ORDER BY id = $2 DESC LIMIT 1";
-    Sessions = "SELECT ", session_columns!(), " FROM session
-        WHERE {mine} AND id < $2 ORDER BY id DESC LIMIT $3";
+    /// Of these ids, the newest first.
+    SessionsById = "SELECT ", session_columns!(), " FROM session
+        WHERE {mine} AND id = ANY($2) ORDER BY id DESC";
+
+    /// Live sessions, and whether they have the label; at most `$4` of them.
+    Live = "SELECT id, $2::text IS NULL OR EXISTS (
+            SELECT 1 FROM label WHERE {mine} AND key = $2 AND value = $3 AND label.session = live.id)
+        FROM (SELECT id FROM session WHERE {mine} AND over_ms > ", now!(), "
+              ORDER BY over_ms LIMIT $4) AS live";
+    /// Sessions with a label, the newest first, and whether they are live.
+    Labelled = "SELECT session, (SELECT over_ms > ", now!(), " FROM session WHERE {mine} AND id = found.session)
+        FROM (SELECT session FROM label WHERE {mine} AND key = $2 AND value = $3 AND session < $4
+              ORDER BY session DESC LIMIT $5) AS found";
+    /// Sessions, the newest first, and whether they are live.
+    Newest = "SELECT id, over_ms > ", now!(), " FROM session WHERE {mine} AND id < $2 ORDER BY id DESC LIMIT $3";
+    InsertLabels = "INSERT INTO label (user_id, key, value, session)
+        SELECT $1, key, value, $2 FROM unnest($3::text[], $4::text[]) AS given (key, value)";
+    DropLabels = "DELETE FROM label WHERE {mine} AND session = $2";
+
     InsertSession = "INSERT INTO session (user_id, id, name, context, labels, idle_ms, max_ms, started_ms, used_ms,
             revision, next_message, next_event)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, 1, $9, $10)";
@@ -141,13 +164,9 @@ statements! {
             claim = excluded.claim";
     DropPlaces = "DELETE FROM place WHERE {mine} AND resource = $2 AND place = ANY($3)";
     DropQueue = "DELETE FROM place WHERE {mine} AND resource = $2";
-    Locks = "SELECT place, token, holder, asked_ms, expires_ms, resource,
-            (SELECT count(*) FROM place AS other WHERE {mine} AND other.resource = place.resource
-                AND other.token IS NULL AND other.process <> '' AND other.expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint)
-        FROM place
-        WHERE {mine} AND resource > $2 AND resource < 'lock;' AND token IS NOT NULL
-            AND expires_ms > floor(extract(epoch FROM now()) * 1000)::bigint
-        ORDER BY resource LIMIT $3";
+    /// Places of locks, in the order of names.
+    LockPlaces = "SELECT place, token, holder, asked_ms, expires_ms, resource, process <> '' FROM place
+        WHERE {mine} AND resource > $2 AND resource <= $3 ORDER BY resource, place LIMIT $4";
 
     Answered = "SELECT change, done FROM answered WHERE {mine} AND key = $2";
     DropAnswered = "DELETE FROM answered WHERE {mine} AND key = $2";
@@ -164,11 +183,9 @@ statements! {
             SELECT id FROM audit WHERE {mine} ORDER BY id LIMIT $3)
         RETURNING 1";
 
-    Over = "SELECT id FROM session
-        WHERE {mine} AND coalesce(ended_ms, least(used_ms + idle_ms, started_ms + max_ms)) < $2
-        ORDER BY id LIMIT $3";
+    Over = "SELECT id FROM session WHERE {mine} AND over_ms < $2 ORDER BY over_ms LIMIT $3";
     LockOver = "SELECT next_message - 1 FROM session
-        WHERE {mine} AND id = $2 AND coalesce(ended_ms, least(used_ms + idle_ms, started_ms + max_ms)) < $3 FOR UPDATE";
+        WHERE {mine} AND id = $2 AND over_ms < $3 FOR UPDATE";
     SetLastMessage = "UPDATE session SET next_message = $3::bigint + 1 WHERE {mine} AND id = $2";
     ForgetEventsOf = "DELETE FROM event WHERE {mine} AND session = $2 AND number IN (
             SELECT number FROM event WHERE {mine} AND session = $2 ORDER BY number LIMIT $3)
@@ -178,11 +195,9 @@ statements! {
     DropSession = "DELETE FROM session WHERE {mine} AND id = $2";
 
     History = "SELECT id, at_ms, action, session, subject, outcome, token FROM audit
-        WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4) AND ", changing!(), "
-        ORDER BY id DESC LIMIT $5";
+        WHERE {mine} AND id < $2 AND ", changing!(), " ORDER BY id DESC LIMIT $3";
     HistoryAndReads = "SELECT id, at_ms, action, session, subject, outcome, token FROM audit
-        WHERE {mine} AND id < $2 AND at_ms >= $3 AND ($4::text IS NULL OR session = $4)
-        ORDER BY id DESC LIMIT $5";
+        WHERE {mine} AND id < $2 ORDER BY id DESC LIMIT $3";
     InsertAudit = "INSERT INTO audit (user_id, id, at_ms, token, action, session, outcome, subject)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     /// For a change that may have been put on the record before, and is kept from being made twice by its key.

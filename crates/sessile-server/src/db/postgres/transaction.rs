@@ -12,8 +12,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::Inner;
+use super::connect::FairPool;
 use super::sql::Sql;
 use crate::db::DbError;
+use crate::db::fair::Slot;
 
 /// What a statement is given.
 pub(super) type Params = Vec<Box<dyn ToSql + Sync + Send>>;
@@ -101,12 +103,32 @@ pub(super) struct Link {
     connection: Option<Object>,
     inner: Arc<Inner>,
     idle: bool,
+    /// Given back after the connection.
+    _slot: Slot,
 }
 
+/// The lane of what the service does on its own account. Not a valid name of a user.
+pub(super) const SERVICE: &str = " service";
+
 impl Link {
-    pub(super) async fn take(inner: &Arc<Inner>) -> Result<Self, Trouble> {
-        let connection = inner.pool.get().await?;
-        Ok(Link { connection: Some(connection), inner: Arc::clone(inner), idle: true })
+    /// A connection for what belongs to a user, in the user's turn.
+    pub(super) async fn take(inner: &Arc<Inner>, user: &str) -> Result<Self, Trouble> {
+        Self::of(inner, &inner.pool, user).await
+    }
+
+    /// A connection for what the service does on its own account.
+    pub(super) async fn for_service(inner: &Arc<Inner>) -> Result<Self, Trouble> {
+        Self::of(inner, &inner.pool, SERVICE).await
+    }
+
+    /// A connection for users and tokens. No other statement can keep these busy.
+    pub(super) async fn for_accounts(inner: &Arc<Inner>, lane: &str) -> Result<Self, Trouble> {
+        Self::of(inner, &inner.accounts_pool, lane).await
+    }
+
+    async fn of(inner: &Arc<Inner>, pool: &FairPool, lane: &str) -> Result<Self, Trouble> {
+        let (connection, slot) = pool.get(lane).await?;
+        Ok(Link { connection: Some(connection), inner: Arc::clone(inner), idle: true, _slot: slot })
     }
 
     /// The connection itself.

@@ -1,5 +1,7 @@
 //! Changes, carried out. What a refused one did is taken back by the caller.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension, Result};
 use serde_json::{Value, json};
 
@@ -116,8 +118,7 @@ impl Make<'_> {
         match change {
             Change::StartSession { id, name, context, labels, settings, idle_ms, max_ms } => {
                 or_refuse!(self.free_name(name.as_deref(), None)?);
-                let labels = serde_json::to_string(labels).unwrap_or_default();
-                self.insert_session(id, name.as_deref(), context.as_deref(), &labels, *idle_ms, *max_ms)?;
+                self.insert_session(id, name.as_deref(), context.as_deref(), labels, *idle_ms, *max_ms)?;
                 for (key, value) in settings {
                     self.set_setting(id, key, value)?;
                 }
@@ -133,6 +134,9 @@ impl Make<'_> {
                 }
                 or_refuse!(check_settings(&found.settings, settings));
                 or_refuse!(self.free_name(name.as_deref(), Some(session))?);
+                if let Some(labels) = labels.as_ref().filter(|labels| **labels != found.labels) {
+                    self.index_labels(session, labels)?;
+                }
                 let labels =
                     serde_json::to_string(labels.as_ref().unwrap_or(&found.labels)).unwrap_or_default();
                 self.connection
@@ -297,10 +301,12 @@ impl Make<'_> {
         id: &str,
         name: Option<&str>,
         context: Option<&str>,
-        labels: &str,
+        labels: &BTreeMap<String, String>,
         idle_ms: i64,
         max_ms: i64,
     ) -> Result<()> {
+        self.index_labels(id, labels)?;
+        let labels = serde_json::to_string(labels).unwrap_or_default();
         self.connection
             .prepare_cached(
                 "INSERT INTO session (user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot,
@@ -309,6 +315,20 @@ impl Make<'_> {
             )?
             .execute((self.user, id, name, context, labels, idle_ms, max_ms, self.now, self.now + idle_ms.min(max_ms)))
             .map(drop)
+    }
+
+    /// Replaces what a session is found by.
+    fn index_labels(&self, id: &str, labels: &BTreeMap<String, String>) -> Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM label WHERE user = ?1 AND session = ?2")?
+            .execute((self.user, id))?;
+        let mut insert = self
+            .connection
+            .prepare_cached("INSERT INTO label (user, key, value, session) VALUES (?1, ?2, ?3, ?4)")?;
+        for (key, value) in labels {
+            insert.execute((self.user, key, value, id))?;
+        }
+        Ok(())
     }
 
     fn end(&self, id: &str, reason: &str) -> Result<()> {
@@ -374,12 +394,11 @@ impl Make<'_> {
         };
         let at = or_refuse!(check_number(at.unwrap_or(from.messages), from.messages));
         or_refuse!(self.free_name(name, None)?);
-        let labels = serde_json::to_string(&from.labels).unwrap_or_default();
         let (idle, max): (i64, i64) = self
             .connection
             .prepare_cached("SELECT idle_ms, max_ms FROM session WHERE user = ?1 AND id = ?2")?
             .query_row((self.user, session), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        self.insert_session(id, name, from.context.as_deref(), &labels, idle, max)?;
+        self.insert_session(id, name, from.context.as_deref(), &from.labels, idle, max)?;
         for (key, value) in &from.settings {
             self.set_setting(id, key, value)?;
         }

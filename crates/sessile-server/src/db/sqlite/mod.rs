@@ -4,22 +4,24 @@
 
 mod accounts;
 mod apply;
+mod listing;
 mod logins;
 mod old;
 mod queue;
 mod read;
+mod readers;
 mod rows;
 mod writer;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
 use sessile::files::Locker;
 use sessile::store::Store;
-use tokio::sync::Semaphore;
 
+use super::fair::TokenOwners;
 use super::wake::{self, Bells};
 use super::{DbError, Old, Read, Request};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
@@ -28,10 +30,17 @@ use crate::clock::now_ms;
 use crate::model::UserId;
 use crate::query::{Answer, Query};
 use queue::Queue;
+use readers::Readers;
 use writer::Writer;
 
-/// How many questions are answered at once.
-const READERS: usize = 4;
+/// Connections that read what belongs to users, and how many of them one user can have at a time.
+const READERS: (usize, usize) = (4, 2);
+
+/// Connections that read users and tokens: whatever else is read, a token can be checked.
+const ACCOUNT_READERS: (usize, usize) = (2, 1);
+
+/// The lane of what the service does on its own account. Not a valid name of a user.
+const SERVICE: &str = " service";
 
 /// How long other processes are waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,22 +52,19 @@ const ADDED: &[&str] = &[
     include_str!("logins.sql"),
     include_str!("history.sql"),
     include_str!("retention.sql"),
+    include_str!("listing.sql"),
 ];
 
 /// A store in a file.
 #[derive(Clone, Debug)]
 pub struct Sqlite {
     writer: Writer,
-    readers: Arc<Readers>,
+    readers: Readers,
+    account_readers: Readers,
+    owners: TokenOwners,
     bells: Bells,
     /// Stands for this process.
     process: Arc<str>,
-}
-
-#[derive(Debug)]
-struct Readers {
-    idle: Mutex<Vec<Connection>>,
-    free: Arc<Semaphore>,
 }
 
 impl Sqlite {
@@ -67,13 +73,19 @@ impl Sqlite {
         let opened = tokio::task::spawn_blocking(move || {
             let writer = connect(&path)?;
             extend(&writer)?;
-            let readers = (0..READERS).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>()?;
-            Ok((writer, readers))
+            let connections = |(count, each)| {
+                let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>();
+                connections.map(|connections| Readers::new(connections, each))
+            };
+            Ok((writer, connections(READERS)?, connections(ACCOUNT_READERS)?))
         });
-        let (writer, readers) = opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
+        let (writer, readers, account_readers) =
+            opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
         Ok(Sqlite {
             writer: Writer::start(writer),
-            readers: Arc::new(Readers { idle: Mutex::new(readers), free: Arc::new(Semaphore::new(READERS)) }),
+            readers,
+            account_readers,
+            owners: TokenOwners::default(),
             bells: Bells::new(),
             process: super::new_process()?,
         })
@@ -91,7 +103,8 @@ impl Sqlite {
     /// Wakes who is next, if that is to be found out.
     async fn wake_next(&self, user: UserId, resource: String) {
         let (bells, process) = (self.bells.clone(), Arc::clone(&self.process));
-        let woken = self.read(move |connection| {
+        let lane = user.0.clone();
+        let woken = self.readers.read(&lane, move |connection| {
             let queue =
                 Queue { connection, user: &user.0, resource: &resource, process: &process, now: now_ms() };
             if let Some(place) = queue.next_to_hold()? {
@@ -115,13 +128,13 @@ impl Sqlite {
             loop {
                 heard.await;
                 heard = store.bells.heard(mark);
-                let (user, resource) = (user.0.clone(), resource.clone());
+                let (owner, resource) = (user.0.clone(), resource.clone());
                 let process = Arc::clone(&store.process);
                 let look = move |connection: &Connection| {
-                    let (user, resource, process) = (&user, &resource, &process);
+                    let (user, resource, process) = (&owner, &resource, &process);
                     Queue { connection, user, resource, process, now: now_ms() }.is_due(place)
                 };
-                if store.read(look).await.unwrap_or(true) {
+                if store.readers.read(&user.0, look).await.unwrap_or(true) {
                     return;
                 }
             }
@@ -139,8 +152,9 @@ impl Sqlite {
     }
 
     pub(super) async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
-        let user = user.clone();
-        self.read(move |connection| read::answer(connection, &user, &query, now_ms())).await
+        let owner = user.clone();
+        let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
+        self.readers.read(&user.0, answer).await
     }
 
     pub(super) async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
@@ -148,26 +162,31 @@ impl Sqlite {
     }
 
     pub(super) async fn accounts(&self) -> Result<Vec<Account>, DbError> {
-        self.read(accounts::all).await
+        self.account_readers.read(SERVICE, accounts::all).await
     }
 
     pub(super) async fn ready(&self) -> Result<(), DbError> {
-        self.read(accounts::ready).await
+        self.account_readers.read(SERVICE, accounts::ready).await
     }
 
     pub(super) async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
         let user = user.clone();
-        self.read(move |connection| accounts::tokens(connection, &user)).await
+        self.account_readers.read(SERVICE, move |connection| accounts::tokens(connection, &user)).await
     }
 
     pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
-        let hash = hash.to_owned();
-        self.read(move |connection| accounts::usable(connection, &hash, now_ms())).await
+        let (lane, key) = (self.owners.lane(hash), hash.to_owned());
+        let usable = move |connection: &Connection| accounts::usable(connection, &key, now_ms());
+        let token = self.account_readers.read(&lane, usable).await?;
+        self.owners.remember(hash, token.as_ref().map(|token| &token.user));
+        Ok(token)
     }
 
     pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
-        let token = token.to_owned();
-        self.read(move |connection| Ok(accounts::with_id(connection, &token)?.map(|token| token.user))).await
+        let id = token.to_owned();
+        let owner =
+            move |connection: &Connection| Ok(accounts::with_id(connection, &id)?.map(|token| token.user));
+        self.account_readers.read(SERVICE, owner).await
     }
 
     pub(super) async fn forget(
@@ -188,7 +207,7 @@ impl Sqlite {
         most: i64,
     ) -> Result<Vec<String>, DbError> {
         let user = user.clone();
-        self.read(move |connection| old::over(connection, &user, before_ms, most)).await
+        self.readers.read(SERVICE, move |connection| old::over(connection, &user, before_ms, most)).await
     }
 
     pub(super) async fn forget_session(
@@ -211,7 +230,8 @@ impl Sqlite {
 
     pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
         let code_hash = code_hash.to_owned();
-        self.read(move |connection| logins::get(connection, &code_hash, now_ms())).await
+        let login = move |connection: &Connection| logins::get(connection, &code_hash, now_ms());
+        self.account_readers.read(TokenOwners::STRANGERS, login).await
     }
 
     pub(super) async fn collect_login(
@@ -221,7 +241,8 @@ impl Sqlite {
     ) -> Result<Collected, DbError> {
         let device = device_hash.to_owned();
         // Most who ask have to wait, and need not wait for the disk in order to hear it.
-        match self.read(move |connection| logins::look(connection, &device, now_ms())).await? {
+        let look = move |connection: &Connection| logins::look(connection, &device, now_ms());
+        match self.account_readers.read(TokenOwners::STRANGERS, look).await? {
             Some(nothing_to_take) => Ok(nothing_to_take),
             None => {
                 let device = device_hash.to_owned();
@@ -232,27 +253,6 @@ impl Sqlite {
 
     pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
         self.writer.run(move |connection, _| apply::record_reads(connection, &reads)).await
-    }
-
-    async fn read<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, DbError> {
-        let failed = |error: String| DbError::Failed(error);
-        let free = Arc::clone(&self.readers.free).acquire_owned().await;
-        let free = free.map_err(|error| failed(error.to_string()))?;
-        let readers = Arc::clone(&self.readers);
-        let answered = tokio::task::spawn_blocking(move || {
-            // Who asked may go away meanwhile; the reader is not free before this is done.
-            let _free = free;
-            let taken = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(connection) = taken else { return Err(failed("no reader is free".to_owned())) };
-            // One snapshot for all statements of a query: what is written between two of them is not half seen.
-            let answer = connection.unchecked_transaction().and_then(|snapshot| query(&snapshot));
-            readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            answer.map_err(|error| describe(&error))
-        });
-        answered.await.map_err(|error| DbError::Failed(error.to_string()))?
     }
 }
 

@@ -36,8 +36,7 @@ pub(super) fn over(connection: &Connection, user: &UserId, before_ms: i64, most:
     connection
         .prepare_cached(
             "SELECT id FROM session
-             WHERE user = ?1 AND coalesce(ended_ms, min(used_ms + idle_ms, started_ms + max_ms)) < ?2
-             ORDER BY id LIMIT ?3",
+             WHERE user = ?1 AND over_ms < ?2 ORDER BY over_ms LIMIT ?3",
         )?
         .query_map((&user.0, before_ms, most), |row| row.get(0))?
         .collect()
@@ -53,10 +52,7 @@ pub(super) fn forget_session(
 ) -> Result<bool> {
     let user = &user.0;
     let last: Option<i64> = connection
-        .prepare_cached(
-            "SELECT next_message - 1 FROM session
-             WHERE user = ?1 AND id = ?2 AND coalesce(ended_ms, min(used_ms + idle_ms, started_ms + max_ms)) < ?3",
-        )?
+        .prepare_cached("SELECT next_message - 1 FROM session WHERE user = ?1 AND id = ?2 AND over_ms < ?3")?
         .query_row((user, session, before_ms), |row| row.get(0))
         .optional()?;
     let Some(last) = last else { return Ok(true) };
@@ -86,6 +82,7 @@ pub(super) fn forget_session(
     }
     for sql in [
         "DELETE FROM entry WHERE user = ?1 AND session = ?2",
+        "DELETE FROM label WHERE user = ?1 AND session = ?2",
         "DELETE FROM session WHERE user = ?1 AND id = ?2",
     ] {
         connection.prepare_cached(sql)?.execute((user, session))?;

@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
+use super::listing::{self, Listing};
 use super::rows::{self, json};
 use crate::change::Refusal;
-use crate::db::record;
-use crate::model::{Accessed, Entry, Event, Session, Ticket, UserId};
-use crate::query::{Answer, EventPage, Locked, Query};
+use crate::db::{lists, record};
+use crate::model::{Accessed, Entry, Event, Session, UserId};
+use crate::query::{Answer, EventPage, ListPage, Query};
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
 
@@ -15,9 +16,9 @@ macro_rules! history {
         concat!(
             "SELECT id, at_ms, action, session, subject, outcome, token FROM ",
             $table,
-            " WHERE user = ?1 AND id < ?2 AND at_ms >= ?3 AND (?4 IS NULL OR session = ?4) AND ",
+            " WHERE user = ?1 AND id < ?2 AND ",
             $which,
-            " ORDER BY id DESC LIMIT ?5"
+            " ORDER BY id DESC LIMIT ?3"
         )
     };
 }
@@ -40,27 +41,9 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
             Ok(found.map(|found| Answer::Session(found.session)).ok_or(Refusal::NoSession))
         }
         Query::Sessions { live, label, after, limit } => {
-            let mut sessions = Vec::new();
-            let mut after = after.clone();
-            // Those that do not fit are passed over, page by page.
-            loop {
-                let page = rows::sessions(connection, user, after.as_deref(), *limit)?;
-                let Some(last) = page.last() else { break };
-                after = Some(last.session.id.clone());
-                let fits = |session: &Session| {
-                    label.as_ref().is_none_or(|(key, value)| session.labels.get(key) == Some(value))
-                };
-                sessions.extend(
-                    page.into_iter()
-                        .filter(|found| (!live || found.is_live(now)) && fits(&found.session))
-                        .map(|found| found.session),
-                );
-                if i64::try_from(sessions.len()).unwrap_or(i64::MAX) >= *limit {
-                    break;
-                }
-            }
-            sessions.truncate(usize::try_from(*limit).unwrap_or(0));
-            Ok(Ok(Answer::Sessions(sessions)))
+            let listing =
+                Listing { live: *live, label: label.as_ref(), after: after.as_deref(), limit: *limit };
+            Ok(Ok(Answer::Sessions(listing.page(connection, user, now)?)))
         }
         Query::Messages { session, after, limit } => match known(session)? {
             Ok(session) => {
@@ -84,7 +67,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                         Ok(Entry { key: row.get(0)?, value: json(&row.get::<_, String>(1)?), revision: row.get(2)? })
                     })?
                     .collect::<Result<Vec<_>>>()?;
-                Ok(Ok(Answer::Entries(entries)))
+                Ok(Ok(Answer::Entries(ListPage::of(entries, *limit, |last: &Entry| last.key.clone()))))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
@@ -98,39 +81,14 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
             }
             Err(refusal) => Ok(Err(refusal)),
         },
-        Query::Locks { after, limit } => {
-            let from = format!("lock:{}", after.as_deref().unwrap_or(""));
-            let locks = connection
-                .prepare_cached(
-                    "SELECT resource, place, token, holder, asked_ms, expires_ms,
-                         (SELECT count(*) FROM place AS other WHERE other.user = ?1 AND other.resource = place.resource
-                             AND other.token IS NULL AND other.process <> '' AND other.expires_ms > ?3)
-                     FROM place
-                     WHERE user = ?1 AND resource > ?2 AND resource < 'lock;' AND token IS NOT NULL AND expires_ms > ?3
-                     ORDER BY resource LIMIT ?4",
-                )?
-                .query_map((user, from, now, limit), |row| {
-                    let resource: String = row.get(0)?;
-                    let name = resource.strip_prefix("lock:").unwrap_or(&resource).to_owned();
-                    let ticket = Ticket {
-                        place: row.get(1)?,
-                        token: row.get(2)?,
-                        holder: row.get(3)?,
-                        asked_ms: row.get(4)?,
-                        expires_ms: row.get(5)?,
-                    };
-                    Ok(Locked { name, ticket, waiting: row.get(6)? })
-                })?
-                .collect::<Result<Vec<_>>>()?;
-            Ok(Ok(Answer::Locks(locks)))
-        }
+        Query::Locks { after, limit } => listing::locks(connection, user, after.as_deref(), *limit, now)
+            .map(|page| Ok(Answer::Locks(page))),
         Query::History { session, since_ms, reads, before, limit } => {
             let sql = if *reads { HISTORY_AND_READS } else { HISTORY };
-            // Larger than every id.
-            let before = before.as_deref().unwrap_or("g");
-            let history = connection
+            let scan = lists::history_scan(session.as_deref(), *since_ms, *limit);
+            let scanned = connection
                 .prepare_cached(sql)?
-                .query_map((user, before, since_ms.unwrap_or(0), session, limit), |row| {
+                .query_map((user, before.as_deref().unwrap_or(lists::LAST_ID), scan), |row| {
                     Ok(Accessed {
                         id: row.get(0)?,
                         at_ms: row.get(1)?,
@@ -142,7 +100,8 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                     })
                 })?
                 .collect::<Result<Vec<_>>>()?;
-            Ok(Ok(Answer::History(history)))
+            let page = lists::history(scanned, session.as_deref(), *since_ms, *limit);
+            Ok(Ok(Answer::History(page)))
         }
         Query::Events { session, after, limit } => {
             let last: Option<i64> = connection

@@ -60,23 +60,6 @@ pub(super) fn named(connection: &Connection, user: &str, name: &str) -> Result<O
     session.map(|session| with_settings(connection, user, session)).transpose()
 }
 
-/// Sessions after an id, the newest first: ids begin with the time.
-pub(super) fn sessions(
-    connection: &Connection,
-    user: &str,
-    after: Option<&str>,
-    limit: i64,
-) -> Result<Vec<Found>> {
-    let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3");
-    // Larger than every id.
-    let before = after.unwrap_or("g");
-    let found = connection
-        .prepare_cached(&sql)?
-        .query_map((user, before, limit), found)?
-        .collect::<Result<Vec<_>>>()?;
-    found.into_iter().map(|session| with_settings(connection, user, session)).collect()
-}
-
 fn with_settings(connection: &Connection, user: &str, mut found: Found) -> Result<Found> {
     let sql =
         "SELECT key, value FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'setting' ORDER BY key";

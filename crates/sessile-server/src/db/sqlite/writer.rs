@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{apply, describe};
 use crate::change::{Done, Refusal};
 use crate::clock::now_ms;
+use crate::db::fair::FairQueue;
 use crate::db::{DbError, Request};
 
 /// How many changes go into one transaction at most.
@@ -16,6 +17,9 @@ const TOGETHER: usize = 256;
 
 /// How many changes may wait; who comes then waits to be let in.
 const WAITING: usize = 4096;
+
+/// How many of them may be one user's: the others' changes are in the next transaction all the same.
+const WAITING_EACH: usize = 64;
 
 /// What is to be done, and then what is to be told: of the failure of the whole, or that it is on the disk.
 type Job = Box<dyn FnOnce(&Connection, i64) -> Result<Told> + Send>;
@@ -25,13 +29,14 @@ type Told = Box<dyn FnOnce(std::result::Result<(), DbError>) + Send>;
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     jobs: mpsc::Sender<Job>,
+    queue: FairQueue,
 }
 
 impl Writer {
     pub(super) fn start(connection: Connection) -> Self {
         let (jobs, queue) = mpsc::channel(WAITING);
         std::thread::spawn(move || write(&connection, queue));
-        Writer { jobs }
+        Writer { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) }
     }
 
     /// Makes a change, and puts it on the record.
@@ -40,6 +45,7 @@ impl Writer {
         process: Arc<str>,
         request: Request,
     ) -> std::result::Result<std::result::Result<Done, Refusal>, DbError> {
+        let _slot = self.queue.enter(&request.user.0).await;
         self.run(move |connection, now| {
             let outcome = alone(connection, |connection| apply::apply(connection, &process, &request, now));
             apply::record(connection, &request, &outcome, now)?;

@@ -34,11 +34,7 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
     let query = Query::History { session, since_ms, reads: false, before: params.cursor()?, limit };
     params.done()?;
     match caller.ask(query).await? {
-        Answer::History(history) => {
-            let full = i64::try_from(history.len()).is_ok_and(|found| found >= limit);
-            let last = history.last().filter(|_| full).map(|access| access.id.clone());
-            reply::page("history", &history, last.as_deref())
-        }
+        Answer::History(page) => reply::page("history", &page.items, page.next.as_deref()),
         other => Err(unexpected(&other)),
     }
 }

@@ -87,10 +87,9 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
     let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
     match caller.ask(Query::Locks { after, limit }).await? {
-        Answer::Locks(locks) => {
-            let full = i64::try_from(locks.len()).is_ok_and(|found| found >= limit);
-            let shown: Vec<Value> = locks.iter().map(listed).collect();
-            reply::page("locks", &shown, locks.last().filter(|_| full).map(|last| last.name.as_str()))
+        Answer::Locks(page) => {
+            let shown: Vec<Value> = page.items.iter().map(listed).collect();
+            reply::page("locks", &shown, page.next.as_deref())
         }
         other => Err(unexpected(&other)),
     }

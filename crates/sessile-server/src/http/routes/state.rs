@@ -81,7 +81,7 @@ async fn get(
     let session = input::session(&session)?;
     check_key(&key)?;
     match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1 }).await? {
-        Answer::Entries(entries) => match entries.first() {
+        Answer::Entries(page) => match page.items.first() {
             None => Err(Problem::no_entry()),
             Some(entry) if input::has(&headers, entry.revision)? => Ok(reply::unchanged(entry.revision)),
             Some(entry) => reply::tagged(StatusCode::OK, entry, entry.revision),

@@ -1,0 +1,245 @@
+//! Fair scheduling: users take turns at the connections of a store, and nobody has all of them. A user who asks for much waits
+//! in a queue of their own.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::model::UserId;
+
+/// A round-robin queue of users.
+#[derive(Clone, Debug)]
+pub(super) struct FairQueue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// Slots that one user can have at a time.
+    each: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    lanes: HashMap<Arc<str>, Lane>,
+    /// Users who wait and may have another slot, in the order in which they get one.
+    next: VecDeque<Arc<str>>,
+}
+
+/// What one user has, and waits for.
+#[derive(Debug, Default)]
+struct Lane {
+    running: usize,
+    waiting: VecDeque<oneshot::Sender<Slot>>,
+    /// Whether the user is among the next.
+    is_next: bool,
+}
+
+/// Leave to run; it ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Slot(Option<(FairQueue, Arc<str>)>);
+
+impl FairQueue {
+    /// So many slots in all, and for each user.
+    pub(super) fn new(slots: usize, each: usize) -> Self {
+        let state = State { free: slots, lanes: HashMap::new(), next: VecDeque::new() };
+        FairQueue(Arc::new(Shared { each, state: Mutex::new(state) }))
+    }
+
+    /// Waits for a slot. Who stops waiting takes none.
+    pub(super) async fn enter(&self, user: &str) -> Slot {
+        let waits = match self.join(user) {
+            Ok(slot) => return slot,
+            Err(waits) => waits,
+        };
+        // Nobody drops a sender: a queue outlives those who wait in it.
+        waits.await.unwrap_or(Slot(None))
+    }
+
+    /// A slot, or the place to wait for one.
+    fn join(&self, user: &str) -> Result<Slot, oneshot::Receiver<Slot>> {
+        let mut state = self.state();
+        let known = state.lanes.get_key_value(user).map(|(user, _)| Arc::clone(user));
+        let user = known.unwrap_or_else(|| Arc::from(user));
+        let each = self.0.each;
+        let State { free, lanes, next } = &mut *state;
+        let lane = lanes.entry(Arc::clone(&user)).or_default();
+        if *free > 0 && lane.running < each && lane.waiting.is_empty() {
+            *free -= 1;
+            lane.running += 1;
+            return Ok(Slot(Some((self.clone(), user))));
+        }
+        let (slot, waits) = oneshot::channel();
+        lane.waiting.push_back(slot);
+        if lane.running < each && !lane.is_next {
+            lane.is_next = true;
+            next.push_back(user);
+        }
+        Err(waits)
+    }
+
+    /// Takes a slot back, and hands out what is free.
+    fn leave(&self, user: &str) {
+        let mut state = self.state();
+        state.free += 1;
+        state.left(user, self.0.each);
+        while let Some((user, slot)) = state.grant(self.0.each) {
+            // The receiver runs only later: nothing is locked twice here.
+            if let Err(mut gone) = slot.send(Slot(Some((self.clone(), Arc::clone(&user))))) {
+                gone.0 = None;
+                state.free += 1;
+                state.left(&user, self.0.each);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// One of a user's slots has come free.
+    fn left(&mut self, user: &str, each: usize) {
+        let Some((user, _)) = self.lanes.get_key_value(user) else { return };
+        let user = Arc::clone(user);
+        let Some(lane) = self.lanes.get_mut(&user) else { return };
+        lane.running -= 1;
+        if lane.running == 0 && lane.waiting.is_empty() {
+            self.lanes.remove(&user);
+        } else if lane.running < each && !lane.waiting.is_empty() && !lane.is_next {
+            lane.is_next = true;
+            self.next.push_back(user);
+        }
+    }
+
+    /// Gives a free slot to the next user.
+    fn grant(&mut self, each: usize) -> Option<(Arc<str>, oneshot::Sender<Slot>)> {
+        if self.free == 0 {
+            return None;
+        }
+        let user = self.next.pop_front()?;
+        let lane = self.lanes.get_mut(&user)?;
+        lane.is_next = false;
+        let slot = lane.waiting.pop_front()?;
+        self.free -= 1;
+        lane.running += 1;
+        if lane.running < each && !lane.waiting.is_empty() {
+            lane.is_next = true;
+            self.next.push_back(Arc::clone(&user));
+        }
+        Some((user, slot))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some((queue, user)) = self.0.take() {
+            queue.leave(&user);
+        }
+    }
+}
+
+/// Tokens that are remembered at most.
+const REMEMBERED: usize = 65_536;
+
+/// Whose token was found under a hash before. It only says in whose lane the next check of the token waits: whether the token
+/// counts is read from the store each time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TokenOwners(Arc<Mutex<HashMap<String, Arc<str>>>>);
+
+impl TokenOwners {
+    /// The lane of all tokens that nobody is known to have. Not a valid name of a user.
+    pub(super) const STRANGERS: &str = "";
+
+    pub(super) fn lane(&self, hash: &str) -> Arc<str> {
+        let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.get(hash).map_or_else(|| Arc::from(Self::STRANGERS), Arc::clone)
+    }
+
+    /// Remembers what a check found.
+    pub(super) fn remember(&self, hash: &str, owner: Option<&UserId>) {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match owner {
+            Some(owner) if owners.get(hash).is_some_and(|known| **known == *owner.0) => {}
+            Some(owner) => {
+                if owners.len() >= REMEMBERED {
+                    owners.clear();
+                }
+                owners.insert(hash.to_owned(), Arc::from(owner.0.as_str()));
+            }
+            None => drop(owners.remove(hash)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{FairQueue, Slot, TokenOwners};
+    use crate::model::UserId;
+
+    /// A slot that is there at once.
+    async fn at_once(queue: &FairQueue, user: &str) -> Option<Slot> {
+        tokio::time::timeout(Duration::from_millis(1), queue.enter(user)).await.ok()
+    }
+
+    #[tokio::test]
+    async fn user_with_many_requests_leaves_slots_for_others() {
+        let queue = FairQueue::new(4, 2);
+        let (one, two) = (queue.enter("ann").await, queue.enter("ann").await);
+        assert!(at_once(&queue, "ann").await.is_none(), "ann has what one user can have");
+        let his = [at_once(&queue, "bob").await, at_once(&queue, "bob").await];
+        assert!(his.iter().all(Option::is_some));
+        assert!(at_once(&queue, "eve").await.is_none(), "all slots are taken");
+        drop((one, two, his));
+        assert!(queue.state().lanes.is_empty() && queue.state().free == 4, "{queue:?}");
+    }
+
+    #[tokio::test]
+    async fn waiting_users_take_turns_whoever_came_first() {
+        let queue = FairQueue::new(1, 1);
+        let held = queue.enter("eve").await;
+        let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let mut work = tokio::task::JoinSet::new();
+        for user in ["ann", "ann", "ann", "bob", "bob", "eve"] {
+            let (queue, order) = (queue.clone(), std::sync::Arc::clone(&order));
+            work.spawn(async move {
+                let _slot = queue.enter(user).await;
+                order.lock().unwrap().push(user);
+            });
+            tokio::task::yield_now().await;
+        }
+        drop(held);
+        work.join_all().await;
+        assert_eq!(*order.lock().unwrap(), ["ann", "bob", "eve", "ann", "bob", "ann"]);
+        assert!(queue.state().lanes.is_empty() && queue.state().free == 1, "{queue:?}");
+    }
+
+    #[tokio::test]
+    async fn waiter_that_goes_away_takes_no_slot_along() {
+        let queue = FairQueue::new(2, 1);
+        let held = queue.enter("ann").await;
+        let other = queue.enter("bob").await;
+        // One that is not granted, and one that is granted and never looks.
+        assert!(at_once(&queue, "ann").await.is_none());
+        let mut granted = Box::pin(queue.enter("eve"));
+        assert!(tokio::time::timeout(Duration::from_millis(1), &mut granted).await.is_err());
+        drop((held, other));
+        drop(granted);
+        assert!(queue.state().lanes.is_empty() && queue.state().free == 2, "{queue:?}");
+        assert!(at_once(&queue, "ann").await.is_some());
+    }
+
+    #[test]
+    fn unknown_tokens_share_one_lane() {
+        let owners = TokenOwners::default();
+        assert_eq!(&*owners.lane("x"), TokenOwners::STRANGERS);
+        owners.remember("x", Some(&UserId("ann".to_owned())));
+        assert_eq!((&*owners.lane("x"), &*owners.lane("y")), ("ann", TokenOwners::STRANGERS));
+        owners.remember("x", None);
+        assert_eq!(&*owners.lane("x"), TokenOwners::STRANGERS);
+    }
+}
