@@ -100,7 +100,7 @@ macro_rules! opening {
 /// What using a credential can fail with: it may have to be renewed first.
 macro_rules! using {
     ($($code:ident),* $(,)?) => {
-        opening![CredentialsExpired, RenewalRefused, Unreachable, $($code),*]
+        opening![CredentialsExpired, RenewalRefused, Unreachable, FileWritable, $($code),*]
     };
 }
 
@@ -144,7 +144,7 @@ const fn entry_of(
 /// What opening the service's store can fail with.
 macro_rules! serving {
     ($($code:ident),* $(,)?) => {
-        writing![Unreachable, CredentialRejected, $($code),*]
+        writing![Unreachable, CredentialRejected, FileWritable, $($code),*]
     };
 }
 

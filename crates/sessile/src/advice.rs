@@ -50,6 +50,9 @@ impl Error {
             Error::KeyFileExposed { path, mode } if mode & 0o077 != 0 => {
                 format!("chmod 600 {}", shell_quoted(&path.to_string_lossy()))
             }
+            Error::WritableByOthers { path, .. } => {
+                format!("chmod o-w {}", shell_quoted(&path.to_string_lossy()))
+            }
             _ => return None,
         })
     }
@@ -280,6 +283,10 @@ impl Error {
             }
             Error::KeyFileExposed { path, .. } => {
                 format!("make it private: chmod 600 {}", shell_quoted(&path.to_string_lossy()))
+            }
+            Error::ServiceStoreTooNew { .. } => format!("upgrade {name}, or restore a backup from before the upgrade"),
+            Error::WritableByOthers { path, .. } => {
+                format!("take the write permission from other users: chmod o-w {}", shell_quoted(&path.to_string_lossy()))
             }
             Error::KeyFileInvalid { .. } => "is vault.key-file the right file?".to_owned(),
             Error::KeychainUnreachable { .. } => {

@@ -180,6 +180,8 @@ codes! {
     VaultHelper = "VAULT_HELPER", exit::FAILED;
     /// Others can read a file with a secret.
     KeyFileExposed = "KEY_FILE_EXPOSED", exit::NOT_ALLOWED;
+    /// Other users can change or replace a file that must be trusted.
+    FileWritable = "FILE_WRITABLE", exit::NOT_ALLOWED;
     /// A key file holds something else.
     KeyFileInvalid = "KEY_FILE_INVALID", exit::FAILED;
     /// The desktop's keychain cannot be reached.
@@ -262,7 +264,8 @@ impl Error {
             Error::EditorFailed { .. } => Code::EditorFailed,
             Error::StoreCorrupt { .. } | Error::NotACopy { .. } => Code::StoreCorrupt,
             Error::Store { .. } | Error::ServiceStore(_) => Code::Store,
-            Error::StoreTooNew { .. } => Code::StoreTooNew,
+            Error::StoreTooNew { .. } | Error::ServiceStoreTooNew { .. } => Code::StoreTooNew,
+            Error::WritableByOthers { .. } => Code::FileWritable,
             Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
             Error::NoHome(_) | Error::NoRuntime(_) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,

@@ -612,6 +612,33 @@ pub enum Error {
     /// A database of the service that wants a password, and none was given.
     #[error("the service's store wants a password, and none was given")]
     StorePasswordRequired,
+    /// A store of the service that a newer version has changed.
+    #[error(
+        "the service's store ({}) has schema version {found}; this program supports versions up to {known}",
+        shown(store)
+    )]
+    ServiceStoreTooNew {
+        /// The file, or the database.
+        store: String,
+        /// Its schema version.
+        found: i64,
+        /// The newest schema version known here.
+        known: i64,
+    },
+    /// A file that other users can change or replace.
+    #[error(
+        "{} has mode {mode:04o}: other users can {}",
+        shown(path.display()),
+        if *is_dir { "replace the files in it" } else { "change it" }
+    )]
+    WritableByOthers {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// Whether it is the directory that the file is in.
+        is_dir: bool,
+    },
     /// The service's store failed.
     #[error("the service's store failed: {}", shown(.0))]
     ServiceStore(String),

@@ -13,7 +13,7 @@ use sessile_server::retention::Keep;
 use sessile_server::serve::{self, Log, Options, ServeError, Tls};
 use sessile_server::upstream::Upstream;
 
-use super::service_store::{StoreArgs, failed};
+use super::service_store::{StoreArgs, check_secret, failed, read_secret};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -104,11 +104,10 @@ struct UpstreamArgs {
 impl UpstreamArgs {
     fn open(&self, cx: &Cx) -> Result<Option<Upstream>, Error> {
         let Some(url) = &self.upstream else { return Ok(None) };
-        let key = self.upstream_key_file.as_deref().map(|file| {
-            let path = cx.state.absolute(file);
-            let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
-            Ok::<_, Error>(Secret::new(text.trim()))
-        });
+        let key = self
+            .upstream_key_file
+            .as_deref()
+            .map(|file| Ok::<_, Error>(Secret::new(read_secret(cx, file)?.trim())));
         let (key, timeout) = (key.transpose()?, self.upstream_timeout);
         let upstream = match (self.upstream_protocol.as_str(), &self.upstream_model) {
             ("a2a", None) => Upstream::agent(url, key, timeout),
@@ -141,11 +140,22 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(Error::FileNotFound(path).into());
         }
     }
+    if let Some(key) = &args.tls_key {
+        check_secret(cx, &cx.state.absolute(key))?;
+    }
     if args.rate == 0 {
         return Err(Error::Usage("--rate 0 would let nobody in".into()).into());
     }
     if args.keep_audit.is_zero() {
         return Err(Error::Usage("--keep-audit 0s would keep no record at all".into()).into());
+    }
+    for (flag, time) in [
+        ("--keep-sessions", args.keep_sessions),
+        ("--upstream-timeout", Some(args.upstream.upstream_timeout)),
+    ] {
+        if time.is_some_and(|time| time.is_zero()) {
+            return Err(Error::Usage(format!("{flag} must be greater than 0")).into());
+        }
     }
     let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| Tls { cert, key });
     let rate = f64::from(args.rate);
@@ -163,6 +173,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         keep: Keep { audit: args.keep_audit, sessions: args.keep_sessions, ..Keep::default() },
         grace: args.grace,
     };
+    // It may run for months: warnings come now and not at its end.
+    cx.out.warnings(&cx.state.take_warnings());
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let out = cx.out.clone();
     let kind = place.kind();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sessile::Error;
+use sessile::text::shown;
 use sessile::vault::Secret;
 use sessile_server::db::{Db, DbError, PostgresOptions};
 
@@ -52,6 +53,7 @@ impl StoreArgs {
                 }
                 .into());
             }
+            sessile::files::check_trusted(&path)?;
             return Ok(Place::File(path));
         }
         let authority = store.split_once("://").map_or("", |(_, rest)| rest);
@@ -65,8 +67,7 @@ impl StoreArgs {
             .into());
         }
         let password = self.store_password_file.as_deref().map(|file| {
-            let path = cx.state.absolute(file);
-            let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
+            let text = read_secret(cx, file)?;
             Ok::<_, Error>(Secret::new(text.trim_end_matches(['\n', '\r'])))
         });
         Ok(Place::Postgres { url: store.clone(), password: password.transpose()? })
@@ -118,6 +119,22 @@ impl Place {
     }
 }
 
+/// The text of a file with a secret. Other users must not be able to change it; that they can read it is said.
+pub(crate) fn read_secret(cx: &Cx, file: &Path) -> Result<String, Error> {
+    let path = cx.state.absolute(file);
+    check_secret(cx, &path)?;
+    sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))
+}
+
+/// Fails if other users can change a file with a secret; warns if they can read it, which a container's secrets may be.
+pub(crate) fn check_secret(cx: &Cx, path: &Path) -> Result<(), Error> {
+    if sessile::files::check_trusted(path)? {
+        let path = path.display();
+        cx.state.warn(format!("secret file {} can be read by other users", shown(path)), None);
+    }
+    Ok(())
+}
+
 /// A store that failed, in the words of the program.
 pub(crate) fn failed(error: &DbError) -> Failure {
     match error {
@@ -127,6 +144,9 @@ pub(crate) fn failed(error: &DbError) -> Failure {
         DbError::Refused(reason) => Error::StoreRefused(reason.clone()).into(),
         DbError::Unfit(why) => Error::Usage(format!("--store: {why}")).into(),
         DbError::NoPassword => Error::StorePasswordRequired.into(),
+        DbError::TooNew { store, found, known } => {
+            Error::ServiceStoreTooNew { store: store.clone(), found: *found, known: *known }.into()
+        }
         DbError::Failed(detail) => Error::ServiceStore(detail.clone()).into(),
     }
 }

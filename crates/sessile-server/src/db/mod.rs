@@ -87,6 +87,16 @@ pub enum DbError {
     /// It wants a password, and none was given.
     #[error("the store wants a password, and none was given")]
     NoPassword,
+    /// A newer version of this program has changed the tables.
+    #[error("{store} has schema version {found}; this program supports versions up to {known}")]
+    TooNew {
+        /// The store: a path, or `the database`.
+        store: String,
+        /// Its schema version.
+        found: i64,
+        /// The newest schema version that this program knows.
+        known: i64,
+    },
     /// The address is none, or leads to what must not be used.
     #[error("the store cannot be used: {0}")]
     Unfit(String),

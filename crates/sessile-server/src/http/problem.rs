@@ -157,7 +157,7 @@ impl From<DbError> for Problem {
                 problem.cause = Some(cause);
                 problem.retry_after(1000)
             }
-            DbError::NoPassword => Problem::internal(error.to_string()),
+            DbError::NoPassword | DbError::TooNew { .. } => Problem::internal(error.to_string()),
             DbError::Failed(cause) | DbError::Refused(cause) | DbError::Unfit(cause) => {
                 Problem::internal(cause)
             }

@@ -104,6 +104,7 @@ impl ServeError {
             ServeError::Db(DbError::Unavailable(_)) => Code::Unreachable,
             ServeError::Db(DbError::Failed(_)) => Code::Store,
             ServeError::Db(DbError::Refused(_) | DbError::NoPassword) => Code::CredentialRejected,
+            ServeError::Db(DbError::TooNew { .. }) => Code::StoreTooNew,
             ServeError::Db(DbError::Unfit(_)) => Code::InvalidValue,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sessile_server::change::{Busy, Change, Done, Refusal};
-use sessile_server::db::{Access, Db, PostgresOptions, Request, Walls};
+use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, Walls};
 use sessile_server::model::{Resource, Session, Ticket, UserId};
 use sessile_server::query::{Answer, Query};
 use testkit::{Database, Postgres};
@@ -53,6 +53,27 @@ impl Throwaway {
         match &self.of {
             Of::Sqlite { path, .. } => Db::sqlite(path).await.unwrap(),
             Of::Postgres { url, options, .. } => Db::postgres(url, options.clone()).await.unwrap(),
+        }
+    }
+
+    /// Opens the same store once more, or fails.
+    pub(crate) async fn reopened(&self) -> Result<Db, DbError> {
+        match &self.of {
+            Of::Sqlite { path, .. } => Db::sqlite(path).await,
+            Of::Postgres { url, options, .. } => Db::postgres(url, options.clone()).await,
+        }
+    }
+
+    /// Says that a program of a later version has added to the tables.
+    pub(crate) fn set_schema_version(&self, version: i64) {
+        match &self.of {
+            Of::Sqlite { path, .. } => {
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.execute("INSERT INTO service (version) VALUES (?1)", [version]).unwrap();
+            }
+            Of::Postgres { database, .. } => {
+                drop(database.sql(&format!("UPDATE sessile_schema SET version = {version}")));
+            }
         }
     }
 

@@ -52,6 +52,7 @@ with_every_store! {
     what_is_done_about_a_user_is_on_the_record
     reads_of_several_users_are_recorded
     texts_come_back_as_they_were
+    newer_schema_is_refused
 }
 
 /// What must hold with one wall between users, whichever it is.
@@ -591,4 +592,11 @@ async fn texts_come_back_as_they_were(store: &Throwaway) {
         panic!()
     };
     assert_eq!(found.id, of);
+}
+
+async fn newer_schema_is_refused(store: &Throwaway) {
+    store.reopened().await.unwrap();
+    store.set_schema_version(9999);
+    let Err(error) = store.reopened().await else { panic!("it was opened") };
+    assert!(error.to_string().contains("schema version 9999"), "{error}");
 }

@@ -11,6 +11,7 @@ mod lock;
 mod locked_dir;
 mod new_file;
 mod read;
+mod trusted;
 
 pub use filesystem::network_file_system;
 pub use lock::{Holder, Locker, Waiting};
@@ -18,6 +19,7 @@ pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use new_file::{NewFile, with_ending};
 pub use read::{LIMIT, read, resolve_links};
+pub use trusted::check_trusted;
 
 pub(crate) use lock::open_lock_file;
 pub(crate) use read::{read_kernel_file, read_up_to, require_file};

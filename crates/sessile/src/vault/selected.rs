@@ -102,6 +102,7 @@ impl SelectedCredential {
         let token = match &self.what {
             Selected::Named(_) => Secret::new(""),
             Selected::TokenFile(path) => {
+                crate::files::check_trusted(path)?;
                 let text = crate::files::read(path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
                 Secret::new(zeroize::Zeroizing::new(text).trim())
             }

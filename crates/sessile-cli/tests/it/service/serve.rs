@@ -140,6 +140,13 @@ fn what_cannot_be_meant_is_refused_before_anything_is_made() {
         let done = serve(&flags).exit(2);
         assert!(done.stderr().starts_with(&format!("error: {} would ", flags.join(" "))), "{}", done.told());
     }
+    for flags in [["--keep-sessions", "0s"], ["--upstream-timeout", "0s"]] {
+        let done = serve(&flags).exit(2);
+        assert_eq!(
+            done.stderr().lines().next().unwrap(),
+            format!("error: {} must be greater than 0", flags[0])
+        );
+    }
     let dir = home.path("missing/dir").display().to_string();
     let store = format!("{dir}/service.db");
     let add = home.call(&["user", "add", "ann", "--store", &store]).run();
@@ -167,4 +174,73 @@ fn a_database_that_is_not_there_is_unreachable() {
     let url = format!("postgres://sessile@127.0.0.1:{port}/none");
     let done = home.call(&["user", "list", "--output", "json", "--store", &url]).run();
     assert_eq!(done.code(), "UNREACHABLE", "{}", done.told());
+}
+
+#[test]
+fn store_with_newer_schema_is_refused_by_serve_and_user() {
+    let home = home();
+    let store = Store::file(&home);
+    store.user("ann");
+    let file = rusqlite::Connection::open(home.path("service.db")).unwrap();
+    file.execute("INSERT INTO service (version) VALUES (9999)", []).unwrap();
+    for words in [&["serve", "--listen", "127.0.0.1:0"][..], &["user", "list"], &["user", "add", "bob"]] {
+        let done = store.call(words).run().exit(4);
+        let told = done.stderr();
+        assert!(told.contains("has schema version 9999") && told.contains("\nhint: "), "{}", done.told());
+        let done = store.call(words).args(&["--output", "json"]).run();
+        assert_eq!(done.code(), "STORE_TOO_NEW", "{}", done.told());
+    }
+}
+
+#[test]
+fn files_that_others_can_write_are_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = home();
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let text = |path: &std::path::Path| path.display().to_string();
+    let refused = |words: &[&str], file: &str| {
+        let done = home.call(words).args(&["--listen", "127.0.0.1:0"]).run().exit(7);
+        assert!(done.stderr().contains(file), "{}", done.told());
+        assert!(done.stderr().contains("hint: ") && done.stderr().contains("chmod"), "{}", done.told());
+    };
+
+    let secret = home.write("secret", "x\n");
+    mode(&secret, 0o602);
+    let url = "postgres://sessile@127.0.0.1:1/none";
+    refused(&["serve", "--store", url, "--store-password-file", &text(&secret)], "secret");
+    let upstream = ["serve", "--upstream", "http://127.0.0.1:1/v1", "--upstream-model", "m"];
+    refused(&[&upstream[..], &["--upstream-key-file", &text(&secret)]].concat(), "secret");
+    let cert = home.write("cert.pem", "x");
+    refused(&["serve", "--tls-cert", &text(&cert), "--tls-key", &text(&secret)], "secret");
+
+    let dir = home.path("open");
+    std::fs::create_dir(&dir).unwrap();
+    let store = dir.join("service.db");
+    home.call(&["user", "add", "ann", "--store", &text(&store)]).ok();
+    mode(&store, 0o666);
+    refused(&["serve", "--store", &text(&store)], "service.db");
+    home.call(&["user", "list", "--store", &text(&store)]).run().exit(7);
+    mode(&store, 0o600);
+    mode(&dir, 0o777);
+    refused(&["serve", "--store", &text(&store)], "open");
+    // Nobody can replace another's file where the sticky bit is set.
+    mode(&dir, 0o1777);
+    home.call(&["user", "list", "--store", &text(&store)]).ok();
+}
+
+#[test]
+fn secret_that_others_can_read_is_used_with_a_warning() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = home();
+    let secret = home.write("secret", "x\n");
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let file = secret.display().to_string();
+    let url = "postgres://sessile@127.0.0.1:1/none";
+    let done = home.call(&["user", "list", "--store", url, "--store-password-file", &file]).run();
+    assert_eq!(done.stderr().matches("can be read by other users").count(), 1, "{}", done.told());
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let done = home.call(&["user", "list", "--store", url, "--store-password-file", &file]).run();
+    assert!(!done.stderr().contains("other users"), "{}", done.told());
 }

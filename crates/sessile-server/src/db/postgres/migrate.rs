@@ -45,8 +45,8 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), Troub
         Err(error) => return Err(failed(&error)),
     };
     if version > known {
-        let newer = format!("the database was made by a newer version ({version}, and {known} is known)");
-        return Err(Trouble::Over(DbError::Failed(newer)));
+        let store = "the database".to_owned();
+        return Err(Trouble::Over(DbError::TooNew { store, found: version, known }));
     }
     if version == known {
         return Ok(());

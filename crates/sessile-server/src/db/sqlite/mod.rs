@@ -72,7 +72,7 @@ impl Sqlite {
         let path = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || {
             let writer = connect(&path)?;
-            extend(&writer)?;
+            extend(&writer, &path)?;
             let connections = |(count, each)| {
                 let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>();
                 connections.map(|connections| Readers::new(connections, each))
@@ -276,7 +276,7 @@ fn unopened(error: sessile::Error) -> DbError {
         Store { path, detail } => DbError::Failed(format!("{}: {detail}", path.display())),
         StoreTooNew { path, found, known } => {
             let path = path.display();
-            DbError::Failed(format!("{path} was made by a newer version ({found}, and {known} is known)"))
+            DbError::TooNew { store: path.to_string(), found, known }
         }
         other => DbError::Failed(other.to_string()),
     }
@@ -300,21 +300,24 @@ fn wait_a_little(times: i32) -> bool {
     times < 60_000
 }
 
-/// Adds what the service needs, once.
-fn extend(connection: &Connection) -> Result<(), DbError> {
-    let added = (|| {
-        connection.execute_batch(
-            "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS service (version INTEGER NOT NULL) STRICT;",
-        )?;
-        let version: i64 =
-            connection.query_row("SELECT coalesce(max(version), 0) FROM service", [], |row| row.get(0))?;
-        for (number, sql) in (1..).zip(ADDED).skip(usize::try_from(version).unwrap_or(0)) {
-            connection.execute_batch(sql)?;
-            connection.execute("INSERT INTO service (version) VALUES (?1)", [number])?;
-        }
-        connection.execute_batch("COMMIT")
-    })();
-    added.map_err(|error: rusqlite::Error| describe(&error))
+/// Adds what the service needs, once. A store that a newer version has extended is left alone.
+fn extend(connection: &Connection, path: &Path) -> Result<(), DbError> {
+    let failed = |error: rusqlite::Error| describe(&error);
+    let known = i64::try_from(ADDED.len()).unwrap_or(i64::MAX);
+    let begin = "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS service (version INTEGER NOT NULL) STRICT;";
+    connection.execute_batch(begin).map_err(failed)?;
+    let version: i64 = connection
+        .query_row("SELECT coalesce(max(version), 0) FROM service", [], |row| row.get(0))
+        .map_err(failed)?;
+    if version > known {
+        // The connection, and with it the transaction, ends here.
+        return Err(DbError::TooNew { store: path.display().to_string(), found: version, known });
+    }
+    for (number, sql) in (1_i64..).zip(ADDED).skip(usize::try_from(version).unwrap_or(0)) {
+        connection.execute_batch(sql).map_err(failed)?;
+        connection.execute("INSERT INTO service (version) VALUES (?1)", [number]).map_err(failed)?;
+    }
+    connection.execute_batch("COMMIT").map_err(failed)
 }
 
 fn describe(error: &rusqlite::Error) -> DbError {
