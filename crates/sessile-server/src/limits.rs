@@ -47,6 +47,10 @@ pub struct Limits {
     pub poll_each: Pace,
     /// How often all together may.
     pub poll_all: Pace,
+    /// How often one address may send a token that is not valid, before its invalid tokens are refused without a look-up.
+    pub guess_each: Pace,
+    /// How often all together may.
+    pub guess_all: Pace,
     /// How long a client may take to send the head of a request, and to send the next one.
     pub head: Duration,
     /// How long a client may take to send a body.
@@ -80,6 +84,8 @@ impl Default for Limits {
             login_all: Pace { rate: 5.0, burst: 100.0 },
             poll_each: Pace { rate: 20.0, burst: 100.0 },
             poll_all: Pace { rate: 1000.0, burst: 2000.0 },
+            guess_each: Pace { rate: 5.0, burst: 100.0 },
+            guess_all: Pace { rate: 20.0, burst: 200.0 },
             head: Duration::from_secs(30),
             body: Duration::from_secs(30),
             answer: Duration::from_secs(30),

@@ -84,6 +84,30 @@ pub fn agent_name(name: &str) -> Result<(), Error> {
     check(name, "agent")
 }
 
+/// Why a text cannot be told from another by looking at it: characters that are not seen or that reorder what is, and letters
+/// that are written in more than one way. `None` for all others.
+pub fn deceptive(text: &str) -> Option<&'static str> {
+    use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+    let is_hidden = |c: char| {
+        matches!(
+            c.general_category(),
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+        )
+    };
+    if text.is_ascii() && !text.contains(|c: char| c.is_ascii_control()) {
+        None
+    } else if text.chars().any(is_hidden) {
+        Some("control, format and direction characters are not allowed")
+    } else if !unicode_normalization::is_nfc(text) {
+        Some("it is not in Unicode normalization form C (NFC)")
+    } else {
+        None
+    }
+}
+
 /// Whether the text could be taken for a UUID or the beginning of one that people would type.
 fn looks_like_id(text: &str) -> bool {
     let hex = |part: &str| part.chars().all(|c| c.is_ascii_hexdigit());

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sessile::text;
 use ureq::http::Uri;
+use ureq::http::uri::Authority;
 
 use super::HttpError;
 
@@ -24,7 +25,7 @@ impl Address {
         let odd = || HttpError::NotAllowed("this is not an address of the form https://HOST/PATH".to_owned());
         let uri: Uri = url.parse().map_err(|_| odd())?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
-        if authority.host().is_empty() || url.contains(char::is_whitespace) {
+        if authority.host().is_empty() || url.contains(char::is_whitespace) || !is_host_and_port(authority) {
             return Err(odd());
         }
         let (scheme, user) = (scheme.to_owned(), authority.as_str().contains('@'));
@@ -98,6 +99,17 @@ impl fmt::Display for Address {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         let host = authority.rsplit('@').next().unwrap_or_default();
         f.write_str(&text::shown(format_args!("{scheme}://{host}{}", self.uri.path())))
+    }
+}
+
+/// Whether nothing stands beside the host, the port and a user name: the parser accepts `[::1]evil.example` as `[::1]`.
+fn is_host_and_port(authority: &Authority) -> bool {
+    let text = authority.as_str();
+    let text = text.rsplit_once('@').map_or(text, |(_, rest)| rest);
+    match text.strip_prefix(authority.host()) {
+        Some("" | ":") => true,
+        Some(port) => port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok()),
+        None => false,
     }
 }
 

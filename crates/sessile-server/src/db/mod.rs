@@ -167,6 +167,11 @@ impl Db {
         on!(self, store => store.token(hash).await)
     }
 
+    /// The hashes of all tokens that may be used now.
+    pub async fn token_hashes(&self) -> Result<Vec<String>, DbError> {
+        on!(self, store => store.token_hashes().await)
+    }
+
     /// Whose token has an id.
     pub async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
         on!(self, store => store.owner(token).await)
@@ -225,6 +230,11 @@ impl Db {
     /// wait in it are passed over.
     pub async fn keep(&self) -> Result<(), DbError> {
         on!(self, store => store.keep().await)
+    }
+
+    /// Fails unless the store takes a write, now: nothing is tried again.
+    pub async fn check_writable(&self) -> Result<(), DbError> {
+        on!(self, store => store.check_writable().await)
     }
 
     /// Whether it can be reached.

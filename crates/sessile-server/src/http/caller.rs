@@ -6,15 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::App;
 use super::audit::Audit;
 use super::feeds::Feeds;
+use super::guesses::ValidTokens;
 use super::input;
 use super::problem::Problem;
+use super::readiness::Readiness;
 use super::share::Share;
+use super::strangers::Paced;
 use super::wake::Wake;
 use crate::account::{Scope, Token};
 use crate::change::{Change, Done, Refusal};
@@ -46,16 +49,26 @@ pub(crate) struct Gate {
     shares: Mutex<HashMap<UserId, Arc<Share>>>,
     pub(crate) wake: Arc<Wake>,
     pub(crate) feeds: Arc<Feeds>,
+    valid_tokens: ValidTokens,
+    readiness: Readiness,
 }
 
 impl Gate {
     pub(crate) fn new(db: Db, audit: Audit) -> Self {
-        Gate { db, audit, shares: Mutex::default(), wake: Arc::default(), feeds: Arc::default() }
+        Gate {
+            db,
+            audit,
+            shares: Mutex::default(),
+            wake: Arc::default(),
+            feeds: Arc::default(),
+            valid_tokens: ValidTokens::default(),
+            readiness: Readiness::default(),
+        }
     }
 
-    /// Whether the store can be reached.
+    /// Fails unless the store can be read and written.
     pub(crate) async fn ready(&self) -> Result<(), Problem> {
-        Ok(self.db.ready().await?)
+        Ok(self.readiness.check(&self.db).await?)
     }
 
     /// Puts down a machine that asks to be let in. It is nobody's yet.
@@ -76,7 +89,14 @@ impl Gate {
 
     /// The token that a request carries. It is looked up by its hash: what the time of a look-up could tell is about the
     /// hash, from which nobody gets to a token, so no comparison depends on the secret itself.
-    async fn token(&self, headers: &HeaderMap) -> Result<(Token, String), Problem> {
+    ///
+    /// Invalid tokens are rate limited. Past the limit only those are looked up that were valid a moment ago.
+    async fn token(
+        &self,
+        headers: &HeaderMap,
+        guesses: &Paced,
+        extensions: &Extensions,
+    ) -> Result<(Token, String), Problem> {
         let mut given = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else {
             return Err(Problem::unauthenticated());
@@ -87,8 +107,19 @@ impl Gate {
             return Err(Problem::unauthenticated());
         }
         let hash = users::hash(secret.trim_end());
-        let token = self.db.token(&hash).await?.ok_or_else(Problem::unauthenticated)?;
-        Ok((token, hash))
+        if let Err(after_ms) = guesses.check(extensions)
+            && !self.valid_tokens.may_contain(&self.db, &hash).await?
+        {
+            return Err(Problem::rate_limited("too many invalid tokens", after_ms));
+        }
+        match self.db.token(&hash).await? {
+            Some(token) => Ok((token, hash)),
+            None => {
+                // Counted as far as there is something to count.
+                let _ = guesses.take(extensions);
+                Err(Problem::unauthenticated())
+            }
+        }
     }
 
     fn share(&self, user: &UserId, limits: &Limits) -> Arc<Share> {
@@ -309,7 +340,7 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let (token, hash) = app.gate.token(&parts.headers).await?;
+        let (token, hash) = app.gate.token(&parts.headers, &app.strangers.guesses, &parts.extensions).await?;
         if let Some(Who(who)) = parts.extensions.get() {
             *who.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some((token.user.0.clone(), token.id.clone()));

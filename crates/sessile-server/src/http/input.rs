@@ -50,6 +50,19 @@ pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), Problem
     Ok(())
 }
 
+/// A name or key that the caller gives to something new. One that cannot be told from another by looking at it is refused;
+/// what exists already is found by [`text`] alone.
+pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), Problem> {
+    text(what, name, longest)?;
+    match sessile::names::deceptive(name) {
+        None => Ok(()),
+        Some(reason) => {
+            let detail = format!("invalid {what} {}: {reason}", sessile::text::quoted(shortened(name, 80)));
+            Err(Problem::new(StatusCode::BAD_REQUEST, Code::InvalidName, detail))
+        }
+    }
+}
+
 /// The largest number that every JSON parser keeps as it is.
 pub(crate) const LARGEST: i64 = (1 << 53) - 1;
 
@@ -81,8 +94,9 @@ pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &App) -> Result<
     if !media.eq_ignore_ascii_case("application/json") {
         return Err(unsupported("a body is JSON: `Content-Type: application/json`"));
     }
-    if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(unsupported("a body is not compressed"));
+    let encoding = header(headers, header::CONTENT_ENCODING.as_str())?.unwrap_or("identity");
+    if !encoding.trim().eq_ignore_ascii_case("identity") {
+        return Err(unsupported("a compressed body is not accepted: send it without Content-Encoding"));
     }
     let bytes = tokio::time::timeout(app.limits.body, read(body, app.limits.body_bytes))
         .await

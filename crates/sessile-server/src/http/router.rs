@@ -16,6 +16,7 @@ use sessile::Code;
 use super::app::App;
 use super::caller::{Needs, Who};
 use super::drain::Rest;
+use super::head;
 use super::input;
 use super::log::Line;
 use super::metrics::Gauge;
@@ -40,16 +41,23 @@ impl RequestId {
 /// All routes, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
 /// whether the name by which the service is asked can be relied on.
 pub(crate) fn router(app: App, has_name: bool) -> Router {
-    let mcp = Mcp::new(finished(api(), app.clone()), app.upstream.is_some(), has_name);
+    let mcp = Mcp::new(finished(api(), app.clone(), From::Process), app.upstream.is_some(), has_name);
     let answer = move |State(app): State<App>, request: Request| mcp::answer(app, mcp.clone(), request);
-    finished(api().route("/mcp", post(answer).layer(Extension(Needs(ANY)))), app)
+    finished(api().route("/mcp", post(answer).layer(Extension(Needs(ANY)))), app, From::Network)
 }
 
 fn api() -> Router<App> {
     routes::all().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler))
 }
 
-fn finished(routes: Router<App>, app: App) -> Router {
+/// Where requests of a router come from. One that is made in this process has no `Host`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    Network,
+    Process,
+}
+
+fn finished(routes: Router<App>, app: App, from: From) -> Router {
     routes
         .fallback(|| async {
             Problem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
@@ -57,11 +65,11 @@ fn finished(routes: Router<App>, app: App) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, Code::Usage, "this path does not take this method")
         })
-        .layer(from_fn_with_state(app.clone(), around))
+        .layer(from_fn_with_state((app.clone(), from), around))
         .with_state(app)
 }
 
-async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+async fn around(State((app, from)): State<(App, From)>, mut request: Request, next: Next) -> Response {
     let (began, at_ms) = (Instant::now(), now_ms());
     let _in_flight = app.metrics.up(Gauge::InFlight);
     let request_id = match request_id(&request) {
@@ -74,9 +82,16 @@ async fn around(State(app): State<App>, mut request: Request, next: Next) -> Res
     let peer = request.extensions().get().map(|Peer(peer)| peer.to_string());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = input::route(request.extensions()).map(str::to_owned);
-    let (head, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let (body, rest) = Rest::of(body);
-    let mut response = next.run(Request::from_parts(head, body)).await;
+    let checked = match from {
+        From::Network => head::check(parts.version, &parts.uri, &parts.headers),
+        From::Process => Ok(()),
+    };
+    let mut response = match checked {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => problem.into_response(),
+    };
     // Who is too slow is not waited for again.
     let is_slow = response.status() == StatusCode::REQUEST_TIMEOUT;
     if let Some(rest) = rest.filter(|rest| !rest.is_end_stream())

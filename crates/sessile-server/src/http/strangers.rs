@@ -21,6 +21,8 @@ pub(crate) struct Strangers {
     pub(crate) logins: Paced,
     /// Asking for the token.
     pub(crate) polls: Paced,
+    /// Tokens that are not valid.
+    pub(crate) guesses: Paced,
 }
 
 impl Strangers {
@@ -34,6 +36,7 @@ impl Strangers {
         Strangers {
             logins: paced(limits.login_each, limits.login_all),
             polls: paced(limits.poll_each, limits.poll_all),
+            guesses: paced(limits.guess_each, limits.guess_all),
         }
     }
 }
@@ -51,6 +54,22 @@ impl Paced {
     pub(crate) fn take(&self, extensions: &Extensions) -> Result<(), i64> {
         let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
         self.take_at(peer, Instant::now())
+    }
+
+    /// Whether once more would be too often; if so, after how many milliseconds it would not be.
+    pub(crate) fn check(&self, extensions: &Extensions) -> Result<(), i64> {
+        let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
+        self.check_at(peer, Instant::now())
+    }
+
+    fn check_at(&self, peer: Option<IpAddr>, now: Instant) -> Result<(), i64> {
+        if self.each.is_some() {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            // One that is not remembered while the table is full shares what the others there have.
+            let bucket = seen.get(&peer).or_else(|| seen.get(&None).filter(|_| seen.len() >= ADDRESSES));
+            bucket.map_or(Ok(()), |bucket| bucket.check(now))?;
+        }
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).check(now)
     }
 
     fn take_at(&self, peer: Option<IpAddr>, now: Instant) -> Result<(), i64> {

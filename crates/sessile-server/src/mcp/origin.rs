@@ -1,11 +1,10 @@
 //! Where a browser says that a request comes from. A page that somebody opened must not talk to a service on their machine:
 //! not by its address, and not by a name of its own that leads to that address.
 
-use std::net::IpAddr;
-
 use axum::http::{HeaderMap, StatusCode, header};
 use sessile::Code;
 
+use crate::authority::Authority;
 use crate::http::{Problem, header as one};
 
 /// Lets through what comes from no page, from a page of this machine, or, where TLS or a proxy vouches for the name that the
@@ -17,21 +16,16 @@ pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), Problem> 
         Code::Usage,
         "pages of another origin are not answered: send no `Origin`, or that of this service",
     );
-    let Some((_, authority)) = origin.split_once("://") else { return Err(refused) };
-    if is_this_machine(authority) {
+    let Some((scheme, text)) = origin.split_once("://") else { return Err(refused) };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let Some(origin) = Authority::parse(text).filter(|_| is_scheme) else { return Err(refused) };
+    if origin.is_loopback() {
         return Ok(());
     }
-    let host = one(headers, header::HOST.as_str())?;
-    let is_own = has_name && host.is_some_and(|host| host.eq_ignore_ascii_case(authority));
+    let host = one(headers, header::HOST.as_str())?.and_then(Authority::parse);
+    let is_own = has_name && host.is_some_and(|host| host.is_same(&origin, &scheme.to_ascii_lowercase()));
     if is_own { Ok(()) } else { Err(refused) }
-}
-
-fn is_this_machine(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -59,6 +53,8 @@ mod tests {
         // A name of the page's own that leads here.
         assert!(!lets("http://evil.example:8737", "evil.example:8737", false));
         assert!(lets("https://service.example", "service.example", true));
+        assert!(lets("https://service.example", "service.example:443", true));
         assert!(!lets("https://service.example:444", "service.example", true));
+        assert!(!lets("http://service.example", "service.example:443", true));
     }
 }

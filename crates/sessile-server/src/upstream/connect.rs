@@ -1,6 +1,5 @@
 //! A request to the upstream: one connection each, of TLS unless it stays on this machine. Redirects are not followed.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +19,7 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use super::Fault;
+use crate::authority::Authority;
 
 /// How long a connection may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -101,22 +101,16 @@ fn base(url: &str) -> Result<Uri, String> {
     if authority.as_str().contains('@') {
         return Err("a user name or password has no place in a URL".to_owned());
     }
-    if authority.host().is_empty() || uri.query().is_some() || url.contains('#') {
+    let Some(host) = Authority::parse(authority.as_str()) else { return Err(odd()) };
+    if uri.query().is_some() || url.contains('#') {
         return Err(odd());
     }
     match scheme {
         "https" => Ok(uri),
-        "http" if is_loopback(authority.host()) => Ok(uri),
+        "http" if host.is_loopback() => Ok(uri),
         "http" => Err("without https, whoever is in between would see everything".to_owned()),
         _ => Err(odd()),
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    if let Some(inner) = bare(host) {
-        return inner.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback());
-    }
-    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
 }
 
 /// An address without its brackets.

@@ -71,6 +71,11 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
             reason: "a key has 1 to 256 bytes and no control characters".into(),
         });
     }
+    // What is there already can be read and removed.
+    if let Some(reason) = text.and(crate::names::deceptive(key)) {
+        let name = crate::text::shortened(key, 80);
+        return Err(Error::InvalidName { what: "key", name, reason: reason.into() });
+    }
     match text.map(str::len).filter(|size| *size > LARGEST) {
         Some(size) => Err(Error::InvalidValue {
             place: key.to_owned(),

@@ -54,6 +54,13 @@ const USABLE: &str = concat!(
     ")"
 );
 
+const USABLE_HASHES: &str = concat!(
+    "SELECT hash FROM token JOIN account ON account.user_id = token.user_id
+     WHERE revoked_ms IS NULL AND disabled_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ",
+    now!(),
+    ")"
+);
+
 /// Changes who there is. It is not tried again where it may have been done.
 pub(super) async fn administer(
     inner: &Arc<Inner>,
@@ -101,6 +108,11 @@ pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Toke
     let token = found.into_iter().next();
     inner.owners.remember(hash, token.as_ref().map(|token| &token.user));
     Ok(token)
+}
+
+/// The hashes of all tokens that may be used now.
+pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<String>, Trouble> {
+    read(&run(inner, SERVICE, USABLE_HASHES, params![], false).await?, |row| row.try_get(0))
 }
 
 /// Whether the tables are there.

@@ -256,6 +256,14 @@ impl Postgres {
         tried(&self.inner, || queue::keep(&self.inner)).await
     }
 
+    pub(super) async fn token_hashes(&self) -> Result<Vec<String>, DbError> {
+        tried(&self.inner, || accounts::usable_hashes(&self.inner)).await
+    }
+
+    pub(super) async fn check_writable(&self) -> Result<(), DbError> {
+        queue::keep(&self.inner).await.map_err(given_up)
+    }
+
     /// Whether the database answers, now: it is not waited for.
     pub(super) async fn ready(&self) -> Result<(), DbError> {
         accounts::ready(&self.inner).await.map_err(given_up)

@@ -89,3 +89,14 @@ pub(super) fn usable(connection: &Connection, hash: &str, now: i64) -> Result<Op
     );
     connection.prepare_cached(&sql)?.query_row((hash, now), token).optional()
 }
+
+/// The hashes of all tokens that may be used now.
+pub(super) fn usable_hashes(connection: &Connection, now: i64) -> Result<Vec<String>> {
+    connection
+        .prepare_cached(
+            "SELECT hash FROM token JOIN account ON account.user = token.user
+             WHERE revoked_ms IS NULL AND disabled_ms IS NULL AND (expires_ms IS NULL OR expires_ms > ?1)",
+        )?
+        .query_map([now], |row| row.get(0))?
+        .collect()
+}

@@ -165,6 +165,14 @@ impl Sqlite {
         self.account_readers.read(SERVICE, accounts::all).await
     }
 
+    pub(super) async fn check_writable(&self) -> Result<(), DbError> {
+        self.keep().await
+    }
+
+    pub(super) async fn token_hashes(&self) -> Result<Vec<String>, DbError> {
+        self.account_readers.read(SERVICE, |connection| accounts::usable_hashes(connection, now_ms())).await
+    }
+
     pub(super) async fn ready(&self) -> Result<(), DbError> {
         self.account_readers.read(SERVICE, accounts::ready).await
     }

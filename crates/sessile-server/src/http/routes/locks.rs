@@ -65,6 +65,12 @@ fn resource(name: &str) -> Result<Resource, Problem> {
     Ok(Resource::Lock { name: name.to_owned() })
 }
 
+/// A lock that is asked for, and may be new.
+fn new_resource(name: &str) -> Result<Resource, Problem> {
+    input::name("lock name", name, 256)?;
+    resource(name)
+}
+
 fn shown(name: &str, ticket: &Ticket) -> Value {
     let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
     json!({
@@ -102,7 +108,7 @@ async fn take(
     Json(new): Json<New>,
 ) -> Result<Response, Problem> {
     let wanted = Wanted {
-        resource: resource(&name)?,
+        resource: new_resource(&name)?,
         holder: holder(&caller, new.holder)?,
         busy: new.busy,
         ttl_ms: ttl(&app, new.ttl_ms)?,

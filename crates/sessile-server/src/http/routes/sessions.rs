@@ -201,7 +201,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Problem> {
         return Err(Problem::invalid("a session has at most 64 labels"));
     }
     for (key, value) in labels {
-        input::text("a label's key", key, 64)?;
+        input::name("label", key, 64)?;
         if !value.is_empty() {
             input::text("a label's value", value, 256)?;
         }
@@ -214,7 +214,7 @@ fn check_settings(settings: &BTreeMap<String, Value>) -> Result<(), Problem> {
         return Err(Problem::invalid(format!("at most {MOST_SETTINGS} settings can be changed at once")));
     }
     for (key, value) in settings {
-        input::text("a setting's key", key, 128)?;
+        input::name("setting", key, 128)?;
         if serde_json::to_string(value).is_ok_and(|text| text.len() > SETTING_BYTES) {
             return Err(Problem::too_large(format!("a setting has at most {SETTING_BYTES} bytes")));
         }

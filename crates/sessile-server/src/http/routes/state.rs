@@ -119,7 +119,10 @@ async fn set(
     value: Option<Value>,
     headers: &HeaderMap,
 ) -> Result<Done, Problem> {
-    check_key(&key)?;
+    match value {
+        Some(_) => input::name("key", &key, 256)?,
+        None => check_key(&key)?,
+    }
     let if_revision = input::expected_revision(headers)?;
     let change = Change::SetEntry { session: input::session(session)?, key, value, if_revision };
     caller.change(change).await.map_err(|problem| problem.for_precondition(if_revision.is_some()))

@@ -347,7 +347,20 @@ fn pages_of_another_origin_are_not_answered() {
     let from = |origin: &str| post(&ann, &[("origin", origin)], &list);
     from("http://localhost:6274").ok(200);
     from(&ann.base).ok(200);
-    for foreign in ["https://evil.example", "null", "http://localhost.evil.example"] {
+    from("http://[::1]:6274").ok(200);
+    for foreign in [
+        "https://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "http://[::1]evil.example",
+        "http://[::1].evil.example",
+        "http://localhost:1@evil.example",
+        "http://localhost@evil.example",
+        "http://127.0.0.1:80.evil.example",
+        "http://localhost/evil.example",
+        "://localhost",
+        "localhost",
+    ] {
         from(foreign).refused(403, "USAGE");
     }
     post(&ann, &[("origin", "http://evil.example"), ("host", "evil.example")], &list).refused(403, "USAGE");

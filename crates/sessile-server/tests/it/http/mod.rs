@@ -3,12 +3,16 @@
 mod access;
 mod agents;
 mod events;
+mod guessing;
+mod heads;
 mod history;
 mod hostile;
 mod login;
 mod mcp;
 mod messages;
+mod names;
 mod openapi;
+mod ready;
 mod reconnects;
 mod replies;
 mod schemathesis;
@@ -120,8 +124,7 @@ impl Running {
 
     /// Somebody without a token.
     pub(crate) fn nobody(&self) -> Client {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        Client { base: format!("http://{}", self.address), secret: None, agent }
+        Client::anonymous(format!("http://{}", self.address))
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
@@ -232,6 +235,12 @@ impl Reply {
 }
 
 impl Client {
+    /// A client without a token.
+    pub(crate) fn anonymous(base: String) -> Self {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        Client { base, secret: None, agent }
+    }
+
     pub(crate) fn send(
         &self,
         method: &str,

@@ -1,0 +1,43 @@
+//! Which tokens may be valid, known without a look-up: while wrong ones are rate limited, valid ones still pass.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+
+use crate::db::{Db, DbError};
+
+/// How old the snapshot may be. A token that was created since is refused for so long, and only during an attack.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Reading the snapshot takes at most one part in so many of the time.
+const SHARE: u32 = 20;
+
+/// A snapshot of the tokens that can be used, taken only while it is needed.
+#[derive(Debug, Default)]
+pub(super) struct ValidTokens(Mutex<Snapshot>);
+
+#[derive(Debug, Default)]
+struct Snapshot {
+    /// The beginnings of their hashes: one that is not valid and has the same is looked up, and refused then.
+    hashes: HashSet<u64>,
+    stale: Option<Instant>,
+}
+
+impl ValidTokens {
+    /// Whether a token with this hash was valid a moment ago. Whether it still is, only the store knows.
+    pub(super) async fn may_contain(&self, db: &Db, hash: &str) -> Result<bool, DbError> {
+        let mut snapshot = self.0.lock().await;
+        if snapshot.stale.is_none_or(|stale| stale <= Instant::now()) {
+            let began = Instant::now();
+            snapshot.hashes = db.token_hashes().await?.iter().map(|hash| beginning(hash)).collect();
+            snapshot.stale = Some(Instant::now() + FRESH.max(began.elapsed() * SHARE));
+        }
+        Ok(snapshot.hashes.contains(&beginning(hash)))
+    }
+}
+
+/// The first 64 bits of a hash in hexadecimal digits.
+fn beginning(hash: &str) -> u64 {
+    hash.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
+}
