@@ -24,7 +24,7 @@ const PACKAGES: &[(&str, &str)] = &[
 pub fn tool_path() -> OsString {
     let tested = std::env::current_exe().expect("the test's own path");
     let fetched = tested.ancestors().map(|dir| dir.join("test-tools/bin")).find(|dir| dir.is_dir());
-    let system = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+    let system = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin"].map(PathBuf::from);
     let own = std::env::var_os("PATH").unwrap_or_default();
     let dirs = fetched.into_iter().chain(system).chain(std::env::split_paths(&own));
     std::env::join_paths(dirs).expect("a path")

@@ -1,7 +1,9 @@
 //! What is in `deploy/` fits the program, and is what it says it is.
 
-use std::process::Command;
-use std::time::Duration;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::CommandFactory;
 use sessile::args::parse_duration;
@@ -102,4 +104,110 @@ fn the_compose_file_fits_the_program_and_the_proxy() {
         assert!(scalars.iter().any(|word| word == server), "{server} is no service");
     }
     assert_eq!(proxy.matches('{').count(), proxy.matches('}').count());
+}
+
+/// nginx with the sample configuration, without TLS and with one upstream.
+struct Proxy {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Proxy {
+    fn start(home: &testkit::Home, upstream: SocketAddr) -> Self {
+        let nginx = testkit::require_tool("nginx");
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let dir = home.path("proxy");
+        std::fs::create_dir(&dir).unwrap();
+        let mut conf = String::new();
+        for line in repository::read("deploy/nginx.conf").lines() {
+            match line.trim() {
+                line if line.starts_with("ssl_") => {}
+                line if line.starts_with("server sessile-1:") => conf += &format!("server {upstream};\n"),
+                line if line.starts_with("server sessile-") => {}
+                "listen 443 ssl;" => conf += &format!("listen {address};\n"),
+                "http {" => {
+                    conf += "http {\naccess_log off;\n";
+                    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+                        conf += &format!("{kind}_temp_path {}/{kind};\n", dir.display());
+                    }
+                }
+                line => conf += &format!("{line}\n"),
+            }
+        }
+        let file = home.write("proxy/nginx.conf", conf);
+        // One process: nothing is left when it is killed.
+        let global =
+            format!("daemon off; master_process off; pid {0}/pid; error_log {0}/log;", dir.display());
+        let process = Command::new(nginx)
+            .arg("-p")
+            .arg(&dir)
+            .arg("-c")
+            .arg(&file)
+            .args(["-g", &global])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(10), "nginx did not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Proxy { process, address }
+    }
+
+    /// What is answered to a request that ends the connection.
+    fn answer(&self, head: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(format!("{head}\r\nconnection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+}
+
+#[test]
+fn proxy_passes_the_port_on_and_answers_its_own_errors_as_problem_json() {
+    let home = crate::home();
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = Proxy::start(&home, upstream.local_addr().unwrap());
+    let service = std::thread::spawn(move || {
+        let (mut stream, _) = upstream.accept().unwrap();
+        let mut head = [0; 4096];
+        let read = stream.read(&mut head).unwrap();
+        let body = r#"{"code":"SESSION_NOT_FOUND"}"#;
+        write!(stream, "HTTP/1.1 404 Not Found\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        String::from_utf8_lossy(&head[..read]).into_owned()
+    });
+    let told = proxy.answer("GET /v1/sessions/x HTTP/1.1\r\nhost: service.example:8443");
+    assert!(told.contains("SESSION_NOT_FOUND"), "an error of the service is passed on: {told}");
+    let head = service.join().unwrap();
+    assert!(head.to_ascii_lowercase().contains("\r\nhost: service.example:8443\r\n"), "{head}");
+
+    // Nobody listens there any more.
+    for (head, status, code) in [
+        ("GET /v1/me HTTP/1.1\r\nhost: x", 502, "UNREACHABLE"),
+        ("GET /metrics HTTP/1.1\r\nhost: x", 404, "USAGE"),
+        ("POST /v1/sessions HTTP/1.1\r\nhost: x\r\ncontent-length: 9999999", 413, "INVALID_VALUE"),
+        ("GET / HTTP/1.1\r\nhost: x\r\nhost: y", 400, "USAGE"),
+    ] {
+        let told = proxy.answer(head);
+        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {told}");
+        let (headers, body) = told.split_once("\r\n\r\n").unwrap();
+        assert!(headers.to_ascii_lowercase().contains("content-type: application/problem+json"), "{headers}");
+        let problem: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!((problem["status"].as_i64(), problem["code"].as_str()), (Some(status), Some(code)));
+        for member in ["type", "title", "detail", "retryable", "retry_after_ms"] {
+            assert!(problem.get(member).is_some(), "{problem}");
+        }
+    }
 }
