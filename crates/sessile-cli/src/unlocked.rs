@@ -1,5 +1,6 @@
 //! Doing something with the vault, and asking for its passphrase if that is what it takes.
 
+use sessile::runtime::RuntimeProblem;
 use sessile::{Error, State};
 
 use crate::ask;
@@ -18,7 +19,11 @@ pub(crate) fn unlocked<T>(
                 return Err(Error::Declined("opening the vault".into()).into());
             };
             let time = state.duration("vault.unlock")?.unwrap_or_default();
-            state.vault()?.unlock(&sessile::vault::Secret::new(passphrase), time)?;
+            let is_kept = state.vault()?.unlock(&sessile::vault::Secret::new(passphrase), time)?;
+            if let (false, Err(problem @ RuntimeProblem::Exposed { .. })) = (is_kept, state.runtime_dir()) {
+                let hint = "the next command asks for the passphrase again";
+                state.warn(format!("the vault's key is not cached: {problem}"), Some(hint.to_owned()));
+            }
             Ok(attempt()?)
         }
         other => Ok(other?),

@@ -86,9 +86,9 @@ impl Error {
             Error::NetworkFileSystem { .. } => {
                 format!("set {prefix}_STATE_DIR to a directory on a local disk")
             }
-            Error::NoRuntime(_) => {
-                format!("set XDG_RUNTIME_DIR, or for programs {prefix}_VAULT_PASSPHRASE_FILE")
-            }
+            Error::NoRuntime(..) => format!(
+                "set XDG_RUNTIME_DIR to a directory of yours with mode 0700, or {prefix}_VAULT_PASSPHRASE_FILE"
+            ),
             Error::NoHome(_) => format!("set HOME, or {prefix}_CONFIG_DIR and {prefix}_STATE_DIR"),
             Error::UntrustedProject { project, .. } => {
                 format!("read it, then trust it: {name} trust {}", shell_quoted(&project.to_string_lossy()))

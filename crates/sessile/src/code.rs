@@ -267,7 +267,7 @@ impl Error {
             Error::StoreTooNew { .. } | Error::ServiceStoreTooNew { .. } => Code::StoreTooNew,
             Error::WritableByOthers { .. } => Code::FileWritable,
             Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
-            Error::NoHome(_) | Error::NoRuntime(_) => Code::NoHome,
+            Error::NoHome(_) | Error::NoRuntime(..) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,
             Error::ContextNotFound { .. } => Code::ContextNotFound,
             Error::NoContext | Error::NoPreviousContext => Code::NoContext,

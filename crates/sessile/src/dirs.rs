@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::world::World;
 
 /// The directories of one application for one user.
@@ -17,6 +18,8 @@ pub struct Dirs {
     cache: Option<PathBuf>,
     /// Sockets and ephemeral rooms.
     runtime: Option<PathBuf>,
+    /// The system's runtime directory, if ours is in it.
+    system_runtime: Option<PathBuf>,
     /// The administrator's.
     system: PathBuf,
 }
@@ -55,6 +58,10 @@ impl Dirs {
             state: place("STATE_DIR", "XDG_STATE_HOME", ".local/state"),
             cache: place("CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
             runtime: place("RUNTIME_DIR", "XDG_RUNTIME_DIR", ""),
+            system_runtime: world
+                .path_variable("XDG_RUNTIME_DIR")
+                .filter(|_| world.path_variable(&app.variable("RUNTIME_DIR")).is_none())
+                .map(Path::to_owned),
             system: world
                 .path_variable(&app.variable("SYSTEM_DIR"))
                 .map_or_else(|| Path::new("/etc").join(app.name()), Path::to_owned),
@@ -70,6 +77,7 @@ impl Dirs {
             state: Some(PathBuf::from(state)),
             cache: None,
             runtime: None,
+            system_runtime: None,
             system: PathBuf::new(),
         }
     }
@@ -89,9 +97,13 @@ impl Dirs {
         self.cache.as_deref()
     }
 
-    /// The runtime directory, if the system gives one.
-    pub fn runtime(&self) -> Option<&Path> {
-        self.runtime.as_deref()
+    /// The runtime directory, if the system gives one that nobody else can get at. It need not exist yet.
+    pub fn runtime(&self, uid: u32) -> std::result::Result<&Path, RuntimeProblem> {
+        let dir = self.runtime.as_deref().ok_or(RuntimeProblem::Missing)?;
+        if let Some(system) = &self.system_runtime {
+            require_private(system, uid)?;
+        }
+        require_private_place(dir, uid).map(|()| dir)
     }
 
     /// The administrator's directory.

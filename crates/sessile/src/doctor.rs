@@ -9,6 +9,7 @@ use crate::context::transfer::looks_secret;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result};
 use crate::files::{TEMPORARY, network_file_system};
+use crate::runtime::RuntimeProblem;
 use crate::session::Session;
 use crate::settings::{Layer, validate};
 use crate::state::{ConfigSource, State};
@@ -111,6 +112,11 @@ fn directories(state: &State) -> Result<Vec<Finding>> {
         findings.push(Finding::warning(
             format!("XDG_RUNTIME_DIR is {}, which does not exist", shown(runtime.display())),
             "log in anew, or unset XDG_RUNTIME_DIR".to_owned(),
+        ));
+    } else if let Err(RuntimeProblem::Exposed { path, reason }) = state.runtime_dir() {
+        findings.push(Finding::warning(
+            format!("runtime directory {} {reason}; it is not used", shown(path.display())),
+            format!("chmod 700 {}, if it is yours alone; else set XDG_RUNTIME_DIR to another", word(&path)),
         ));
     }
     Ok(findings)

@@ -510,8 +510,8 @@ pub enum Error {
         near: Option<String>,
     },
     /// Nothing can be kept for the time that the user is logged in.
-    #[error("there is no runtime directory, so {0} cannot be kept for a while")]
-    NoRuntime(&'static str),
+    #[error("cannot keep {0}: {1}")]
+    NoRuntime(&'static str, String),
     /// A credential that is there already.
     #[error("the {place} has another credential {}", quoted(name))]
     CredentialExists {

@@ -22,6 +22,7 @@ pub mod path_text;
 pub mod process;
 pub mod random;
 pub mod report;
+pub mod runtime;
 mod said;
 pub mod session;
 pub mod settings;

@@ -16,6 +16,7 @@ use crate::context::{Context, Contexts, Selected};
 use crate::dirs::Dirs;
 use crate::error::{Error, Result};
 use crate::files::{Locker, Waiting};
+use crate::runtime::RuntimeProblem;
 use crate::said::{said, with_variables};
 use crate::session::current::{self, Current};
 use crate::settings::project::Project;
@@ -297,6 +298,11 @@ impl State {
     /// The directories.
     pub fn dirs(&self) -> &Dirs {
         &self.dirs
+    }
+
+    /// The runtime directory, if there is one that nobody else can get at.
+    pub fn runtime_dir(&self) -> std::result::Result<&Path, RuntimeProblem> {
+        self.dirs.runtime(self.world.uid())
     }
 
     /// Where settings and contexts come from.

@@ -32,6 +32,14 @@ impl Home {
         self.dir().join(relative)
     }
 
+    /// Makes a directory in it that is closed to other users, as a runtime directory must be.
+    pub fn private_dir(&self, relative: impl AsRef<Path>) -> PathBuf {
+        use std::os::unix::fs::DirBuilderExt;
+        let path = self.path(relative);
+        std::fs::DirBuilder::new().mode(0o700).create(&path).expect("a directory");
+        path
+    }
+
     /// Writes a file in it, with the directories above.
     pub fn write(&self, relative: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(relative);

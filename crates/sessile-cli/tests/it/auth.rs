@@ -313,8 +313,7 @@ fn logging_out_takes_the_copies_in_rooms_too_and_says_so() {
 fn a_passphrase_opens_the_vault_for_a_while() {
     let home = with_bot(&[]);
     home.write("words", "correct horse battery\n");
-    let runtime = home.path("runtime");
-    std::fs::create_dir(&runtime).unwrap();
+    let runtime = home.private_dir("runtime");
     let with_runtime = |call: Call| call.env("XDG_RUNTIME_DIR", &runtime);
     with_runtime(home.call(&["auth", "rekey", "--to", "passphrase", "--passphrase-file", "words"])).ok();
     assert!(!home.path(".local/state/sessile/vault/key").exists(), "the old key opens nothing any more");

@@ -18,6 +18,7 @@ mod secrets;
 mod store;
 mod system;
 mod text;
+mod working_directory;
 mod world;
 
 /// The call fails with this code, as text and as JSON, and changes nothing. Returns the error.

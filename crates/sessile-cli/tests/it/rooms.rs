@@ -331,8 +331,7 @@ mod what_runs_on {
     #[test]
     fn a_tmux_server_is_the_sessions_own_outlives_its_terminal_and_ends_with_the_session() {
         let home = home();
-        let runtime = home.path("run");
-        std::fs::create_dir(&runtime).unwrap();
+        let runtime = home.private_dir("run");
         let here =
             |flags: &[&str], command: &[&str]| run(&home, flags, command).env("XDG_RUNTIME_DIR", &runtime);
         let mut terminal = home.shell();

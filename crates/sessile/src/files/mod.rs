@@ -10,6 +10,7 @@ mod filesystem;
 mod lock;
 mod locked_dir;
 mod new_file;
+mod plain_dir;
 mod read;
 mod trusted;
 
@@ -18,6 +19,7 @@ pub use lock::{Holder, Locker, Waiting};
 pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use new_file::{NewFile, with_ending};
+pub(crate) use plain_dir::PlainDir;
 pub use read::{LIMIT, read, resolve_links};
 pub use trusted::check_trusted;
 

@@ -14,6 +14,7 @@ pub mod life;
 mod owner;
 pub mod room;
 mod sessions;
+pub(crate) mod sockets;
 mod stop;
 pub mod transfer;
 mod turn;

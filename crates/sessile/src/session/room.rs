@@ -16,13 +16,11 @@ use crate::files::create_dir;
 use crate::process::ProcessId;
 use crate::session::SessionId;
 use crate::session::life::Moment;
+use crate::session::sockets;
 use crate::world::World;
 
 /// One in so many commands looks for records of those that have ended.
 const PRUNE_EVERY: i32 = 32;
-
-/// A link in the room to the directory of its sockets, whose paths must be short.
-pub(crate) const SOCKETS: &str = "sockets";
 
 /// A session's private directory.
 #[derive(Clone, Debug)]
@@ -248,13 +246,15 @@ impl Room {
         self.marked().into_iter().any(crate::process::has_terminal)
     }
 
+    /// Makes a directory the one of the session's sockets, which goes with the room.
+    pub(crate) fn claim_sockets(&self, dir: &Path) -> Result<()> {
+        sockets::claim(&self.dir, dir)
+    }
+
     /// Removes it. The caller has it alone, or is the only one in it.
     pub fn remove(&self) -> Result<()> {
         crate::tool::leave(&self.dir)?;
-        if let Ok(sockets) = self.dir.join(SOCKETS).read_link() {
-            // They are found by the link alone, and are of no use without the room.
-            let _ = std::fs::remove_dir_all(sockets);
-        }
+        sockets::remove(&self.dir);
         let removed = std::fs::remove_dir_all(&self.dir);
         let removed = match removed {
             // Some tools write-protect the directories they fill.
@@ -326,6 +326,10 @@ impl Drop for Presence {
 /// Makes every directory below one writable for its owner.
 fn make_writable(dir: &Path) {
     use std::os::unix::fs::PermissionsExt;
+    // The mode of a link is the mode of its target, which is not the room's.
+    if dir.is_symlink() {
+        return;
+    }
     let _ = std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700));
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -358,7 +358,7 @@ impl Changes {
                 own.push(("CONFIG_DIR", path(state.dirs().config().ok())));
                 own.push(("STATE_DIR", path(Some(state.dirs().state()?))));
                 own.push(("CACHE_DIR", path(state.dirs().cache())));
-                own.push(("RUNTIME_DIR", path(state.dirs().runtime())));
+                own.push(("RUNTIME_DIR", path(state.runtime_dir().ok())));
             }
         }
         let set =

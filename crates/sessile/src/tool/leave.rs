@@ -7,20 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::tool::plan::Plan;
-use crate::tool::seed::{copy, remove};
+use crate::tool::seed::remove;
 use crate::tool::work;
 
 /// Does what has to be done before a room is removed. If something that is not the session's cannot be brought out, that is
 /// an error, and the room must stay.
 pub(crate) fn leave(room: &Path) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
-    for path in work::recorded(room) {
-        // Only what bears the session's name is the session's.
-        if path.file_name() == Some(id) {
-            let _ = std::fs::remove_dir_all(&path);
-            let _ = path.parent().map(std::fs::remove_dir);
-        }
-    }
+    work::remove_copies(room);
     let Ok(plan) = Plan::load(room) else { return Ok(()) };
     if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home) {
         for path in new_in(moved).into_iter().filter(|path| !is_hidden(path)) {
@@ -70,8 +64,27 @@ fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
         return Ok(());
     }
     // Rooms may be on another disk.
-    copy(path, &target).inspect_err(|_| {
+    copy_work(path, &target).map_err(|error| Error::io("copy", path, error)).inspect_err(|_| {
         // The next try begins anew.
         let _ = remove(&target);
     })
+}
+
+/// Copies what a command has made: links stay links, wherever they lead.
+fn copy_work(from: &Path, to: &Path) -> std::io::Result<()> {
+    let kind = from.symlink_metadata()?.file_type();
+    match () {
+        () if kind.is_symlink() => std::os::unix::fs::symlink(from.read_link()?, to),
+        () if kind.is_file() => std::fs::copy(from, to).map(drop),
+        () if kind.is_dir() => {
+            std::fs::create_dir(to)?;
+            for entry in std::fs::read_dir(from)? {
+                let entry = entry?;
+                copy_work(&entry.path(), &to.join(entry.file_name()))?;
+            }
+            std::fs::set_permissions(to, from.metadata()?.permissions())
+        }
+        // Sockets and pipes belong to whoever listens at them.
+        () => Ok(()),
+    }
 }

@@ -138,7 +138,7 @@ impl Places {
 
 /// Fails unless a directory is a real one of this user's, in which nobody else writes: a link or another's could lead
 /// anywhere.
-pub(crate) fn require_own_dir(dir: &Path, uid: u32) -> Result<()> {
+fn require_own_dir(dir: &Path, uid: u32) -> Result<()> {
     let found = own_dir(dir, uid)?;
     match found.mode() & 0o022 {
         0 => Ok(()),

@@ -7,12 +7,14 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
+use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::session::Session;
+use crate::session::sockets::sockets_name;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{Bound, Site};
 use crate::tool::farm::{self, Private};
-use crate::tool::places::{Originals, Places, require_own_dir, require_own_room};
+use crate::tool::places::{Originals, Places, require_own_room};
 use crate::tool::plan::{Copies, Plan, Prepared, WorkSeed};
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{self, Seeded, make_dir};
@@ -92,20 +94,22 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
     let originals = Originals::of(state.app(), state.world());
     let room = session.room().dir();
     let id = session.id.as_str();
-    // The end of an id is random.
-    let short = &id[id.len().saturating_sub(12)..];
-    let sockets = match state.dirs().runtime() {
-        Some(dir) => dir.join(short),
+    let short = sockets_name(id);
+    let sockets = match state.runtime_dir() {
+        Ok(dir) => dir.join(short),
         // The room's own path would be too long for most.
-        None => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
+        Err(_) => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
     };
     Places::of(state.world(), &originals, room, id, sockets)
 }
 
 /// Where temporary files go, if sockets have room there.
 fn temporary(world: &crate::world::World) -> &Path {
-    let said = world.path_variable("TMPDIR");
-    said.filter(|dir| dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2).unwrap_or(Path::new("/tmp"))
+    let said = world.path_variable("TMPDIR").filter(|dir| {
+        let is_safe = require_private_place(&dir.join("sockets"), world.uid()).is_ok();
+        is_safe && dir.as_os_str().len() < LONGEST_FOR_SOCKETS / 2
+    });
+    said.unwrap_or(Path::new("/tmp"))
 }
 
 /// Prepares a session's room as far as it is wanted and not done yet, and pins what the context binds.
@@ -125,9 +129,7 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
                 .all(|(tool, said)| plan.bound.iter().any(|bound| bound.tool == *tool && bound.holds(said)))
     };
     let plant_work = |plan: Plan, below: bool| -> Result<Plan> {
-        if let Some(cwd) = state.world().cwd() {
-            work::plant(&plan, wanted, cwd, room, &state.locker()?, below)?;
-        }
+        work::plant(state, &plan, wanted, room, below)?;
         Ok(plan)
     };
     if is_done(&plan) {
@@ -337,12 +339,11 @@ impl Preparation<'_> {
             return Ok(());
         }
         make_dir(dir)?;
-        require_own_dir(dir, self.state.world().uid())?;
-        let mark = self.places.room.join(crate::session::room::SOCKETS);
-        if mark.symlink_metadata().is_err() {
-            seed::link(dir, &mark)?;
+        if let Err(RuntimeProblem::Exposed { path, reason }) = require_private(dir, self.state.world().uid())
+        {
+            return Err(Error::RoomUnsafe { path, reason });
         }
-        Ok(())
+        self.session.room().claim_sockets(dir)
     }
 
     /// The copies that stand for something below a directory of the user's.

@@ -106,15 +106,6 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() { copier.directory(from, to, Path::new("")) } else { copier.file(from, to) }
 }
 
-/// Copies parts of a directory: without some entries, and with links to others.
-pub(crate) fn copy_parts(from: &Path, to: &Path, except: &[String], link: &[String]) -> Result<()> {
-    // A link to what is not there would stand in the way of a tool that makes it.
-    let link = link.iter().filter(|name| from.join(name).exists()).cloned().collect();
-    let seed = Seed { except: except.to_vec(), link, ..Seed::default() };
-    let mut copier = Copier::new("", &seed, from, false);
-    copier.directory(from, to, Path::new(""))
-}
-
 /// Several files as one text, with what is relative to them made absolute.
 fn understood(files: &[PathBuf], format: Format, seed: &Seed) -> Result<String> {
     let Some(notation) = format.notation() else {

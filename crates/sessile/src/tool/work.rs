@@ -1,12 +1,22 @@
 //! State that tools keep in the working directory: a session has its own beside the user's, which begins as a copy.
+//!
+//! The working directory may be a repository of a stranger's. So only regular files are copied, few and small ones, and
+//! neither the copy nor its removal goes through a symbolic link.
 
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::files::{LockedDir, Locker};
+use crate::files::{LockedDir, PlainDir};
+use crate::state::State;
+use crate::text::shown;
 use crate::tool::plan::{Plan, WorkSeed};
 use crate::tool::prepare::Wanted;
-use crate::tool::seed::copy_parts;
+use crate::tool::seed::is_like;
 
 /// Where the session has put something, so that it goes with it.
 const RECORD: &str = "work.json";
@@ -14,49 +24,197 @@ const RECORD: &str = "work.json";
 const DEEPEST: usize = 4;
 const MOST_DIRS: usize = 2000;
 
+/// Bounds of one copy. What a tool selects or initialises takes a few small files.
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
+const MOST_FILES: usize = 256;
+const MOST_ENTRIES: usize = 1000;
+const MOST_LEVELS: usize = 4;
+
+/// A copy that the session has made in a working directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct WorkCopy {
+    /// Working directory.
+    dir: PathBuf,
+    /// Path of the copy below it.
+    to: PathBuf,
+}
+
 /// Copies what is in a working directory, and with `below` in those below it, unless the session has it already.
-pub(crate) fn plant(
-    plan: &Plan,
-    wanted: &Wanted,
-    cwd: &Path,
-    room: &Path,
-    locker: &Locker,
-    below: bool,
-) -> Result<()> {
+pub(crate) fn plant(state: &State, plan: &Plan, wanted: &Wanted, room: &Path, below: bool) -> Result<()> {
+    let Some(cwd) = state.world().cwd() else { return Ok(()) };
     let is_bound = |tool: &str| plan.bound.iter().any(|bound| bound.tool == tool);
     let tools = plan.tools.iter().filter(|tool| wanted.wants(&tool.tool, false, is_bound(&tool.tool)));
-    for seed in tools.flat_map(|tool| &tool.work) {
+    for (tool, seed) in tools.flat_map(|tool| tool.work.iter().map(|seed| (tool.tool.as_str(), seed))) {
         let dirs = if below { dirs_with(cwd, &seed.from) } else { vec![cwd.to_owned()] };
         for dir in dirs {
-            plant_in(&dir, seed, room, locker)?;
+            plant_in(state, tool, &dir, seed, room)?;
         }
     }
     Ok(())
 }
 
-fn plant_in(dir: &Path, seed: &WorkSeed, room: &Path, locker: &Locker) -> Result<()> {
-    let (from, to) = (dir.join(&seed.from), dir.join(&seed.to));
-    if !from.is_dir() || to.symlink_metadata().is_ok() {
+fn plant_in(state: &State, tool: &str, dir: &Path, seed: &WorkSeed, room: &Path) -> Result<()> {
+    let from = dir.join(&seed.from);
+    let Ok(found) = from.symlink_metadata() else { return Ok(()) };
+    if !found.is_dir() && !found.is_symlink() || dir.join(&seed.to).symlink_metadata().is_ok() {
         return Ok(());
     }
-    // Before it is there, or a crash would leave it without a record.
-    record(room, &to, locker)?;
-    // A directory in which one may not write is one in which the tool cannot work either; it will say so.
-    let _ = copy_parts(&from, &to, &seed.except, &seed.link);
+    let copy = WorkCopy { dir: dir.to_owned(), to: seed.to.clone() };
+    let is_known = recorded(room).contains(&copy);
+    // Before the copy is there, or a crash would leave it without a record.
+    let record = || if is_known { Ok(()) } else { record(room, copy.clone(), state) };
+    let opened = PlainDir::open(dir).and_then(|root| Ok((root.walk(&seed.from)?, root)));
+    let problem = match opened {
+        _ if found.is_symlink() => {
+            record()?;
+            format!("{} is a symbolic link and was not copied", shown(from.display()))
+        }
+        // The tool cannot read it either, and will say so.
+        Err(_) => return Ok(()),
+        Ok((source, root)) => {
+            let mut selection = Selection::default();
+            selection.scan(&source, Path::new(""), seed);
+            if selection.is_empty() && selection.left_out == 0 {
+                return Ok(());
+            }
+            record()?;
+            match selection.copy(&root, &source, &from, &seed.to) {
+                Err(error) if is_denied(&error) => return Ok(()),
+                Err(error) => format!("cannot create {}: {error}", shown(dir.join(&seed.to).display())),
+                Ok(()) if selection.left_out == 0 => return Ok(()),
+                Ok(()) => format!(
+                    "{}: {} entries were not copied: only regular files are, up to {MOST_FILES} files and {} MiB",
+                    shown(from.display()),
+                    selection.left_out,
+                    MOST_BYTES >> 20
+                ),
+            }
+        }
+    };
+    if !is_known {
+        let hint = "the session starts without it; look at where its links lead before you use it";
+        state.warn(format!("{tool}: {problem}"), Some(hint.to_owned()));
+    }
     Ok(())
 }
 
-fn record(room: &Path, path: &Path, locker: &Locker) -> Result<()> {
-    let dir = LockedDir::lock(locker, room, 0o700)?;
+/// Whether the user may not write there. The tool cannot work there either, and will say so.
+fn is_denied(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+/// The entries of a directory that are copied or linked.
+#[derive(Debug, Default)]
+struct Selection {
+    files: Vec<PathBuf>,
+    links: Vec<PathBuf>,
+    bytes: u64,
+    seen: usize,
+    left_out: usize,
+}
+
+impl Selection {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.links.is_empty()
+    }
+
+    fn scan(&mut self, dir: &PlainDir, relative: &Path, seed: &WorkSeed) {
+        let Ok((entries, has_more)) = dir.entries(MOST_ENTRIES.saturating_sub(self.seen)) else {
+            self.left_out += 1;
+            return;
+        };
+        self.seen += entries.len();
+        self.left_out += usize::from(has_more);
+        let mut below = Vec::new();
+        for entry in entries {
+            let path = relative.join(&entry.name);
+            let name = path.to_string_lossy();
+            let matches = |patterns: &[String]| patterns.iter().any(|pattern| is_like(pattern, &name));
+            let is_dir = entry.kind == FileType::Directory;
+            match () {
+                () if matches(&seed.except) => {}
+                () if is_dir && matches(&seed.link) => self.links.push(path),
+                // The files of a directory come first: what a tool selects is at the top.
+                () if is_dir => below.push(path),
+                () if entry.kind == FileType::RegularFile && self.has_room_for(entry.size) => {
+                    self.bytes += entry.size;
+                    self.files.push(path);
+                }
+                () => self.left_out += 1,
+            }
+        }
+        for path in below {
+            let name = path.file_name().unwrap_or_default();
+            match dir.enter(name) {
+                Ok(dir) if path.components().count() < MOST_LEVELS => self.scan(&dir, &path, seed),
+                _ => self.left_out += 1,
+            }
+        }
+    }
+
+    fn has_room_for(&self, size: u64) -> bool {
+        self.files.len() < MOST_FILES && self.bytes.saturating_add(size) <= MOST_BYTES
+    }
+
+    fn copy(&mut self, root: &PlainDir, source: &PlainDir, from: &Path, to: &Path) -> std::io::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let target = root.make(to)?;
+        for path in &self.files {
+            let (parent, name) = split(path);
+            let Ok(file) = source.walk(parent).and_then(|dir| dir.open_file(name)) else {
+                self.left_out += 1;
+                continue;
+            };
+            let mode = file.metadata()?.permissions().mode() & 0o700 | 0o600;
+            let mut copy = target.make(parent)?.create_file(name, mode)?;
+            std::io::copy(&mut file.take(MOST_BYTES), &mut copy)?;
+        }
+        for path in &self.links {
+            let (parent, name) = split(path);
+            target.make(parent)?.link(&from.join(path), name)?;
+        }
+        Ok(())
+    }
+}
+
+fn split(path: &Path) -> (&Path, &std::ffi::OsStr) {
+    (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default())
+}
+
+fn record(room: &Path, copy: WorkCopy, state: &State) -> Result<()> {
+    let dir = LockedDir::lock(&state.locker()?, room, 0o700)?;
     let mut all = recorded(room);
-    all.push(path.to_owned());
+    all.push(copy);
     dir.replace_for_now(Path::new(RECORD), &serde_json::to_string(&all).unwrap_or_default(), 0o600)
 }
 
-/// What a session has put into working directories.
-pub(crate) fn recorded(room: &Path) -> Vec<PathBuf> {
+fn recorded(room: &Path) -> Vec<WorkCopy> {
     let text = crate::files::read(&room.join(RECORD)).ok().flatten().unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// Removes what a session has put into working directories, as far as it still stands where it was put.
+pub(crate) fn remove_copies(room: &Path) {
+    let id = room.file_name();
+    for copy in recorded(room) {
+        let is_plain = copy.to.components().all(|part| matches!(part, Component::Normal(_)));
+        // Only what bears the session's name is the session's.
+        if is_plain && copy.to.file_name() == id {
+            let _ = copy.remove();
+        }
+    }
+}
+
+impl WorkCopy {
+    fn remove(&self) -> std::io::Result<()> {
+        let (parent, name) = split(&self.to);
+        let root = PlainDir::open(&self.dir)?;
+        root.walk(parent)?.remove_tree(name)?;
+        let (above, parent) = split(parent);
+        root.walk(above)?.remove_empty(parent)
+    }
 }
 
 /// The directories that have such state, from the working directory down.
@@ -67,7 +225,7 @@ fn dirs_with(cwd: &Path, name: &Path) -> Vec<PathBuf> {
     for _ in 0..=DEEPEST {
         let mut next = Vec::new();
         for dir in level {
-            if dir.join(name).is_dir() {
+            if dir.join(name).symlink_metadata().is_ok() {
                 found.push(dir.clone());
             }
             for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {

@@ -30,7 +30,10 @@ impl Desktop {
         let world = state.world();
         let said = world.variable("DBUS_SESSION_BUS_ADDRESS").and_then(|address| address.to_str());
         let usual = || {
-            let socket = world.path_variable("XDG_RUNTIME_DIR")?.join("bus");
+            let dir = world.path_variable("XDG_RUNTIME_DIR")?;
+            // In a directory that is open to others, anybody can listen.
+            crate::runtime::require_private(dir, world.uid()).ok()?;
+            let socket = dir.join("bus");
             socket.exists().then(|| format!("unix:path={}", socket.display()))
         };
         let is_native = cfg!(all(target_os = "macos", feature = "macos-keychain"));

@@ -1,5 +1,6 @@
 //! Where the key of a sealed file is kept, and how a passphrase becomes one.
 
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::files::LockedDir;
+use crate::files::{LockedDir, PlainDir};
 use crate::hex::{hex, unhex};
 use crate::state::State;
 use crate::vault::Secret;
@@ -188,29 +189,43 @@ impl Drop for Kept {
     }
 }
 
-/// The place of a kept key.
-pub(crate) fn kept_file(state: &State, key_id: &str) -> Option<PathBuf> {
+/// The directory and the name of a kept key; none where no runtime directory is safe to use.
+fn kept_place<'a>(state: &'a State, key_id: &str) -> Option<(&'a Path, String)> {
     // The id is from a file that anybody may have written.
     let is_id = key_id.len() == 16 && unhex(key_id).is_some();
-    state.dirs().runtime().filter(|_| is_id).map(|dir| dir.join(format!("vault-key-{key_id}")))
+    let dir = state.runtime_dir().ok().filter(|_| is_id)?;
+    Some((dir, format!("vault-key-{key_id}")))
 }
 
-/// Keeps a key for a time; `false` if there is no runtime directory.
+/// The path of a kept key.
+pub(crate) fn kept_file(state: &State, key_id: &str) -> Option<PathBuf> {
+    kept_place(state, key_id).map(|(dir, name)| dir.join(name))
+}
+
+/// Keeps a key for a time; `false` if no runtime directory is safe to use.
 pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
-    let Some(path) = kept_file(state, &key.id()) else { return Ok(false) };
+    let Some((dir, name)) = kept_place(state, &key.id()) else { return Ok(false) };
     let until = state.world().since_boot() + time;
     let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
     let kept = Kept { key: key.to_text().to_string(), until_ms, boot: crate::process::boot_id() };
     let text = Zeroizing::new(serde_json::to_string(&kept).unwrap_or_default());
-    let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
-    dir.replace_for_now(&name, &text, 0o600)?;
+    let locked = LockedDir::lock(&state.locker()?, dir, 0o700)?;
+    // It may have been made by someone else since it was looked at.
+    if crate::runtime::require_private(dir, state.world().uid()).is_err() {
+        return Ok(false);
+    }
+    // A file that is replaced keeps its owner and mode; this one must be new.
+    locked.remove(Path::new(&name))?;
+    locked.replace_for_now(Path::new(&name), &text, 0o600)?;
     Ok(true)
 }
 
 /// The key with this id, while it is kept, and for how much longer.
 pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)>> {
-    let Some(path) = kept_file(state, key_id) else { return Ok(None) };
-    let Some(text) = read_private(&path, state.world())? else { return Ok(None) };
+    let Some((dir, name)) = kept_place(state, key_id) else { return Ok(None) };
+    let Some(text) = read_own(dir, &name, state.world().uid())? else {
+        return forget(state, key_id).map(|_| None);
+    };
     let kept: Option<Kept> =
         serde_json::from_str(&text).ok().filter(|kept: &Kept| kept.boot == crate::process::boot_id());
     let left = kept.as_ref().and_then(|kept| {
@@ -227,9 +242,25 @@ pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)
 
 /// Forgets a kept key; whether there was one.
 pub(crate) fn forget(state: &State, key_id: &str) -> Result<bool> {
-    let Some(path) = kept_file(state, key_id).filter(|path| path.exists()) else { return Ok(false) };
-    let (dir, name) = LockedDir::of_file(&state.locker()?, &path, 0o700)?;
-    dir.remove(&name)
+    let Some((dir, name)) = kept_place(state, key_id) else { return Ok(false) };
+    if dir.join(&name).symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    LockedDir::lock(&state.locker()?, dir, 0o700)?.remove(Path::new(&name))
+}
+
+/// The text of a file that this user alone can read. Anything else in its place, a link for example, counts as none.
+fn read_own(dir: &Path, name: &str, uid: u32) -> Result<Option<Zeroizing<String>>> {
+    const LARGEST: u64 = 4096;
+    let fail = |error| Error::io("read", dir.join(name), error);
+    let Ok(file) = PlainDir::open(dir).and_then(|dir| dir.open_file(name.as_ref())) else { return Ok(None) };
+    let found = file.metadata().map_err(fail)?;
+    if found.mode() & 0o077 != 0 || found.uid() != uid {
+        return Ok(None);
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(LARGEST).read_to_string(&mut text).map_err(fail)?;
+    Ok(Some(text))
 }
 
 #[cfg(test)]

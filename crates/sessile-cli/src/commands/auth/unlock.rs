@@ -51,7 +51,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let usual = cx.state.duration("vault.unlock")?.unwrap_or_default();
     let time = args.time.unwrap_or(usual);
     if !vault.unlock(&passphrase, time)? {
-        return Err(Error::NoRuntime("the vault's key").into());
+        let problem = cx.state.runtime_dir().err().map(|problem| problem.to_string()).unwrap_or_default();
+        return Err(Error::NoRuntime("the vault's key", problem).into());
     }
     let text = sessile::duration::short(time);
     cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || {

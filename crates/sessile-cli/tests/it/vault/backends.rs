@@ -321,8 +321,7 @@ mod by_itself {
         bind(&home, "work", &[("T", "one")]);
         assert_eq!(at(printed(&home, "work", &["T"]), &keyring).ok().stdout(), "the first\n");
         // The usual place of a bus does as well.
-        let runtime = home.path("run");
-        std::fs::create_dir(&runtime).unwrap();
+        let runtime = home.private_dir("run");
         std::os::unix::fs::symlink(keyring.socket(), runtime.join("bus")).unwrap();
         let done = printed(&home, "work", &["T"]).env("XDG_RUNTIME_DIR", &runtime).ok();
         assert_eq!(done.stdout(), "the first\n");

@@ -288,8 +288,7 @@ fn no_passphrase_leaves_a_trace() {
     let home = home();
     let sought = Sought::new();
     let processes = sought.watch_processes();
-    let runtime = home.path("run");
-    std::fs::create_dir(&runtime).unwrap();
+    let runtime = home.private_dir("run");
     let with = |call: Call| call.env("XDG_RUNTIME_DIR", &runtime);
     set(&home, "bot", &sought.canary("bot")).ok();
     let (right, wrong) = (sought.canary("right"), sought.canary("wrong"));

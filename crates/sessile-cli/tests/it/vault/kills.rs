@@ -116,8 +116,7 @@ fn a_killed_rekey_leaves_the_old_key_or_the_new_one() {
     let home = home();
     let passphrase = home.write("passphrase", "correct horse battery\n");
     std::fs::set_permissions(&passphrase, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let runtime = home.path("run");
-    std::fs::create_dir(&runtime).unwrap();
+    let runtime = home.private_dir("run");
     let open =
         |call: Call| call.env("SESSILE_VAULT_PASSPHRASE_FILE", &passphrase).env("XDG_RUNTIME_DIR", &runtime);
     let rekey = |to: &str| {

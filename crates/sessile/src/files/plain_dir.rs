@@ -1,0 +1,173 @@
+//! Directories whose entries somebody else may have arranged, a repository for example.
+//!
+//! Everything goes through descriptors and one name at a time, so no symbolic link is ever followed, not even one that
+//! is put in place meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, statat, symlinkat, unlinkat};
+
+/// How deep a tree is removed; what is deeper stays.
+const DEEPEST: usize = 200;
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct PlainDir {
+    handle: OwnedFd,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct PlainEntry {
+    /// Name of the entry.
+    pub(crate) name: OsString,
+    /// Kind of the entry itself: of a link, not of its target.
+    pub(crate) kind: FileType,
+    /// Size in bytes.
+    pub(crate) size: u64,
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl PlainDir {
+    /// Opens a directory by its path. Links in the path are followed: it must come from the user.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(PlainDir { handle: rustix::fs::open(path, DIRECTORY, Mode::empty())? })
+    }
+
+    /// Opens a directory in this one. A link in its place is an error.
+    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        Ok(PlainDir { handle: openat(&self.handle, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())? })
+    }
+
+    /// Opens a directory below this one, by a path without links.
+    pub(crate) fn walk(&self, relative: &Path) -> io::Result<Self> {
+        self.descend(relative, |dir, name| dir.enter(name))
+    }
+
+    /// The same, and makes the directories on the way that are missing, for the user alone.
+    pub(crate) fn make(&self, relative: &Path) -> io::Result<Self> {
+        self.descend(relative, |dir, name| {
+            match mkdirat(&dir.handle, name, Mode::RWXU) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            dir.enter(name)
+        })
+    }
+
+    fn descend(
+        &self,
+        relative: &Path,
+        step: impl Fn(&PlainDir, &OsStr) -> io::Result<PlainDir>,
+    ) -> io::Result<Self> {
+        let mut dir = PlainDir { handle: self.handle.try_clone()? };
+        for component in relative.components() {
+            let Component::Normal(name) = component else { return Err(io::ErrorKind::InvalidInput.into()) };
+            dir = step(&dir, name)?;
+        }
+        Ok(dir)
+    }
+
+    /// Up to `limit` entries of the directory, by name, and whether it has more.
+    pub(crate) fn entries(&self, limit: usize) -> io::Result<(Vec<PlainEntry>, bool)> {
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            if entries.len() == limit {
+                return Ok((entries, true));
+            }
+            // It may be gone already.
+            if let Ok(found) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+                let kind = FileType::from_raw_mode(found.st_mode);
+                let size = u64::try_from(found.st_size).unwrap_or(0);
+                entries.push(PlainEntry { name: name.to_owned(), kind, size });
+            }
+        }
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok((entries, false))
+    }
+
+    /// Opens a regular file of the directory for reading; anything else is an error.
+    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<File> {
+        // Without O_NONBLOCK a pipe would be waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.handle, name, flags, Mode::empty())?);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// Creates a file in the directory; one that exists is an error.
+    pub(crate) fn create_file(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.handle, name, flags, Mode::from_raw_mode(mode))?))
+    }
+
+    /// Creates a symbolic link in the directory.
+    pub(crate) fn link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+        Ok(symlinkat(target, &self.handle, name)?)
+    }
+
+    /// Metadata of the directory itself.
+    pub(crate) fn stat(&self) -> io::Result<rustix::fs::Stat> {
+        Ok(rustix::fs::fstat(&self.handle)?)
+    }
+
+    /// Removes a directory of this one with everything in it. Anything else in its place stays and is an error.
+    pub(crate) fn remove_tree(&self, name: &OsStr) -> io::Result<()> {
+        self.remove_below(name, DEEPEST)
+    }
+
+    fn remove_below(&self, name: &OsStr, depth: usize) -> io::Result<()> {
+        let dir = self.enter(name)?;
+        for entry in dir.entries(usize::MAX)?.0 {
+            match entry.kind {
+                FileType::Directory if depth == 0 => return Err(io::Error::other("too many directories")),
+                FileType::Directory => dir.remove_below(&entry.name, depth - 1)?,
+                _ => unlinkat(&dir.handle, &entry.name, AtFlags::empty())?,
+            }
+        }
+        Ok(unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a directory of this one if it is empty.
+    pub(crate) fn remove_empty(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_neither_entered_nor_removed_through() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("real/below")).unwrap();
+        std::fs::create_dir_all(root.path().join("tree/below")).unwrap();
+        for name in ["link", "tree/link", "tree/below/link"] {
+            symlink(root.path().join("real"), root.path().join(name)).unwrap();
+        }
+        let dir = PlainDir::open(root.path()).unwrap();
+        assert!(dir.walk(Path::new("real/below")).is_ok());
+        for path in ["link", "link/below", "tree/link", "../real", "/"] {
+            assert!(dir.walk(Path::new(path)).is_err() && dir.make(Path::new(path)).is_err(), "{path}");
+        }
+        assert!(dir.remove_tree(OsStr::new("link")).is_err());
+        dir.remove_tree(OsStr::new("tree")).unwrap();
+        assert!(root.path().join("real/below").is_dir() && root.path().join("link").is_symlink());
+        assert!(!root.path().join("tree").exists());
+    }
+}
