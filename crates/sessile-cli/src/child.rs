@@ -32,6 +32,17 @@ const NOT_FOUND: u8 = 127;
 /// How long a command has to end by itself when its time is up.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Keeps the memory of this process, which may hold secrets, out of core dumps and away from debuggers of the same user.
+/// It counts for this process alone: a command that it starts or becomes is executed anew, and dumps as it likes.
+#[cfg(target_os = "linux")]
+pub(crate) fn forbid_core_dumps() {
+    // Where the kernel does not know it, a core dump is as likely as before.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn forbid_core_dumps() {}
+
 /// A command to be run.
 pub(crate) struct Child {
     command: Command,
@@ -49,6 +60,12 @@ impl Child {
 
     pub(crate) fn env(mut self, name: &str, value: String) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Takes a variable away that it would inherit.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
         self
     }
 
@@ -104,7 +121,11 @@ impl Child {
         timeout: Option<Duration>,
         watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
     ) -> (Outcome, Option<T>) {
-        match self.start() {
+        forbid_core_dumps();
+        let started = self.start();
+        // Its variables may be secrets, and are of no use any more.
+        drop(self);
+        match started {
             Ok((pid, signals)) => attend(pid, signals, timeout, watch),
             Err(failure) => (Err(failure), None),
         }

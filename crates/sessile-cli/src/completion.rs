@@ -69,7 +69,8 @@ fn contexts(typed: &OsStr) -> Vec<CompletionCandidate> {
         .into_iter()
         .filter(|(name, _)| name.as_str().starts_with(&*typed))
         .map(|(name, context)| {
-            let help = context.ok().and_then(|context| context.description).map(|text| shown(text).into());
+            let help =
+                context.ok().and_then(|context| context.shown_description()).map(|text| shown(text).into());
             CompletionCandidate::new(name.as_str()).help(help)
         })
         .collect()

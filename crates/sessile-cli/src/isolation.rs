@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use sessile::args::parse_duration;
 use sessile::context::{Context, is_variable_name};
+use sessile::secrets::is_secret;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
 use sessile::session::{Session, SessionName};
 use sessile::settings::{Layer, Value};
-use sessile::tool::{Asked, Environment, Level, Plan, Wanted, prepare};
+use sessile::tool::{Asked, Environment, Level, Plan, Wanted, is_own_variable, prepare};
 use sessile::{Error, State};
 
+use crate::child::forbid_core_dumps;
 use crate::cli::Cx;
 use crate::commands::session::lifetime;
 use crate::error::{Failure, Outcome};
@@ -23,6 +25,10 @@ use crate::unlocked::unlocked;
 
 /// How long a session for one command alone lives on when nothing runs in it any more.
 const AFTERWARDS: Duration = Duration::from_secs(60);
+
+/// What to do instead of passing a secret as an argument, which every user of the machine can see.
+const SECRET_ARGUMENT: &str = "pass a credential of the vault: --env-credential VARIABLE=NAME; or export the variable before \
+                               the call: commands inherit it";
 
 /// What decides how a command is isolated.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -137,6 +143,7 @@ impl Inside {
         cx: &Cx,
         ready: &Ready<'_>,
     ) -> Result<BTreeMap<OsString, OsString>, Failure> {
+        forbid_core_dumps();
         let state = ready.state();
         let mut variables = self.environment.variables(state);
         let renewer = Renewer::new();
@@ -318,6 +325,16 @@ impl Ready<'_> {
             let (name, value) = pair.split_once('=').ok_or_else(|| wrong("NAME=VALUE"))?;
             if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
                 return Err(wrong("named like a variable (letters, digits and _)"));
+            }
+            if is_own_variable(self.state().app(), name) {
+                let what = format!("--env {name}: {name} is set by sessile itself; choose another name");
+                return Err(Error::Usage(what));
+            }
+            if is_secret(name, value) {
+                return Err(Error::SecretRefused {
+                    place: format!("--env {name}"),
+                    instead: SECRET_ARGUMENT,
+                });
             }
             asked.flags.push((name.to_owned(), value.to_owned()));
         }

@@ -4,6 +4,7 @@ use sessile::runtime::RuntimeProblem;
 use sessile::{Error, State};
 
 use crate::ask;
+use crate::child::forbid_core_dumps;
 use crate::cli::Cx;
 use crate::error::Failure;
 
@@ -13,6 +14,7 @@ pub(crate) fn unlocked<T>(
     state: &State,
     mut attempt: impl FnMut() -> Result<T, Error>,
 ) -> Result<T, Failure> {
+    forbid_core_dumps();
     match attempt() {
         Err(Error::VaultLocked { .. }) if !cx.state.args().no_input && cx.state.world().can_ask() => {
             let Some(passphrase) = ask::secret("Passphrase of the vault: ") else {

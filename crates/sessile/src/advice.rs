@@ -67,7 +67,7 @@ impl Error {
             Error::ScopeRequired { flags, .. } => format!("add {flags}"),
             Error::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
             Error::TerminalRequired { instead, .. } => instead.clone(),
-            Error::SecretRefused { instead, .. } => (*instead).to_owned(),
+            Error::SecretRefused { instead, .. } => instead.replace("{name}", name),
             Error::FileTooLarge { .. } => "is this the right file?".to_owned(),
             Error::EditorFailed { kept: Some(kept), .. } => {
                 format!("what you typed is kept in {}", shown(kept.display()))

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::context::transfer::looks_secret;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result};
 use crate::files::{TEMPORARY, network_file_system};
 use crate::runtime::RuntimeProblem;
+use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::settings::{Layer, validate};
 use crate::state::{ConfigSource, State};
@@ -190,6 +190,7 @@ fn contexts(state: &State) -> Result<Vec<Finding>> {
         // A broken file is told under settings.
         findings.extend(context.iter().flat_map(secrets_in));
     }
+    findings.extend(secrets_in_settings(state).unwrap_or_default());
     let Ok(base) = state.base() else { return Ok(findings) };
     if let (Some(project), false) = (state.project(), base.untrusted().is_empty()) {
         findings.push(Finding::warning(
@@ -207,9 +208,10 @@ fn contexts(state: &State) -> Result<Vec<Finding>> {
 }
 
 fn secrets_in(context: &Context) -> Vec<Finding> {
-    let plain = context.env.iter().filter(|(name, value)| {
-        looks_secret(name) && matches!(value, Variable::Plain(text) if !text.is_empty())
-    });
+    let plain = context
+        .env
+        .iter()
+        .filter(|(name, value)| matches!(value, Variable::Plain(text) if is_secret(name, text)));
     plain
         .map(|(name, _)| {
             Finding::warning(
@@ -218,6 +220,28 @@ fn secrets_in(context: &Context) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// Variables for commands in settings files that hold a secret. Contexts are looked at by themselves.
+fn secrets_in_settings(state: &State) -> Result<Vec<Finding>> {
+    let settings = state.settings()?;
+    let mut findings = Vec::new();
+    for key in settings.keys(false) {
+        let [table, name] = key.segments() else { continue };
+        if table != "env" {
+            continue;
+        }
+        let is_file = |layer: Layer| !matches!(layer, Layer::Context | Layer::Flag | Layer::Environment);
+        for found in settings.explain(&key)?.into_iter().filter(|found| is_file(found.origin.layer)) {
+            if found.value.as_str().is_some_and(|text| is_secret(name, text)) {
+                findings.push(Finding::warning(
+                    format!("{} keeps {} in plain text", found.origin, shown(name)),
+                    crate::secrets::USE_THE_VAULT.replace("{name}", state.app().name()),
+                ));
+            }
+        }
+    }
+    Ok(findings)
 }
 
 fn store(state: &State) -> Result<Vec<Finding>> {

@@ -24,6 +24,7 @@ pub mod random;
 pub mod report;
 pub mod runtime;
 mod said;
+pub mod secrets;
 pub mod session;
 pub mod settings;
 pub mod state;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::app::App;
 use crate::args::StateArgs;
 use crate::error::{Error, Result};
+use crate::settings::write::refuse_secret_value;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::world::World;
 
@@ -107,5 +108,10 @@ fn parse_pair(app: &App, pair: &str, place: &str, origin: Origin) -> Result<(Set
             instead: "arguments and variables are seen by other programs; use a file given with --config",
         });
     }
-    Ok((key.clone(), setting.parse(value, format!("{place} {key}"))?, origin))
+    let value = setting.parse(value, format!("{place} {key}"))?;
+    // Other users see arguments; they do not see variables.
+    if origin.layer == Layer::Flag {
+        refuse_secret_value(&key, &value, &format!("{place} {key}"))?;
+    }
+    Ok((key, value, origin))
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::context::transfer::looks_secret;
 use sessile::lock::LockName;
+use sessile::secrets::has_url_password;
 use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 
@@ -180,8 +182,9 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
         .map(|change| {
             let value = change.value.as_deref().map(moved);
             // What leads into the room is a path, whatever the variable is called.
-            let hidden = value.as_deref().is_some_and(|value| !value.starts_with(target))
-                && sessile::context::transfer::looks_secret(&change.name);
+            let hidden = value.as_deref().is_some_and(|value| {
+                !value.starts_with(target) && looks_secret(&change.name) || has_url_password(value)
+            });
             json!({
                 "name": change.name,
                 "value": if hidden { json!("********") } else { json!(value) },

@@ -262,11 +262,13 @@ fn a_linked_settings_file_stays_a_link() {
 #[test]
 fn what_looks_like_a_secret_is_not_repeated() {
     let home = home();
-    for args in [
-        &["config", "set", "env.GH_TOKEN", "t0psecret", "--global"][..],
-        &["config", "show", "--source"],
-        &["config", "unset", "env.GH_TOKEN", "--global"],
-    ] {
+    for format in ["text", "json"] {
+        home.write(SETTINGS, "env.GH_TOKEN = \"t0psecret\"\n");
+        let set = home.call(&["config", "set", "env.GH_TOKEN", "t0psecret", "--global"]);
+        let done = set.arg("--output").arg(format).run().exit(2);
+        assert!(!done.told().contains("t0psecret"), "{}", done.told());
+    }
+    for args in [&["config", "show", "--source"][..], &["config", "unset", "env.GH_TOKEN", "--global"]] {
         for format in ["text", "json"] {
             home.write(SETTINGS, "env.GH_TOKEN = \"t0psecret\"\n");
             let done = home.call(args).arg("--output").arg(format).ok();

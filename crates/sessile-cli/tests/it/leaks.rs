@@ -174,9 +174,11 @@ mod what_stays {
     fn no_secret_is_written_into_a_room() {
         let home = home();
         home.write(".config/sessile/contexts/c.toml", "[env]\nDB_PASSWORD = \"canary-1\"\n");
-        let flags = ["--session", "s1", "--context", "c", "--env", "API_TOKEN=canary-2"];
-        sh(&home, &flags, "test \"$DB_PASSWORD$API_TOKEN\" = canary-1canary-2").ok();
-        home.call(&["shell", "--shell", "/bin/bash"]).args(&flags).run();
+        let flags = ["--session", "s1", "--context", "c", "--env", "PLAIN=canary-3"];
+        let with = |call: Call| call.env("API_TOKEN", "canary-2");
+        let script = "test \"$DB_PASSWORD$API_TOKEN$PLAIN\" = canary-1canary-2canary-3";
+        with(sh(&home, &flags, script)).ok();
+        with(home.call(&["shell", "--shell", "/bin/bash"]).args(&flags)).run();
         let found = home.tree().into_iter().filter(|(path, text)| {
             path.starts_with(home.path(".local")) && String::from_utf8_lossy(text).contains("canary")
         });

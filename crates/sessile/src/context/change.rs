@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::context::catalog::file_in;
 use crate::context::selection::{pointing_to, repointing};
+use crate::context::transfer::refuse_secrets;
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{Error, Result};
 use crate::history::{Effect, perform, settle, unless_overtaken};
@@ -39,6 +40,7 @@ impl Contexts<'_> {
         in_project: bool,
         replace: bool,
     ) -> Result<Context> {
+        refuse_secrets(changes)?;
         settle(self.state)?;
         if let Some(existing) = self.find(name)? {
             if !replace {
@@ -82,6 +84,7 @@ impl Contexts<'_> {
 
     /// Changes a context in its own file.
     pub fn change(&self, name: &ContextName, changes: &[Change]) -> Result<Context> {
+        refuse_secrets(changes)?;
         settle(self.state)?;
         let existing = self.get(name)?;
         self.refuse_in_a_session(&existing, "changing")?;

@@ -141,9 +141,9 @@ impl Context {
             |pairs: Vec<(String, serde_json::Value)>| serde_json::Value::Object(pairs.into_iter().collect());
         let settings = self.setting_values(app)?;
         Ok(serde_json::json!({
-            "description": self.description,
+            "description": self.shown_description(),
             "guard": self.guard,
-            "settings": map(settings.iter().map(|(key, value)| (key.to_string(), serde_json::json!(value))).collect()),
+            "settings": map(settings.iter().map(|(key, value)| (key.to_string(), serde_json::json!(value.clone().masked_for(key)))).collect()),
             "env": map(self.env.iter().map(|(name, value)| (name.clone(), masked(name, &serde_json::json!(value)))).collect()),
             "tools": map(self.tools.iter().map(|(tool, bindings)| {
                 let bindings = bindings.iter().map(|(name, value)| (name.clone(), masked(name, value)));
@@ -153,6 +153,11 @@ impl Context {
                 (url.clone(), serde_json::json!({ "credential": credential }))
             }).collect()),
         }))
+    }
+
+    /// Its description, masked if a URL in it has a password.
+    pub fn shown_description(&self) -> Option<String> {
+        self.description.clone().map(|text| Value::Text(text).masked_if_secret("description").to_string())
     }
 
     /// The file it stands in.

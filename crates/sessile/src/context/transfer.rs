@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
 use crate::error::{Error, Result};
 use crate::names::ContextName;
+use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret};
 use crate::settings::write;
 use crate::settings::{Data, Document, SettingKey, Value};
 
@@ -20,13 +21,13 @@ pub struct Exported {
 }
 
 /// Writes contexts into the text of one file, whose name decides the format. A value whose name says that it is a
-/// secret stays behind.
+/// secret stays behind, and so does a URL with a password.
 pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> {
     let mut exported = Exported { text: write::empty(path).to_owned(), left_out: Vec::new() };
     for context in contexts {
         let prefix = ["contexts".to_owned(), context.name.to_string()];
         let (secret, plain): (Vec<Change>, Vec<Change>) =
-            changes(app, context)?.into_iter().partition(is_secret);
+            changes(app, context)?.into_iter().partition(is_hidden);
         exported.text = change::apply(path, &exported.text, &prefix, &plain)?;
         exported.left_out.extend(secret.iter().map(|change| (context.name.clone(), change.key.to_string())));
     }
@@ -62,6 +63,7 @@ impl Contexts<'_> {
     /// Takes contexts in. Everything is looked at before anything is written.
     pub fn import(&self, contexts: &[Context], in_project: bool, replace: bool) -> Result<Vec<Context>> {
         for context in contexts {
+            refuse_secrets(&changes(self.state.app(), context)?)?;
             match self.find(&context.name)? {
                 Some(existing) if !replace => {
                     let path = existing.path().to_owned();
@@ -134,11 +136,44 @@ fn changes(app: &App, context: &Context) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-fn is_secret(change: &Change) -> bool {
-    match change.key.segments() {
+/// Whether an export leaves a change out.
+fn is_hidden(change: &Change) -> bool {
+    let is_named = match change.key.segments() {
         [place, name] if place == "env" => looks_secret(name),
+        // The setting `credential` names one.
+        [place, .., name] if place == "settings" && name == "credential" => false,
         [place, .., name] if place == "tools" || place == "settings" => looks_secret(name),
         _ => false,
+    };
+    is_named || has_password(change)
+}
+
+fn has_password(change: &Change) -> bool {
+    change.value.as_ref().is_some_and(Value::has_url_password)
+        || change.key.segments().iter().any(|segment| has_url_password(segment))
+}
+
+/// Fails if a change would put a secret into a context's file.
+pub(super) fn refuse_secrets(changes: &[Change]) -> Result<()> {
+    let is_refused = |change: &&Change| match (change.key.segments(), &change.value) {
+        ([place, name], Some(Value::Text(text))) if place == "env" => is_secret(name, text),
+        ([place, table, name], Some(Value::Text(text))) if place == "settings" && table == "env" => {
+            is_secret(name, text)
+        }
+        ([place, .., name], Some(Value::Text(text))) if place == "tools" => is_secret(name, text),
+        _ => has_password(change),
+    };
+    match changes.iter().filter(|change| change.value.is_some()).find(is_refused) {
+        Some(change) => {
+            // A key may be a URL, and hold the password itself.
+            let shown = if change.key.segments().iter().any(|part| has_url_password(part)) {
+                "a URL".to_owned()
+            } else {
+                change.key.to_string()
+            };
+            Err(Error::SecretRefused { place: shown, instead: USE_THE_VAULT })
+        }
+        None => Ok(()),
     }
 }
 

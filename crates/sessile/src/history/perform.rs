@@ -10,6 +10,7 @@ use crate::files::{LockedDir, create_dir};
 use crate::history::effect::Side;
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
+use crate::secrets::has_url_password;
 use crate::settings::{Data, Document, Node};
 use crate::state::State;
 use crate::store::OperationRow;
@@ -228,17 +229,9 @@ fn json_hides(value: &serde_json::Value) -> bool {
             members.iter().any(|(name, value)| !value.is_null() && is_secret_name(name) || json_hides(value))
         }
         serde_json::Value::Array(values) => values.iter().any(json_hides),
-        serde_json::Value::String(text) => has_login(text),
+        serde_json::Value::String(text) => has_url_password(text),
         _ => false,
     }
-}
-
-/// Whether a URL in a text carries a user and a password.
-fn has_login(text: &str) -> bool {
-    text.split("://").skip(1).any(|rest| {
-        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
-        authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'))
-    })
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -261,8 +254,8 @@ fn is_agent_s(key: &str) -> bool {
 /// `within` are the tables around it: `credential` is the name of one at the top and in the tables that say so.
 fn node_hides<'a>(node: &'a Node, within: &mut Vec<&'a str>) -> bool {
     node.members().iter().any(|(name, node)| match &node.data {
-        Data::Text(text) if name == "credential" && names_credential(within) => has_login(text),
-        Data::Text(text) => !text.is_empty() && (is_secret_name(name) || has_login(text)),
+        Data::Text(text) if name == "credential" && names_credential(within) => has_url_password(text),
+        Data::Text(text) => !text.is_empty() && (is_secret_name(name) || has_url_password(text)),
         _ => {
             within.push(name);
             let hides = node_hides(node, within);

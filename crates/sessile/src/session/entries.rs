@@ -88,11 +88,10 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
 
 /// Fails if a setting's key says that its value is a secret: a session is kept in the store, and no secret is.
 pub(crate) fn refuse_secret(key: &str) -> Result<()> {
-    if crate::context::transfer::looks_secret(key.rsplit('.').next().unwrap_or(key)) {
-        return Err(Error::SecretRefused {
-            place: key.to_owned(),
-            instead: "a session is kept in the store: set it in a file with --global or --dir, or for one call",
-        });
+    let name = key.rsplit('.').next().unwrap_or(key);
+    // The value is not looked at: a path or a number may be one too, and a session's settings come from anywhere.
+    if crate::context::transfer::looks_secret(name) {
+        return Err(Error::SecretRefused { place: key.to_owned(), instead: crate::secrets::USE_THE_VAULT });
     }
     Ok(())
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::context::transfer::looks_secret;
+use crate::secrets::has_url_password;
 use crate::vault::Secret;
 use crate::vault::secret::MASK;
 
@@ -33,14 +35,23 @@ impl Value {
 }
 
 impl Value {
-    /// The value as it may be shown: masked if its name says that it is a secret.
+    /// The value as it may be shown: masked if its name says that it is a secret, or if a URL in it has a password.
     #[must_use]
     pub fn masked_if_secret(self, name: &str) -> Self {
         match self {
-            Value::Text(text) if crate::context::transfer::looks_secret(name) => {
+            Value::Text(text) if looks_secret(name) || has_url_password(&text) => {
                 Value::Secret(Secret::new(text))
             }
             other => other,
+        }
+    }
+
+    /// Whether a URL in it has a password.
+    pub(crate) fn has_url_password(&self) -> bool {
+        match self {
+            Value::Text(text) => has_url_password(text),
+            Value::List(words) => words.iter().any(|word| has_url_password(word)),
+            _ => false,
         }
     }
 
@@ -49,6 +60,7 @@ impl Value {
     pub fn masked_for(self, key: &super::SettingKey) -> Self {
         match key.segments() {
             [table, name] if table == "env" => self.masked_if_secret(name),
+            _ if self.has_url_password() => Value::Secret(Secret::new(self.to_string())),
             _ => self,
         }
     }

@@ -9,6 +9,7 @@ use crate::context::{Context, Home};
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
 use crate::history::{Effect, perform, settle, unless_overtaken};
+use crate::secrets::{USE_THE_VAULT, is_secret};
 use crate::session::{EntryKind, Session};
 use crate::settings::document::is_json;
 use crate::settings::project::Project;
@@ -156,6 +157,7 @@ pub fn change_file(
 ) -> Result<Changed> {
     settle(state)?;
     refuse_secret(state, path, key)?;
+    value.map_or(Ok(()), |value| refuse_secret_value(key, value, &key.to_string()))?;
     unless_overtaken(|| {
         let old = value_in_file(state, path, key)?;
         if old.as_ref() != value {
@@ -194,7 +196,8 @@ fn change_in_session(
             instead: "a session has no vault of its own; set it for the user, outside any session",
         });
     }
-    if value.is_some() {
+    if let Some(value) = value {
+        refuse_secret_value(key, value, &key.to_string())?;
         crate::session::refuse_secret(&key.to_string())?;
     }
     unless_overtaken(|| {
@@ -253,6 +256,18 @@ fn refuse_secret(state: &State, path: &Path, key: &SettingKey) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// Fails if a value is a secret: a variable for commands whose name says so, or a URL with a password.
+pub(crate) fn refuse_secret_value(key: &SettingKey, value: &Value, place: &str) -> Result<()> {
+    let is_refused = match (key.segments(), value) {
+        ([table, name], Value::Text(text)) if table == "env" => is_secret(name, text),
+        _ => value.has_url_password(),
+    };
+    match is_refused {
+        true => Err(Error::SecretRefused { place: place.to_owned(), instead: USE_THE_VAULT }),
+        false => Ok(()),
+    }
 }
 
 fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Option<Value>> {

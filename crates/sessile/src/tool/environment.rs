@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use serde::Serialize;
 
+use crate::app::App;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result};
 use crate::names::CredentialName;
@@ -32,6 +33,49 @@ const MINIMUM: &[&str] = &[
     "TMPDIR",
     "XDG_RUNTIME_DIR",
 ];
+
+/// The variables that the application itself sets for a command, without its prefix.
+const OWN: &[&str] = &[
+    "SESSION",
+    "CONTEXT",
+    "CREDENTIAL",
+    "CONFIG",
+    "CONFIG_DIR",
+    "STATE_DIR",
+    "CACHE_DIR",
+    "RUNTIME_DIR",
+    ORIGINALS,
+    "RUN",
+    "LOCK_TOKEN",
+];
+
+/// Whether the application itself sets a variable of this name for a command.
+pub fn is_own_variable(app: &App, name: &str) -> bool {
+    OWN.iter().any(|own| app.variable(own) == name)
+}
+
+/// The variables that stand for credentials which the context does not give out: a command of one context has no
+/// business with the secrets of another.
+pub fn foreign_credentials<'a>(
+    state: &'a State,
+    context: Option<&Context>,
+    bound: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let app = state.app();
+    let own = |name: &str| Some(crate::vault::variable_of(app, &name.parse().ok()?));
+    let mut kept: Vec<String> = bound.chain(state.args().credential.as_deref()).filter_map(own).collect();
+    if let Some(context) = context {
+        let variables = context.env.iter().filter_map(|(_, variable)| match variable {
+            Variable::Credential { credential } => Some(credential.as_str()),
+            Variable::Plain(_) => None,
+        });
+        let agents = context.agents.iter().map(|(_, name)| name.as_str());
+        kept.extend(variables.chain(agents).filter_map(own));
+    }
+    let prefix = app.variable("CREDENTIAL_");
+    let all = state.world().variables_with_prefix(&prefix);
+    all.map(|(name, _)| name).filter(|name| !kept.iter().any(|own| own == name)).map(str::to_owned).collect()
+}
 
 /// One variable that differs from the caller's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -167,10 +211,6 @@ impl Environment {
             // What would override the context is taken away; this is what the context itself says.
             changes.all.remove(&bound.name);
         }
-        for name in own.iter().filter(|name| changes.led_by(name).is_some()) {
-            let by = changes.all.get(name).map(|change| change.origin.clone()).unwrap_or_default();
-            state.warn(format!("{name} is set by {by}; what else sets it is ignored"), None);
-        }
         for (name, value) in &asked.flags {
             if let Some(by) = changes.led_by(name) {
                 return Err(Error::Usage(format!(
@@ -188,6 +228,12 @@ impl Environment {
         changes.keep_credentials_apart(state, context, asked);
         changes.leave_outer(state, session, &originals, asked);
         changes.add_state(state, session, &originals, asked)?;
+        let is_flag = |name: &String| asked.flags.iter().any(|(flag, _)| flag == name);
+        for name in own.iter().filter(|name| !is_flag(name)) {
+            if let Some(by) = changes.led_by(name) {
+                state.warn(format!("{name} is set by {by}; other values of {name} are ignored"), None);
+            }
+        }
         Ok(Environment {
             changes: changes.all.into_values().collect(),
             bound: changes.bound,
@@ -251,23 +297,15 @@ impl Changes {
         }
     }
 
-    /// Takes away the variables that stand for credentials which are not the context's: a command of one context has
-    /// no business with the secrets of another.
+    /// Takes away the variables that stand for credentials which are not the context's.
     fn keep_credentials_apart(&mut self, state: &State, context: Option<&Context>, asked: &Asked) {
-        let app = state.app();
-        let agents = context.into_iter().flat_map(|context| &context.agents).map(|(_, name)| name.as_str());
-        let bound = self.bound.iter().map(|bound| bound.credential.as_str());
-        let own: Vec<String> = bound
-            .chain(agents)
-            .chain(state.args().credential.as_deref())
-            .filter_map(|name| Some(crate::vault::variable_of(app, &name.parse().ok()?)))
-            .collect();
-        for (name, _) in state.world().variables_with_prefix(&app.variable("CREDENTIAL_")) {
-            let is_kept = asked.keep.iter().any(|kept| is_like(kept, name)) || self.all.contains_key(name);
-            if !is_kept && !own.iter().any(|own| own == name) {
+        let bound: Vec<String> = self.bound.iter().map(|bound| bound.credential.to_string()).collect();
+        for name in foreign_credentials(state, context, bound.iter().map(String::as_str)) {
+            let is_kept = asked.keep.iter().any(|kept| is_like(kept, &name)) || self.all.contains_key(&name);
+            if !is_kept {
                 let origin = "stands for a credential that is not the context's".to_owned();
-                let change = Change { name: name.to_owned(), value: None, origin, isolates: false };
-                self.all.insert(name.to_owned(), change);
+                let change = Change { name: name.clone(), value: None, origin, isolates: false };
+                self.all.insert(name, change);
             }
         }
     }

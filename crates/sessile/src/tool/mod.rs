@@ -24,7 +24,7 @@ mod work;
 
 pub use bind::Bound;
 pub use catalog::{Source, Tools, unknown_bindings};
-pub use environment::{Asked, BoundVariable, Change, Environment};
+pub use environment::{Asked, BoundVariable, Change, Environment, foreign_credentials, is_own_variable};
 pub use held::{Copy, Held, held};
 pub use places::Originals;
 pub use plan::{Copies, Plan, Prepared, WorkSeed};

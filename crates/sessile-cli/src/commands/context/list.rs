@@ -62,7 +62,7 @@ fn describe(name: &ContextName, context: &Result<Context, Error>) -> Value {
     match context {
         Ok(context) => json!({
             "name": name,
-            "description": context.description,
+            "description": context.shown_description(),
             "guard": context.guard,
             "home": context.home,
             "trusted": context.trusted,
@@ -78,7 +78,7 @@ fn cells(context: &Result<Context, Error>) -> Result<(String, String, String), F
         Ok(context) => {
             let home = json!(context.home).as_str().unwrap_or_default().to_owned();
             let home = if context.trusted { home } else { format!("{home}, not trusted") };
-            (context.guard.as_str().to_owned(), home, context.description.clone().unwrap_or_default())
+            (context.guard.as_str().to_owned(), home, context.shown_description().unwrap_or_default())
         }
         Err(error) => ("?".to_owned(), "?".to_owned(), format!("error: {error}")),
     })

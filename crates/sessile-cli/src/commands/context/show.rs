@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.result(&json, || {
         let mut text = format!("{name}\n");
         let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<12} {}\n", shown(value)));
-        line("description", context.description.as_deref().unwrap_or("-"));
+        line("description", context.shown_description().as_deref().unwrap_or("-"));
         line("guard", context.guard.as_str());
         line("file", &shown(context.path().display()));
         if !context.trusted {

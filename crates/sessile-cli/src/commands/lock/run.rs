@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use sessile::lock::LockName;
+use sessile::tool::foreign_credentials;
 
 use super::{holder, keep_there, locks, run_kept};
 use crate::child::{self, Child};
@@ -19,7 +20,8 @@ pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
 /// The lock is held by the kernel as long as the command lives, also if this program is killed, and is free at once
 /// when it ends. The exit status is the command's own; 125 if the lock could not be had, 126 and 127 if the command
 /// could not be started, 128 and the signal's number if it was ended by one. The command finds the fencing token in
-/// SESSILE_LOCK_TOKEN and, if this call works in a session, that session in SESSILE_SESSION.
+/// SESSILE_LOCK_TOKEN and, if this call works in a session, that session in SESSILE_SESSION. It inherits
+/// SESSILE_CREDENTIAL_NAME only for credentials of the selected context and of --credential.
 ///
 /// With a server the lock excludes other machines too. It is renewed while the command runs, and is free when the command
 /// ends, or the time of the setting lock-ttl after this program was killed. A command whose lock is lost gets SIGTERM.
@@ -55,7 +57,10 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         contexts.require()?;
     }
     let recheck = || if session.is_some() { contexts.recheck(true) } else { Ok(()) };
-    let mut child = Child::new(&args.command);
+    let selected = cx.state.selected().ok().flatten();
+    let context = selected.and_then(|selected| contexts.find(&selected.name).ok().flatten());
+    let foreign = foreign_credentials(&cx.state, context.as_ref(), std::iter::empty());
+    let mut child = foreign.iter().fold(Child::new(&args.command), |child, name| child.without(name));
     // What waits in a session works in it, and is ended with it. Descriptors stay open in the child: the kernel lets
     // go of session and lock when the last of them is closed.
     let _entered = match &session {

@@ -1,0 +1,87 @@
+//! What counts as a secret where it would be stored or passed in the open: only the vault keeps one.
+
+use crate::context::transfer::looks_secret;
+
+/// What to do instead of storing a secret; `{name}` stands for the application's.
+pub(crate) const USE_THE_VAULT: &str = "store it in the vault: {name} auth set NAME; then give that credential to commands: {name} context edit CONTEXT \
+     --env-credential VARIABLE=NAME";
+
+/// Whether a URL in a text carries a password.
+pub fn has_url_password(text: &str) -> bool {
+    text.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        let login = authority.rsplit_once('@').map(|(login, _)| login);
+        login.and_then(|login| login.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
+    })
+}
+
+/// Whether a variable of this name and value holds a secret. Names are judged with more care than where a value is only
+/// hidden: a variable that is refused for nothing gets in the way.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    has_url_password(value) || looks_secret(name) && !is_harmless(name, value)
+}
+
+fn is_harmless(name: &str, value: &str) -> bool {
+    /// Ends of names that lead to a secret, or that describe one.
+    const ABOUT: &[&str] = &[
+        "_FILE",
+        "_PATH",
+        "_DIR",
+        "_HELPER",
+        "_SOCK",
+        "_URL",
+        "_URI",
+        "_ENDPOINT",
+        "_ISSUER",
+        "_NAME",
+        "_TYPE",
+        "_LIMIT",
+        "_BUDGET",
+        "_COUNT",
+        "_LENGTH",
+        "_TTL",
+        "_TIMEOUT",
+        "_EXPIRY",
+    ];
+    const FLAGS: &[&str] = &["", "true", "false", "yes", "no", "on", "off"];
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    let is_path = value.starts_with('/') || value.starts_with("~/") || value.starts_with("./");
+    ABOUT.iter().any(|end| name.ends_with(end))
+        || ["TOKENS", "TOKENIZER"].iter().any(|word| name.contains(word))
+        || name.ends_with("CREDENTIALS") && is_path
+        || FLAGS.contains(&value.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_told_from_what_only_sounds_like_one() {
+        for (name, value) in [
+            ("GH_TOKEN", "x"),
+            ("db-password", "1234"),
+            ("SECRET_KEY_BASE", "x"),
+            ("AWS_SECRET_ACCESS_KEY", "/x"),
+            ("APP_CREDENTIALS", "user and word"),
+            ("REMOTE", "https://u:p@h/x"),
+            ("TEXT", "see ftp://h and postgres://u:p@h:5432/db"),
+            ("TOKEN_URL", "https://u:p@h/x"),
+        ] {
+            assert!(is_secret(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("GH_TOKEN", ""),
+            ("TOKENIZERS_PARALLELISM", "false"),
+            ("MAX_TOKENS", "4096"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/key.json"),
+            ("TOKEN_FILE", "/run/token"),
+            ("USE_TOKEN", "true"),
+            ("REMOTE", "https://u@h/x:y@z"),
+            ("REMOTE", "https://u:@h/x"),
+            ("PLAIN", "u:p@h"),
+        ] {
+            assert!(!is_secret(name, value), "{name}={value}");
+        }
+    }
+}
