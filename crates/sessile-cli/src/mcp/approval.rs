@@ -55,17 +55,19 @@ pub(super) async fn ask(
         return Asked::Shut(None);
     }
     let name = question.context.to_owned();
-    if let Err(error) =
-        with_state(place.clone(), move |state| approval::check_grantable(state, &name.parse()?).map(drop))
-            .await
-    {
-        return Asked::Shut(Some(error));
-    }
+    let grantable = with_state(place.clone(), move |state| {
+        approval::check_grantable(state, &name.parse()?).map(|context| context.digest())
+    });
+    let digest = match grantable.await {
+        Ok(digest) => digest,
+        Err(error) => return Asked::Shut(Some(error)),
+    };
     let is_inline =
         context.protocol_version().is_some_and(|version| version >= ProtocolVersion::NO_INITIALIZE);
     let answer = if is_inline {
-        let answer = answers.and_then(|answers| answers.get(&question.key()));
-        let Some(answer) = answer else { return question.to_be_asked() };
+        let key = question.key(&digest);
+        let answer = answers.and_then(|answers| answers.get(&key));
+        let Some(answer) = answer else { return question.to_be_asked(key) };
         serde_json::from_value(answer.clone()).ok()
     } else {
         question.put(context).await
@@ -79,6 +81,8 @@ pub(super) async fn ask(
     let granted = with_state(place.clone(), move |state| {
         let name: ContextName = name.parse()?;
         let time = sessile::duration::parse(&time).unwrap_or_default();
+        // The person was asked about the context as it was then.
+        approval::check_unchanged(state, &name, &digest)?;
         approval::grant_through(state, &name, time, &client).map(|_| ())
     });
     match granted.await {
@@ -88,9 +92,9 @@ pub(super) async fn ask(
 }
 
 impl Question<'_> {
-    /// What tells the answer to this question from that to another.
-    fn key(&self) -> String {
-        format!("open {}", self.context)
+    /// Key of the answer: the context, and the digest of what it was when the person was asked.
+    fn key(&self, digest: &str) -> String {
+        format!("open {} {digest}", self.context)
     }
 
     fn request(&self) -> Option<ElicitRequest> {
@@ -113,9 +117,9 @@ impl Question<'_> {
     }
 
     /// From the revision 2026-07-28 on the question is the result, and the answer comes with the next call.
-    fn to_be_asked(&self) -> Asked {
+    fn to_be_asked(&self, key: String) -> Asked {
         let Some(request) = self.request() else { return Asked::Shut(None) };
-        let requests = InputRequests::from([(self.key(), InputRequest::Elicitation(request))]);
+        let requests = InputRequests::from([(key, InputRequest::Elicitation(request))]);
         Asked::Ask(Box::new(InputRequiredResult::from_input_requests(requests)))
     }
 

@@ -162,6 +162,16 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     Ok(context)
 }
 
+/// Fails if a context is not any more what the person was asked about, by its [`Context::digest`] then: a question may
+/// stay on a screen for long.
+pub fn check_unchanged(state: &State, name: &ContextName, digest: &str) -> Result<()> {
+    let context = state.contexts().get(name)?;
+    if context.digest() == digest {
+        return Ok(());
+    }
+    Err(Error::ConcurrentChange { path: context.path().to_owned(), kept: None })
+}
+
 /// Fails unless a context can be approved for this time.
 fn check_time(time: Duration) -> Result<()> {
     if time.is_zero() || time > LONGEST {

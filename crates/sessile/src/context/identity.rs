@@ -24,6 +24,13 @@ pub(super) struct ContextIdentity {
     pub(super) digest: String,
 }
 
+impl Context {
+    /// Digest of what an approval covers: the scope, the file and everything that the file binds.
+    pub fn digest(&self) -> String {
+        ContextIdentity::of(self).digest
+    }
+}
+
 impl ContextIdentity {
     /// The identity of a context.
     pub(super) fn of(context: &Context) -> Self {

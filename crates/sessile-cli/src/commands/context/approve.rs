@@ -77,12 +77,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     approval::check_place(&cx.state)?;
-    cx.state.contexts().get(name)?;
+    let asked = cx.state.contexts().get(name)?.digest();
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);
         ask::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
     }
+    approval::check_unchanged(&cx.state, name, &asked)?;
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
     let mut json = json!(approval);
     json["name"] = json!(name);

@@ -115,6 +115,20 @@ mod identity {
     }
 
     #[test]
+    fn context_that_changes_while_a_person_is_asked_is_not_approved() {
+        let home = home();
+        home.write(FILE, GUARDED);
+        let mut tty = home.tty(&["context", "approve", "prod", "-ojson"]);
+        tty.expect("[y/N]");
+        home.write(FILE, format!("{GUARDED}[env]\nTARGET = \"other\"\n"));
+        tty.type_line("y");
+        let (text, status) = tty.finish();
+        assert_eq!(status, 6, "{text}");
+        assert!(text.contains("CONCURRENT_CHANGE"), "{text}");
+        assert!(!is_open(home.call(&[])));
+    }
+
+    #[test]
     fn approval_survives_what_binds_nothing() {
         let context = "guard = \"approval\"\n[env]\nA = \"1\"\nB = \"2\"\n";
         let home = approved(context);

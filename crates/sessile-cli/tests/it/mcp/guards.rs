@@ -85,6 +85,33 @@ fn without_somebody_to_ask_it_stays_shut() {
 }
 
 #[test]
+fn context_that_changes_while_the_person_is_asked_is_asked_about_again_or_stays_shut() {
+    for version in ASKING {
+        let home = guarded();
+        let file = home.path(".config/sessile/contexts/prod.toml");
+        let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+        let asked = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&asked);
+        client.on_elicitation(move |_| {
+            *count.lock().unwrap() += 1;
+            std::fs::write(&file, "guard = \"approval\"\n[env]\nTARGET = \"other\"\n").unwrap();
+            json!({ "action": "accept", "content": { "open_for": "10m" } })
+        });
+        if version == INLINE {
+            client.speak(version);
+            // The answer is to a question that nobody asks any more.
+            assert_eq!(result(&mut client, "run", touch("prod"))["exit_code"], 0);
+            assert_eq!(*asked.lock().unwrap(), 2);
+        } else {
+            client.initialize(version);
+            assert_eq!(code(&mut client, "run", touch("prod")), "GUARD_APPROVAL");
+            assert_eq!(*asked.lock().unwrap(), 1);
+            assert_shut(&home);
+        }
+    }
+}
+
+#[test]
 fn somebody_who_says_yes_opens_it_and_the_call_goes_on() {
     for version in ASKING {
         let home = guarded();
