@@ -140,8 +140,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(Error::FileNotFound(path).into());
         }
     }
-    if let Some(key) = &args.tls_key {
-        check_secret(cx, &cx.state.absolute(key))?;
+    let secrets =
+        [args.store.password_file(), args.tls_key.as_deref(), args.upstream.upstream_key_file.as_deref()];
+    for secret in secrets.into_iter().flatten() {
+        check_secret(cx, secret)?;
     }
     if args.rate == 0 {
         return Err(Error::Usage("--rate 0 would let nobody in".into()).into());

@@ -75,6 +75,11 @@ impl StoreArgs {
 }
 
 impl StoreArgs {
+    /// The file with the password.
+    pub(crate) fn password_file(&self) -> Option<&Path> {
+        self.store_password_file.as_deref()
+    }
+
     /// The store that is meant, which is made if there is none. Directories are made only where nobody named one: a name with
     /// a mistake in it is not a new one.
     pub(crate) fn existing_or_new(&self, cx: &Cx) -> Result<Place, Failure> {
@@ -119,18 +124,18 @@ impl Place {
     }
 }
 
-/// The text of a file with a secret. Other users must not be able to change it; that they can read it is said.
+/// The text of a file with a secret. Other users must not be able to change it.
 pub(crate) fn read_secret(cx: &Cx, file: &Path) -> Result<String, Error> {
     let path = cx.state.absolute(file);
-    check_secret(cx, &path)?;
+    sessile::files::check_trusted(&path)?;
     sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))
 }
 
 /// Fails if other users can change a file with a secret; warns if they can read it, which a container's secrets may be.
-pub(crate) fn check_secret(cx: &Cx, path: &Path) -> Result<(), Error> {
-    if sessile::files::check_trusted(path)? {
-        let path = path.display();
-        cx.state.warn(format!("secret file {} can be read by other users", shown(path)), None);
+pub(crate) fn check_secret(cx: &Cx, file: &Path) -> Result<(), Error> {
+    let path = cx.state.absolute(file);
+    if sessile::files::check_trusted(&path)? {
+        cx.state.warn(format!("secret file {} can be read by other users", shown(path.display())), None);
     }
     Ok(())
 }

@@ -231,16 +231,17 @@ fn files_that_others_can_write_are_refused() {
 }
 
 #[test]
-fn secret_that_others_can_read_is_used_with_a_warning() {
+fn secret_that_others_can_read_is_used_with_a_warning_of_serve() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = home();
-    let secret = home.write("secret", "x\n");
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o444)).unwrap();
-    let file = secret.display().to_string();
-    let url = "postgres://sessile@127.0.0.1:1/none";
-    let done = home.call(&["user", "list", "--store", url, "--store-password-file", &file]).run();
-    assert_eq!(done.stderr().matches("can be read by other users").count(), 1, "{}", done.told());
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o400)).unwrap();
-    let done = home.call(&["user", "list", "--store", url, "--store-password-file", &file]).run();
-    assert!(!done.stderr().contains("other users"), "{}", done.told());
+    let (cert, key) = (home.write("cert.pem", "x"), home.write("key.pem", "x"));
+    let (cert, file) = (cert.display().to_string(), key.display().to_string());
+    let serve =
+        || home.call(&["serve", "--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &file]).run();
+    for (mode, warnings) in [(0o444, 1), (0o400, 0)] {
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+        let done = serve();
+        assert_eq!(done.stderr().matches("can be read by other users").count(), warnings, "{}", done.told());
+        assert!(done.stderr().contains("cert.pem"), "it is read all the same: {}", done.told());
+    }
 }

@@ -127,7 +127,7 @@ mod tests {
     fn store(live: u32, over: u32) -> (tempfile::TempDir, Connection) {
         let dir = tempfile::tempdir().unwrap();
         let connection = super::super::connect(&dir.path().join("service.db")).unwrap();
-        super::super::extend(&connection).unwrap();
+        super::super::extend(&connection, dir.path()).unwrap();
         let insert = "INSERT INTO session (user, id, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms,
                                            started_awake_ms, check_ms, used_ms)
                       VALUES ('ann', ?1, '{}', '{}', ?2, ?2, 0, '', 0, 0, 0, 0)";
