@@ -313,7 +313,7 @@ pub const TABLE: &[Entry] = &[
     destructive(
         "backup restore",
         "the store; what it replaces is kept",
-        writing![FileNotFound, ConfirmationRequired, Declined, InSession],
+        writing![FileNotFound, FileExists, ConfirmationRequired, Declined, InSession],
     ),
     read("demo", &[Code::DiskFull]),
     read("doctor", writing![]),
@@ -342,6 +342,12 @@ pub const TABLE: &[Entry] = &[
     )
     .outside(),
     write("serve", SERVICE, serving![]).outside(),
+    write("serve backup", "the backup's file", serving![FileNotFound, FileExists, StoreCorrupt]),
+    destructive(
+        "serve restore",
+        "the service's store; the replaced store is kept",
+        serving![FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
+    ),
     destructive(
         "session clear",
         "the store and the sessions' rooms",

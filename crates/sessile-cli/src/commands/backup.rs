@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::json;
 use sessile::history::{record, settle};
-use sessile::text::shown;
+use sessile::text::{shell_quoted, shown};
+use sessile_server::db::backup::is_service_store;
 
 use crate::ask;
 use crate::cli::Cx;
+use crate::commands::service_store;
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -53,24 +55,36 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
+    let target = file.map(|file| cx.state.absolute(file));
+    if let Some(path) = target.as_deref().filter(|path| is_service_store(path)) {
+        let store = shell_quoted(&path.to_string_lossy());
+        let hint =
+            format!("back up a service's store: {} serve backup --store {store} FILE", cx.state.app().name());
+        return Err(service_store::is_service_store(path, hint));
+    }
     let store = cx.state.store_for_writing()?;
-    let path = match file {
-        Some(file) => {
-            let path = cx.state.absolute(file);
+    let path = match target {
+        Some(path) => {
             store.back_up_to(&path)?;
             path
         }
         None => store.back_up_beside("backup", cx.state.world().now().as_millisecond())?,
     };
+    let database = shown(store.path().display());
     let size = path.metadata().map(|found| found.len()).unwrap_or(0);
     cx.changed(json!({ "path": path.to_string_lossy(), "size": size }), || {
-        format!("backed up the state database to {} ({size} bytes)\n", shown(path.display()))
+        format!("backed up the state database {database} to {} ({size} bytes)\n", shown(path.display()))
     })
 }
 
 fn restore(file: &Path, cx: &Cx) -> Outcome {
     cx.state.refuse_in_session("restoring a backup", "restore it outside the session")?;
     let path = cx.state.absolute(file);
+    if is_service_store(&path) {
+        let backup = shell_quoted(&path.to_string_lossy());
+        let hint = format!("restore a service's store: {} serve restore {backup}", cx.state.app().name());
+        return Err(service_store::is_service_store(&path, hint));
+    }
     let mut store = cx.state.store_for_writing()?;
     let copy = store.open_copy(&path)?;
     ask::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;

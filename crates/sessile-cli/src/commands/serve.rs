@@ -1,5 +1,8 @@
 //! `sessile serve`: the session service.
 
+mod backup;
+mod restore;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +27,7 @@ use crate::help::examples;
 /// time, and what it says is there as a whole or not at all. It listens on this machine only, unless it has a certificate or
 /// is told that a proxy sees to that. SIGTERM lets requests end first; a second one does not.
 #[derive(Debug, clap::Args)]
-#[command(after_help = examples!(
+#[command(args_conflicts_with_subcommands = true, after_help = examples!(
     "sessile serve"
     "sessile serve --store postgres://sessile@db/sessile --store-password-file db.password"
     "sessile serve --listen 0.0.0.0:8737 --behind-proxy"
@@ -33,6 +36,9 @@ use crate::help::examples;
     "sessile serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --log json"
 ))]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     #[command(flatten)]
     store: StoreArgs,
 
@@ -74,6 +80,14 @@ pub struct Args {
     /// How long requests may take to end when it is told to
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
     grace: Duration,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Back up the service's store while services use it
+    Backup(backup::Args),
+    /// Replace the service's store by a backup and keep the old one beside it
+    Restore(restore::Args),
 }
 
 /// Who writes the replies that users ask for.
@@ -133,6 +147,11 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
+    match &args.command {
+        Some(Command::Backup(args)) => return backup::run(args, cx),
+        Some(Command::Restore(args)) => return restore::run(args, cx),
+        None => {}
+    }
     let place = args.store.existing_or_new(cx)?;
     for file in args.tls_cert.iter().chain(&args.tls_key) {
         let path = cx.state.absolute(file);

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use sessile::Error;
 use sessile::text::shown;
 use sessile::vault::Secret;
+use sessile::{Code, Error, Report};
+use sessile_server::db::backup::BackupError;
 use sessile_server::db::{Db, DbError, PostgresOptions};
 
 use crate::cli::Cx;
@@ -153,5 +154,46 @@ pub(crate) fn failed(error: &DbError) -> Failure {
             Error::ServiceStoreTooNew { store: store.clone(), found: *found, known: *known }.into()
         }
         DbError::Failed(detail) => Error::ServiceStore(detail.clone()).into(),
+    }
+}
+
+/// A failure with a hint of its own.
+fn with_hint(code: Code, message: String, hint: String) -> Failure {
+    let report = Report { hint: Some(hint), ..Report::new(code, message) };
+    Failure::Service { report: Box::new(report), own: false }
+}
+
+/// The failure of a command that works on a store in a file only.
+pub(crate) fn not_sqlite(command: &str, hint: String) -> Failure {
+    with_hint(
+        Code::Usage,
+        format!("{command} requires a store in a file, and --store is a PostgreSQL database"),
+        hint,
+    )
+}
+
+/// The failure of `backup` and `backup restore` for a file that is the store of a service.
+pub(crate) fn is_service_store(path: &Path, hint: String) -> Failure {
+    let path = shown(path.display());
+    with_hint(
+        Code::FileExists,
+        format!("{path} is the store of a session service, not your own state database"),
+        hint,
+    )
+}
+
+/// The failure of a backup or a restore of a store.
+pub(crate) fn backup_failed(error: BackupError) -> Failure {
+    match error {
+        BackupError::NotAStore { .. } => {
+            let hint = "give a file that `sessile serve backup` made; nothing was changed".to_owned();
+            with_hint(Code::StoreCorrupt, shown(&error), hint)
+        }
+        BackupError::InUse(_) => {
+            let hint = "stop every service that uses this store, then run the command again".to_owned();
+            with_hint(Code::LockHeld, shown(&error), hint)
+        }
+        BackupError::File(error) => error.into(),
+        BackupError::Store(error) => failed(&error),
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn furnished_for(path: &str) -> Home {
         "lock" => &[&["lock", "acquire", "held"]],
         "agent" => &[&["agent", "add", "known", "http://localhost:8", "--global"]],
         "backup" => &[&["backup", "copy"]],
+        "serve" => &[&["user", "add", "bob"], &["serve", "backup", "copy"]],
         "session" => &[
             &["session", "start", "--name", "work"],
             &["session", "state", "set", "cursor", "1", "--session", "work"],
@@ -103,6 +104,8 @@ pub(crate) const CALLS: &[(&str, &[&str])] = &[
     ("mcp config", &["mcp", "config", "--client", "claude"]),
     ("prompt", &["prompt"]),
     ("run", &["run", "--", "echo", "{}"]),
+    ("serve backup", &["serve", "backup", "made"]),
+    ("serve restore", &["serve", "restore", "copy", "--yes"]),
     ("session clear", &["session", "clear"]),
     ("session export", &["session", "export", "work"]),
     ("session gc", &["session", "gc"]),

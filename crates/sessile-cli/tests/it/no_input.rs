@@ -80,6 +80,8 @@ const CALLS: &[(&str, &[&str], i32)] = &[
     ("prompt", &[], 0),
     ("run", &["--", "true"], 0),
     ("serve", &["--listen", "0.0.0.0:0"], 2),
+    ("serve backup", &[], 5),
+    ("serve restore", &["missing"], 5),
     ("session clear", &[], 0),
     ("session export", &[], 2),
     ("session gc", &[], 0),

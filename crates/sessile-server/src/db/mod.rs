@@ -20,7 +20,7 @@ use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 
 pub use postgres::{Postgres, PostgresOptions, Walls};
-pub use sqlite::Sqlite;
+pub use sqlite::{Sqlite, backup};
 
 /// A change, by whom, and how it is told from others.
 #[derive(Clone, Debug)]

@@ -85,6 +85,8 @@ pub const COMMANDS: &[Recorded] = &[
     not_recorded("probe", "it changes nothing here; what it said stays with the service"),
     no("run", "recorded when it starts a session by name; stop that by its id"),
     not_recorded("serve", SERVICE),
+    not_recorded("serve backup", ONLY_A_FILE),
+    not_recorded("serve restore", SERVICE),
     no("session clear", "what was forgotten is gone; export a session to keep it"),
     not_recorded("session export", ONLY_A_FILE),
     not_recorded("session gc", "it ends only what has expired already"),

@@ -10,7 +10,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
-use crate::files::{LockedDir, NewFile, with_ending};
+use crate::files::{LockedDir, Locker, NewFile, with_ending};
 use crate::store::open::describe;
 use crate::store::{Store, migrate, recover};
 
@@ -21,10 +21,69 @@ const ALL_PAGES: std::ffi::c_int = std::ffi::c_int::MAX;
 /// How many names beside the database are tried.
 const MOST_NAMES: usize = 10_000;
 
-/// A backup that was checked and can be restored: a private snapshot, which does not change with its file.
+/// A backup that was checked and can be restored: a private copy, which does not change with its file.
 #[derive(Debug)]
-pub struct StoreCopy {
-    snapshot: Connection,
+pub struct Snapshot {
+    connection: Connection,
+}
+
+impl Snapshot {
+    /// Reads a backup, checks its integrity, and migrates an older one in memory. The file is not changed.
+    pub fn read(path: &Path, locker: &Locker) -> Result<Self> {
+        let found = path.metadata().map_err(|_| Error::FileNotFound(path.to_owned()))?;
+        crate::files::require_file(path, &found)?;
+        let unfit = |detail: String| Error::NotACopy { path: path.to_owned(), detail };
+        let wrong = |error: rusqlite::Error| match describe(path, &error, locker.timeout()) {
+            Error::StoreCorrupt { path, detail } => Error::NotACopy { path, detail },
+            other => other,
+        };
+        let read = || {
+            let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            source.busy_timeout(locker.longest())?;
+            // An unnamed database is SQLite's private temporary file.
+            let mut copy = Connection::open("")?;
+            Backup::new(&source, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
+            let version: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            Ok((version, damage(&copy)?, copy))
+        };
+        let (version, damage, mut connection) = read().map_err(wrong)?;
+        match version {
+            newer if newer > migrate::VERSION => {
+                let path = path.to_owned();
+                return Err(Error::StoreTooNew { path, found: newer, known: migrate::VERSION });
+            }
+            1.. => {}
+            _ => return Err(unfit("not a state database".to_owned())),
+        }
+        if let Some(damage) = damage {
+            return Err(unfit(damage));
+        }
+        if version < migrate::VERSION {
+            migrate::run(&mut connection, version).map_err(wrong)?;
+        }
+        Ok(Snapshot { connection })
+    }
+
+    /// The private copy.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Attaches another private copy to a connection, as the schema `copy`.
+    pub fn attach_to(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        connection.execute_batch("ATTACH DATABASE '' AS copy")?;
+        Backup::new_with_names(&self.connection, MAIN_DB, connection, c"copy")?.run_to_completion(
+            ALL_PAGES,
+            Duration::ZERO,
+            None,
+        )
+    }
+}
+
+/// The first thing that SQLite finds wrong with a database.
+fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok(Some(found).filter(|found| found != "ok"))
 }
 
 impl Store {
@@ -54,71 +113,54 @@ impl Store {
     fn copy_beside(&self, target: &Path) -> Result<NewFile> {
         let new = NewFile::beside(target)?;
         let mut copy = Self::connect(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE, &self.locker)?.connection;
-        self.read(|connection| {
+        let damage = self.read(|connection| {
             Backup::new(connection, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             // A copy of a write-ahead database would need two more files beside it.
-            copy.pragma_update(None, "journal_mode", "DELETE")
+            copy.pragma_update(None, "journal_mode", "DELETE")?;
+            damage(&copy)
         })?;
         drop(copy);
-        Ok(new)
+        match damage {
+            Some(detail) => Err(Error::StoreCorrupt { path: self.path.clone(), detail }),
+            None => Ok(new),
+        }
     }
 
-    /// Reads a backup and checks that it can be restored here. One of an older version is migrated in memory; its file is
-    /// not changed.
-    pub fn open_copy(&self, path: &Path) -> Result<StoreCopy> {
-        let found = path.metadata().map_err(|_| Error::FileNotFound(path.to_owned()))?;
-        crate::files::require_file(path, &found)?;
-        let unfit = |detail: String| Error::NotACopy { path: path.to_owned(), detail };
-        let wrong = |error: rusqlite::Error| match describe(path, &error, self.locker.timeout()) {
-            Error::StoreCorrupt { path, detail } => Error::NotACopy { path, detail },
-            other => other,
-        };
-        let read = || {
-            let source = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            source.busy_timeout(self.locker.longest())?;
-            // An unnamed database is SQLite's private temporary file.
-            let mut snapshot = Connection::open("")?;
-            Backup::new(&source, &mut snapshot)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
-            let version: i64 = snapshot.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            let damage: String = snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-            let is_service = snapshot.table_exists(None, "service")?;
-            Ok((snapshot, version, damage, is_service))
-        };
-        let (mut snapshot, version, damage, is_service) = read().map_err(wrong)?;
-        match version {
-            newer if newer > migrate::VERSION => {
-                let path = path.to_owned();
-                return Err(Error::StoreTooNew { path, found: newer, known: migrate::VERSION });
-            }
-            1.. => {}
-            _ => return Err(unfit("not a state database".to_owned())),
+    /// Opens a database alone: fails with [`Error::LockHeld`] while any other connection has it open, busy or idle, and
+    /// keeps others out until it is closed.
+    pub fn open_exclusive(path: &Path, locker: &Locker) -> Result<Self> {
+        let store = Self::connect(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE,
+            &locker.clone().with_timeout(Duration::ZERO),
+        )?;
+        store.read(|connection| {
+            // Set before the first access, it takes the exclusive lock on the file with that access and keeps it.
+            connection.execute_batch(
+                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=FULL; BEGIN EXCLUSIVE; COMMIT",
+            )
+        })?;
+        Ok(store)
+    }
+
+    /// Reads a backup and checks that it can be restored here.
+    pub fn open_copy(&self, path: &Path) -> Result<Snapshot> {
+        let snapshot = Snapshot::read(path, &self.locker)?;
+        let is_service = snapshot.connection.table_exists(None, "service");
+        if is_service.map_err(|error| describe(path, &error, self.locker.timeout()))? {
+            let detail = "it is the store of a session service".to_owned();
+            return Err(Error::NotACopy { path: path.to_owned(), detail });
         }
-        if damage != "ok" {
-            return Err(unfit(damage));
-        }
-        if is_service {
-            return Err(unfit("it is the store of a session service".to_owned()));
-        }
-        if version < migrate::VERSION {
-            migrate::run(&mut snapshot, version).map_err(wrong)?;
-        }
-        Ok(StoreCopy { snapshot })
+        Ok(snapshot)
     }
 
     /// Replaces the content by that of a backup, in one transaction. What it replaces is first copied to a new file beside
     /// the database, whose path is returned; no writer gets in between. Numbers that were handed out are not handed out
     /// again, and holders and waiters of locks keep their places.
-    pub fn restore(&mut self, copy: &StoreCopy, now_ms: i64) -> Result<PathBuf> {
+    pub fn restore(&mut self, copy: &Snapshot, now_ms: i64) -> Result<PathBuf> {
         let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
         let reader = Self::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, &self.locker)?;
-        self.change(|connection| {
-            connection.execute_batch("ATTACH DATABASE '' AS copy")?;
-            Backup::new_with_names(&copy.snapshot, MAIN_DB, connection, c"copy")?.run_to_completion(
-                ALL_PAGES,
-                Duration::ZERO,
-                None,
-            )
-        })?;
+        self.change(|connection| copy.attach_to(connection))?;
         let restored = self.replace_content(&reader, now_ms);
         self.change(|connection| connection.execute_batch("DETACH DATABASE copy"))?;
         restored
@@ -177,46 +219,60 @@ const SETTLE_COPY: &str = "
     WHERE EXISTS (SELECT 1 FROM main.session AS now WHERE now.user = session.user AND now.id = session.id);
     UPDATE copy.operation SET state = 'unknown' WHERE state = 'intent'";
 
-/// Operations of processes that are at work now are theirs to close.
-const REPLACE_OPERATIONS: &str = "
-    DELETE FROM main.operation WHERE state <> 'intent';
-    INSERT OR IGNORE INTO main.operation SELECT * FROM copy.operation";
-
-/// What a terminal has selected belongs to the terminal, which may be alive.
-const REPLACE_POINTERS: &str = "
-    DELETE FROM main.pointer WHERE scope <> 'terminal';
-    INSERT INTO main.pointer SELECT * FROM copy.pointer WHERE scope <> 'terminal'";
-
 const INTERSECT_TRUST: &str = "
     DELETE FROM main.trusted WHERE NOT EXISTS (
         SELECT 1 FROM copy.trusted AS old WHERE old.path = trusted.path AND old.fingerprint = trusted.fingerprint)";
 
-/// A PIN that is set now stays, with the count of wrong tries.
-const KEEP_PIN: &str = "INSERT OR IGNORE INTO main.pin SELECT * FROM copy.pin";
+/// The columns of a table, separated by commas. Their order may differ between two databases of one version.
+pub fn column_list(connection: &Connection, table: &str) -> rusqlite::Result<String> {
+    let names = connection
+        .prepare("SELECT name FROM pragma_table_info(?1, 'main')")?
+        .query_map([table], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(names.join(", "))
+}
+
+/// Remembers the revision that each entry has reached, before a restore replaces the entries.
+pub fn save_revisions(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(SAVE_REVISIONS)
+}
+
+/// Raises the revisions of restored entries above those that [`save_revisions`] found.
+pub fn raise_revisions(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(RAISE_REVISIONS)
+}
 
 fn replace(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
-    transaction.execute_batch(SAVE_REVISIONS)?;
+    save_revisions(transaction)?;
     transaction.execute_batch(SETTLE_COPY)?;
     for table in recover::TABLES {
+        let columns = column_list(transaction, table)?;
+        let insert = format!("INTO main.{table} ({columns}) SELECT {columns} FROM copy.{table}");
         match *table {
             // Places in a queue belong to processes that are alive.
             "ticket" => {}
-            "pointer" => transaction.execute_batch(REPLACE_POINTERS)?,
-            "operation" => transaction.execute_batch(REPLACE_OPERATIONS)?,
+            // What a terminal has selected belongs to the terminal, which may be alive.
+            "pointer" => {
+                transaction.execute_batch("DELETE FROM main.pointer WHERE scope <> 'terminal'")?;
+                transaction.execute_batch(&format!("INSERT {insert} WHERE scope <> 'terminal'"))?;
+            }
+            // Operations that processes are making now are theirs to close.
+            "operation" => {
+                transaction.execute_batch("DELETE FROM main.operation WHERE state <> 'intent'")?;
+                transaction.execute_batch(&format!("INSERT OR IGNORE {insert}"))?;
+            }
             "trusted" => transaction.execute_batch(INTERSECT_TRUST)?,
-            "pin" => transaction.execute_batch(KEEP_PIN)?,
+            // A PIN that is set now stays, with its count of wrong tries.
+            "pin" => transaction.execute_batch(&format!("INSERT OR IGNORE {insert}"))?,
             // The record of both sides stays, and every approval in it is revoked.
             "approval" => {
-                transaction
-                    .execute_batch("INSERT OR IGNORE INTO main.approval SELECT * FROM copy.approval")?;
+                transaction.execute_batch(&format!("INSERT OR IGNORE {insert}"))?;
                 transaction
                     .execute("UPDATE main.approval SET revoked_ms = ?1 WHERE revoked_ms IS NULL", [now_ms])?;
             }
-            _ => transaction.execute_batch(&format!(
-                "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM copy.{table}"
-            ))?,
+            _ => transaction.execute_batch(&format!("DELETE FROM main.{table}; INSERT {insert}"))?,
         }
     }
     recover::raise_numbers(transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
-    transaction.execute_batch(RAISE_REVISIONS)
+    raise_revisions(transaction)
 }

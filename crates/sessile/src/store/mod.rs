@@ -22,7 +22,7 @@ mod tickets;
 mod trusted;
 
 pub use approvals::{ApprovalRow, NewApproval};
-pub use backup::StoreCopy;
+pub use backup::{Snapshot, column_list, raise_revisions, save_revisions};
 pub use conversations::{ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow};
 pub use entries::{EntryChange, EntryPlace, EntryRow};
 pub use messages::{Commit, MessageRow};

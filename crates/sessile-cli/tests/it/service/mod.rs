@@ -1,6 +1,7 @@
 //! The session service as it is run: `sessile user`, and `sessile serve` as processes, used over HTTP by plain clients.
 
 mod agents;
+mod backup;
 mod campaign;
 mod checked;
 mod faults;

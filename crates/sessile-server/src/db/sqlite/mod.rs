@@ -4,6 +4,7 @@
 
 mod accounts;
 mod apply;
+pub mod backup;
 mod listing;
 mod logins;
 mod old;

@@ -1,0 +1,74 @@
+//! `sessile serve restore`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use sessile::text::{shell_quoted, shown};
+use sessile_server::db::backup::ServiceBackup;
+
+use crate::ask;
+use crate::cli::Cx;
+use crate::commands::service_store::{Place, StoreArgs, backup_failed, not_sqlite};
+use crate::error::Outcome;
+use crate::help::examples;
+
+/// Replace the service's store by a backup and keep the old one beside it
+///
+/// Stop every service that uses the store first. Sessions, messages, values and users are those of the backup. A token stays
+/// valid only if it is valid in the backup and in the replaced store; disabled users stay disabled, ended sessions stay ended,
+/// held locks stay held, and fencing tokens, revisions and event numbers continue after the highest number ever used. For
+/// PostgreSQL use pg_restore.
+#[derive(Debug, clap::Args)]
+#[command(after_help = examples!(
+    "sessile serve restore /backup/service.db"
+    "sessile serve restore --store /srv/sessile/service.db /backup/service.db"
+    "sessile serve restore --keep-tokens /backup/service.db      onto a new machine"
+))]
+pub(super) struct Args {
+    /// Restore this backup
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Keep the backup's tokens valid that the replaced store does not have
+    #[arg(long)]
+    keep_tokens: bool,
+
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
+    cx.state.refuse_in_session("restoring a store", "restore it outside the session")?;
+    let file = cx.state.absolute(&args.file);
+    let store = match args.store.existing_or_new(cx)? {
+        Place::File(path) => path,
+        Place::Postgres { url, .. } => {
+            let file = shell_quoted(&file.to_string_lossy());
+            let command = format!("pg_restore --clean --if-exists --dbname={} {file}", shell_quoted(&url));
+            let hint = format!("stop every service, then restore it with PostgreSQL: {command}");
+            return Err(not_sqlite("serve restore", hint));
+        }
+    };
+    let backup = ServiceBackup::read(&file).map_err(backup_failed)?;
+    let (to, from) = (shown(store.display()), shown(file.display()));
+    ask::confirm(&cx.state, &format!("replace store {to} by {from}"))?;
+    let now_ms = cx.state.world().now().as_millisecond();
+    let restored = backup.restore(&store, args.keep_tokens, now_ms).map_err(backup_failed)?;
+    let kept = restored.kept.as_deref().map(|path| path.to_string_lossy());
+    let json = json!({
+        "store": store.to_string_lossy(),
+        "restored": file.to_string_lossy(),
+        "kept": kept,
+        "revoked_tokens": restored.revoked_tokens,
+    });
+    cx.changed(json, || {
+        let kept = kept
+            .as_deref()
+            .map_or_else(String::new, |path| format!("; the replaced store is {}", shown(path)));
+        let revoked = match restored.revoked_tokens {
+            0 => String::new(),
+            count => format!("revoked {count} token(s) that are not valid on both sides\n"),
+        };
+        format!("restored store {to} from {from}{kept}\n{revoked}")
+    })
+}

@@ -1,0 +1,269 @@
+//! Backup and restore of a store in a file.
+//!
+//! A restore brings data back, never permissions: a token is valid afterwards only if it was valid on both sides, disabled
+//! users stay disabled, ended sessions stay ended, and fencing tokens, revisions and event numbers only grow.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, Result, Transaction, TransactionBehavior, named_params};
+use sessile::Error;
+use sessile::files::Locker;
+use sessile::store::{Snapshot, Store, column_list, raise_revisions, save_revisions};
+
+use super::{PATIENCE, connect, describe, extend};
+use crate::db::DbError;
+
+/// How long a restore waits for other processes to close the store.
+const CLOSING: Duration = Duration::from_secs(2);
+
+/// Error of a backup or a restore.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The file is not the store of a session service.
+    #[error("{} is not a store of a session service: {detail}", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        detail: String,
+    },
+    /// Another process has the store open.
+    #[error("store {} is in use by a running service", .0.display())]
+    InUse(PathBuf),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] DbError),
+}
+
+/// Result of a restore.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// Copy of the replaced store; `None` if no store was replaced.
+    pub kept: Option<PathBuf>,
+    /// Number of tokens that are valid in the backup and revoked now.
+    pub revoked_tokens: usize,
+}
+
+/// A backup that was checked and can be restored.
+#[derive(Debug)]
+pub struct ServiceBackup {
+    snapshot: Snapshot,
+}
+
+/// Whether a file is the store of a session service, or a backup of one.
+pub fn is_service_store(path: &Path) -> bool {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // SQLite would wait for a pipe.
+    path.is_file()
+        && Connection::open_with_flags(path, flags)
+            .and_then(|connection| connection.table_exists(None, "service"))
+            .unwrap_or(false)
+}
+
+/// Copies a store into a new file while services use it. Without a target the file is beside the store. Returns its path.
+pub fn back_up(
+    store: &Path,
+    target: Option<&Path>,
+    now_ms: i64,
+) -> std::result::Result<PathBuf, BackupError> {
+    let missing = || Error::FileNotFound(store.to_owned());
+    if store.exists() && !is_service_store(store) {
+        let detail = "its tables are missing".to_owned();
+        return Err(BackupError::NotAStore { path: store.to_owned(), detail });
+    }
+    let open = Store::open_for_reading(store, &Locker::new(PATIENCE))?.ok_or_else(missing)?;
+    match target {
+        Some(target) => {
+            open.back_up_to(target)?;
+            Ok(target.to_owned())
+        }
+        None => Ok(open.back_up_beside("backup", now_ms)?),
+    }
+}
+
+impl ServiceBackup {
+    /// Reads a backup, checks its integrity, and brings its schema up to date in memory. The file is not changed.
+    pub fn read(path: &Path) -> std::result::Result<Self, BackupError> {
+        let not_a_store = |detail: String| BackupError::NotAStore { path: path.to_owned(), detail };
+        let snapshot = Snapshot::read(path, &Locker::new(PATIENCE)).map_err(|error| match error {
+            Error::NotACopy { detail, .. } => not_a_store(detail),
+            other => other.into(),
+        })?;
+        let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
+        if !snapshot.connection().table_exists(None, "service").map_err(failed)? {
+            return Err(not_a_store("its tables are missing".to_owned()));
+        }
+        extend(snapshot.connection(), path)?;
+        Ok(ServiceBackup { snapshot })
+    }
+
+    /// Replaces the content of a store in one transaction, and keeps the replaced store in a new file beside it. No process
+    /// may have the store open. With `keep_tokens`, tokens that the replaced store does not have stay valid.
+    pub fn restore(
+        &self,
+        store: &Path,
+        keep_tokens: bool,
+        now_ms: i64,
+    ) -> std::result::Result<Restored, BackupError> {
+        let is_new = !store.exists();
+        extend(&connect(store)?, store)?;
+        let exclusive = open_exclusive(store)?;
+        let kept = if is_new { None } else { Some(exclusive.back_up_beside("replaced", now_ms)?) };
+        let mut connection = exclusive.into_connection();
+        let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
+        self.snapshot.attach_to(&mut connection).map_err(failed)?;
+        let revoked_tokens = replace(&mut connection, keep_tokens, now_ms).map_err(failed)?;
+        Ok(Restored { kept, revoked_tokens })
+    }
+}
+
+fn open_exclusive(path: &Path) -> std::result::Result<Store, BackupError> {
+    let begun = Instant::now();
+    loop {
+        match Store::open_exclusive(path, &Locker::new(PATIENCE)) {
+            // A command that administers the store has it open for a moment.
+            Err(Error::LockHeld { .. }) if begun.elapsed() < CLOSING => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(Error::LockHeld { path, .. }) => return Err(BackupError::InUse(path)),
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// What a restore does with a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Merge {
+    /// The backup's rows replace the current rows.
+    Replace,
+    /// The current rows stay, and rows that only the backup has are added.
+    Union,
+    /// The current rows stay.
+    Keep,
+    /// All rows go.
+    Clear,
+}
+
+/// Every table of a store. A test compares this with the schema, so that a new table needs a decision.
+const TABLES: &[(&str, Merge)] = &[
+    ("session", Merge::Replace),
+    ("label", Merge::Replace),
+    ("entry", Merge::Replace),
+    ("message", Merge::Replace),
+    ("event", Merge::Replace),
+    ("answered", Merge::Replace),
+    ("account", Merge::Replace),
+    ("token", Merge::Replace),
+    // The record of accesses loses nothing.
+    ("audit", Merge::Union),
+    // Which session an agent's context belongs to never changes.
+    ("agent_context", Merge::Union),
+    // Numbers are raised in `PREPARE`, so that no fencing token comes twice.
+    ("queue", Merge::Union),
+    // Leases of locks guard something outside the store; turns are dropped in `PREPARE`.
+    ("place", Merge::Keep),
+    ("process", Merge::Clear),
+    // An approved login could be collected a second time.
+    ("login", Merge::Clear),
+    ("service", Merge::Keep),
+    // The command line's own, which a service does not use.
+    ("pointer", Merge::Keep),
+    ("approval", Merge::Keep),
+    ("trusted", Merge::Keep),
+    ("pin", Merge::Keep),
+    ("ticket", Merge::Keep),
+    ("operation", Merge::Keep),
+    ("conversation", Merge::Keep),
+    ("conversation_item", Merge::Keep),
+];
+
+/// Brings the backup and the current store to what both allow, before tables are merged.
+const PREPARE: &str = "
+    UPDATE copy.session SET (ended_ms, end_reason) = (
+        SELECT now.ended_ms, now.end_reason FROM main.session AS now
+        WHERE now.user = session.user AND now.id = session.id)
+    WHERE ended_ms IS NULL AND EXISTS (
+        SELECT 1 FROM main.session AS now
+        WHERE now.user = session.user AND now.id = session.id AND now.ended_ms IS NOT NULL);
+    UPDATE copy.session SET (revision, next_event) = (
+        SELECT max(session.revision, now.revision + 1), max(session.next_event, now.next_event)
+        FROM main.session AS now WHERE now.user = session.user AND now.id = session.id)
+    WHERE EXISTS (SELECT 1 FROM main.session AS now WHERE now.user = session.user AND now.id = session.id);
+    UPDATE copy.account SET disabled_ms = coalesce(
+        disabled_ms, (SELECT now.disabled_ms FROM main.account AS now WHERE now.user = account.user));
+    UPDATE main.queue SET next = max(next, coalesce((
+        SELECT old.next FROM copy.queue AS old WHERE old.user = queue.user AND old.resource = queue.resource), 0));
+    DELETE FROM main.place WHERE token IS NULL OR resource LIKE 'turn:%'";
+
+/// A token that both sides have is what the current store says.
+const KEEP_TOKENS: &str = "
+    UPDATE copy.token SET (id, user, scopes, made_ms, expires_ms) = (
+        SELECT now.id, now.user, now.scopes, now.made_ms, now.expires_ms
+        FROM main.token AS now WHERE now.hash = token.hash)
+    WHERE EXISTS (SELECT 1 FROM main.token AS now WHERE now.hash = token.hash)";
+
+const REVOKE_TOKENS: &str = "
+    UPDATE copy.token SET revoked_ms = coalesce(
+        (SELECT now.revoked_ms FROM main.token AS now WHERE now.hash = token.hash), :now)
+    WHERE revoked_ms IS NULL AND CASE
+        WHEN EXISTS (SELECT 1 FROM main.token AS now WHERE now.hash = token.hash)
+        THEN EXISTS (SELECT 1 FROM main.token AS now WHERE now.hash = token.hash AND now.revoked_ms IS NOT NULL)
+        ELSE NOT :keep END";
+
+/// Merges the attached backup into the store. Returns how many tokens it revoked.
+fn replace(connection: &mut Connection, keep_tokens: bool, now_ms: i64) -> Result<usize> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    save_revisions(&transaction)?;
+    transaction.execute_batch(PREPARE)?;
+    transaction.execute_batch(KEEP_TOKENS)?;
+    let revoked =
+        transaction.execute(REVOKE_TOKENS, named_params! { ":now": now_ms, ":keep": keep_tokens })?;
+    for (table, merge) in TABLES {
+        merge_table(&transaction, table, *merge)?;
+    }
+    raise_revisions(&transaction)?;
+    transaction.commit()?;
+    Ok(revoked)
+}
+
+fn merge_table(transaction: &Transaction<'_>, table: &str, merge: Merge) -> Result<()> {
+    if matches!(merge, Merge::Replace | Merge::Clear) {
+        transaction.execute_batch(&format!("DELETE FROM main.{table}"))?;
+    }
+    if matches!(merge, Merge::Replace | Merge::Union) {
+        let columns = column_list(transaction, table)?;
+        let or_ignore = if merge == Merge::Union { "OR IGNORE" } else { "" };
+        transaction.execute_batch(&format!(
+            "INSERT {or_ignore} INTO main.{table} ({columns}) SELECT {columns} FROM copy.{table}"
+        ))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_has_a_rule() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("service.db");
+        let connection = connect(&path).unwrap();
+        extend(&connection, &path).unwrap();
+        let mut there: Vec<String> = connection
+            .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_>>()
+            .unwrap();
+        there.sort();
+        let mut ruled: Vec<&str> = TABLES.iter().map(|(table, _)| *table).collect();
+        ruled.sort_unstable();
+        assert_eq!(there, ruled);
+    }
+}
