@@ -253,3 +253,25 @@ fn the_list_says_how_many_wait_and_nothing_that_nobody_told() {
     one.call(&["lock", "release", "d", "--token", token.trim()]).ok();
     assert!(waits.wait_with_output().unwrap().status.success());
 }
+
+#[test]
+fn approval_revoked_while_a_servers_lock_is_waited_for_starts_nothing() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    machine.home.write(".config/sessile/contexts/prod.toml", "guard = \"approval\"\n");
+    let (text, status) = machine.home.shell().run("sessile context approve prod --for 30m --yes");
+    assert_eq!(status, 0, "{text}");
+    let held = machine.json(&["lock", "acquire", "deploy", "--ttl", "5m"])["token"].to_string();
+    let run = ["run", "--context", "prod", "--lock", "deploy", "--lock-timeout", "60s", "-ojson"];
+    let run = machine.home.call(&run).args(&["--server", &machine.url, "--", "touch", "it-ran"]);
+    let waiting = spawned(run);
+    crate::eventually("a waiter", || machine.json(&["lock", "list"])[0]["waiting"] == 1);
+    machine.home.call(&["context", "approve", "prod", "--revoke"]).ok();
+    machine.call(&["lock", "release", "deploy", "--token", &held]).ok();
+    let output = waiting.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{told}");
+    assert!(told.contains("GUARD_APPROVAL"), "{told}");
+    assert!(!machine.home.path("it-ran").exists());
+    assert_eq!(machine.json(&["lock", "list"]), json!([]), "the lock is free");
+}
