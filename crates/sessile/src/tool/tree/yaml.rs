@@ -142,12 +142,18 @@ fn block(tree: &Tree, indent: usize, text: &mut String) {
         Tree::Map(members) => {
             for (at, (key, tree)) in members.iter().enumerate() {
                 text.push_str(if at == 0 { "" } else { &pad });
-                text.push_str(&written(key));
-                text.push(':');
+                text.push_str(&key_of(key, &pad));
                 value(tree, indent + 2, false, text);
             }
         }
     }
+}
+
+/// A key with its colon. YAML limits a key on the line of its value to 1,024 characters; a longer one is written as an
+/// explicit key.
+fn key_of(key: &Scalar, pad: &str) -> String {
+    let key = written(key);
+    if key.chars().count() <= 1_000 { format!("{key}:") } else { format!("? {key}\n{pad}:") }
 }
 
 fn value(tree: &Tree, indent: usize, in_list: bool, text: &mut String) {
@@ -166,11 +172,29 @@ fn value(tree: &Tree, indent: usize, in_list: bool, text: &mut String) {
     }
 }
 
+/// Whether a text reads back as itself without quotes. The parser is more lenient inside brackets than outside, where
+/// everything is written; a text that only brackets allow is never a number, a boolean or null, so quoting it is safe.
+fn is_plain(text: &str) -> bool {
+    let starts_like_syntax = text.starts_with(|c| ",[]{}#&*!|>'\"%@`".contains(c))
+        || ["-", "?", ":"]
+            .iter()
+            .any(|sign| text.strip_prefix(sign).is_some_and(|rest| rest.starts_with(' ')))
+        || ["-", "?", "---", "..."].contains(&text)
+        || text.starts_with("--- ")
+        || text.starts_with("... ");
+    let ends_early = text.contains(": ") || text.contains(" #") || text.ends_with(':');
+    let is_one_line = text.trim() == text && !text.contains(|c: char| c.is_control() || BREAKS.contains(&c));
+    !starts_like_syntax && !ends_early && is_one_line
+}
+
+/// Characters beyond the controls that some parsers take for line breaks or drop.
+const BREAKS: [char; 4] = ['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}'];
+
 /// A scalar in one line. JSON's notation of text is one of YAML's.
 fn written(scalar: &Scalar) -> String {
     match scalar {
         Scalar { text, quoted: false } if text.is_empty() => "null".to_owned(),
-        Scalar { text, quoted: false } if !text.contains(['\n', '\r', '\t']) => text.clone(),
+        Scalar { text, quoted: false } if is_plain(text) => text.clone(),
         Scalar { text, .. } => serde_json::Value::String(text.clone()).to_string(),
     }
 }
