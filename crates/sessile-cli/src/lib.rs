@@ -11,6 +11,8 @@ mod completion;
 mod editor;
 pub mod effects;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod help;
 mod http;
 mod isolation;

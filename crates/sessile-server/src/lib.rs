@@ -8,6 +8,8 @@ mod authority;
 pub mod change;
 mod clock;
 pub mod db;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod http;
 pub mod limits;
 pub mod login;

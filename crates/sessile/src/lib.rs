@@ -14,6 +14,8 @@ pub mod duration;
 pub mod error;
 pub mod exit;
 pub mod files;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod hex;
 pub mod history;
 pub mod lock;

@@ -12,6 +12,7 @@
 
 pub mod agent;
 mod call;
+pub mod fuzz;
 mod home;
 mod keyring;
 pub mod linear;

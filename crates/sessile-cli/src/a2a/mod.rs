@@ -12,6 +12,8 @@ mod error;
 mod event;
 mod fault;
 mod find;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod interface;
 mod json;
 mod limits;

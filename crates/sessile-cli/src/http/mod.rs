@@ -8,6 +8,8 @@ mod client;
 mod error;
 mod exchange;
 mod form;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;
 

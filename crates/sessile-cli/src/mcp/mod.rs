@@ -11,6 +11,8 @@ mod arguments;
 mod batches;
 mod beside;
 mod described;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 mod invocation;
 mod kept;
 mod lines;

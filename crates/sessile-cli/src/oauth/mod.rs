@@ -8,6 +8,8 @@ mod device;
 mod discovery;
 mod error;
 mod fields;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;
 mod tokens;

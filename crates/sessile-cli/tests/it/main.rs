@@ -37,6 +37,7 @@ mod deploy;
 mod doctor;
 mod documents;
 mod editor;
+mod fuzz_targets;
 mod global_flags;
 mod guards;
 mod help;

@@ -10,7 +10,7 @@ mod bind;
 mod catalog;
 mod environment;
 mod farm;
-mod gitconfig;
+pub(crate) mod gitconfig;
 mod held;
 mod leave;
 mod places;
@@ -19,7 +19,7 @@ mod prepare;
 mod profile;
 mod read;
 mod seed;
-mod tree;
+pub(crate) mod tree;
 mod work;
 
 pub use bind::Bound;

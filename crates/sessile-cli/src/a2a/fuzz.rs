@@ -1,0 +1,73 @@
+//! Fuzz targets: an agent's card, its answers, its event stream.
+
+use sessile::text::shown_lines;
+
+use super::card::Card;
+use super::dialect::Dialect;
+use super::error::Refusal;
+use super::event::{ArtifactView, TaskView};
+use super::json;
+use super::push::PushView;
+use super::reply::Event;
+use super::sse::{SseEvent, SseReader};
+
+/// As many values as the program takes from one answer.
+const VALUES: usize = 100_000;
+
+/// An agent's card.
+pub fn a2a_card(bytes: &[u8]) {
+    let Ok(raw) = json::read(bytes, VALUES) else { return };
+    let Some(card) = Card::read(raw.clone()) else { return };
+    assert_eq!(card.raw, raw, "a card is kept as the agent sent it");
+    for interface in &card.interfaces {
+        let _ = interface.dialect();
+    }
+}
+
+/// An answer to a request, or the data of one event.
+pub fn a2a_frame(bytes: &[u8]) {
+    let raw = match json::read(bytes, VALUES) {
+        Ok(raw) => raw,
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.len() < 1_000 && !text.contains(char::is_control), "{text:?}");
+            return;
+        }
+    };
+    if let Some(error) = raw.get("error") {
+        let _ = Refusal::read(error);
+    }
+    let result = raw.get("result").unwrap_or(&raw);
+    for dialect in [Dialect::One, Dialect::Kinds, Dialect::Buffers] {
+        if let Some(event) = Event::read(result.clone(), dialect) {
+            assert!(!shown_lines(&event.text()).contains('\u{1b}'));
+            let _ = (event.task_id(), event.context_id(), event.state(), event.is_final());
+        }
+        let _ = PushView::read(result.clone());
+        let Some(task) = TaskView::read(result.clone(), dialect) else { continue };
+        let mut joined: Option<ArtifactView> = None;
+        for artifact in task.artifacts() {
+            let _ = artifact.parts();
+            match &mut joined {
+                Some(joined) => joined.join(&artifact),
+                None => joined = Some(artifact),
+            }
+        }
+        let _ = (task.message(), task.history().len());
+    }
+}
+
+/// A stream of server-sent events. How it is cut into pieces makes no difference.
+pub fn sse_stream(bytes: &[u8]) {
+    const LARGEST: usize = 4_096;
+    let read = |piece: usize| {
+        let (mut reader, mut events) = (SseReader::new(LARGEST), Vec::<SseEvent>::new());
+        let fits = bytes.chunks(piece).try_for_each(|bytes| reader.push(bytes, &mut events));
+        (events, fits.is_ok())
+    };
+    let whole = read(bytes.len().max(1));
+    assert!(whole.0.iter().all(|event| event.data.len() <= LARGEST), "an event is too large");
+    for piece in [1, 2, 7] {
+        assert!(read(piece) == whole, "pieces of {piece} bytes give other events");
+    }
+}
