@@ -19,7 +19,7 @@ impl Edited {
     /// Starts the editor on a copy of `text`; `suffix` tells the editor what kind of file it is.
     pub(crate) fn open(state: &State, text: &str, suffix: &str, instead: &str) -> Result<Self, Error> {
         let streams = state.world().streams();
-        if !streams.stdin || !streams.stdout || state.args().no_input {
+        if !streams.stdin || !streams.stdout || state.args().no_input || state.world().is_ci() {
             return Err(Error::TerminalRequired { what: "editing".into(), instead: instead.to_owned() });
         }
         let mut file = tempfile::Builder::new()

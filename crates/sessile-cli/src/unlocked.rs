@@ -1,5 +1,6 @@
 //! Doing something with the vault, and asking for its passphrase if that is what it takes.
 
+use sessile::confirm::can_ask;
 use sessile::runtime::RuntimeProblem;
 use sessile::{Error, State};
 
@@ -16,7 +17,7 @@ pub(crate) fn unlocked<T>(
 ) -> Result<T, Failure> {
     forbid_core_dumps();
     match attempt() {
-        Err(Error::VaultLocked { .. }) if !cx.state.args().no_input && cx.state.world().can_ask() => {
+        Err(Error::VaultLocked { .. }) if can_ask(&cx.state) => {
             let Some(passphrase) = ask::secret("Passphrase of the vault: ") else {
                 return Err(Error::Declined("opening the vault".into()).into());
             };

@@ -12,11 +12,17 @@ pub enum Consent {
     Ask,
 }
 
+/// Whether a person can be asked by this call: standard input and error are a terminal, and neither `CI` nor `--no-input`
+/// is set.
+pub fn can_ask(state: &State) -> bool {
+    state.world().can_ask() && !state.args().no_input
+}
+
 /// Whether a yes was given or can be asked for; an error, with `what`, if neither. There is no variable for it.
 pub fn consent(state: &State, what: impl Into<String>) -> Result<Consent> {
     if state.args().yes {
         Ok(Consent::Given)
-    } else if state.world().can_ask() && !state.args().no_input {
+    } else if can_ask(state) {
         Ok(Consent::Ask)
     } else {
         Err(Error::ConfirmationRequired { what: what.into() })

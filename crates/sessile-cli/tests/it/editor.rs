@@ -164,4 +164,6 @@ fn without_a_terminal_it_says_what_to_do() {
     ");
     let (text, status) = edited_by(&home, &["config", "edit", "--global", "--no-input"], ":").tty().finish();
     assert_eq!(status, 2, "{text}");
+    let (text, status) = edited_by(&home, &["config", "edit", "--global"], ":").env("CI", "1").tty().finish();
+    assert_eq!(status, 2, "{text}");
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sessile::Error;
+use sessile::confirm::can_ask;
 use sessile::vault::Secret;
 
 use crate::cli::Cx;
@@ -95,7 +96,7 @@ impl SecretFrom {
                 .map_err(|_| Error::Usage("--secret-fd: that is not the number of a descriptor".into()))?;
             return read_file(PathBuf::from(format!("/dev/fd/{number}")));
         }
-        if cx.state.args().no_input || !cx.state.world().can_ask() {
+        if !can_ask(&cx.state) {
             return Err(Error::TerminalRequired {
                 what: "typing a secret".into(),
                 instead: "pipe it in with --secret-stdin, or say where it is: --secret-file, --secret-env, --secret-fd".into(),

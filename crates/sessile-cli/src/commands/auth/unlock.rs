@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::confirm::can_ask;
 use sessile::vault::Secret;
 
 use crate::ask;
@@ -66,7 +67,7 @@ pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Resul
         let (_, text) = input::read(cx, file, 4096)?;
         return Ok(Secret::new(text.trim_end_matches(['\r', '\n'])));
     }
-    if cx.state.args().no_input || !cx.state.world().can_ask() {
+    if !can_ask(&cx.state) {
         let instead = "give a file with it: --passphrase-file FILE, or - for standard input".to_owned();
         return Err(Error::TerminalRequired { what: "typing a passphrase".into(), instead });
     }

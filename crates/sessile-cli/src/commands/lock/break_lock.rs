@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sessile::Error;
+use sessile::confirm::can_ask;
 use sessile::history::record;
 use sessile::lock::LockName;
 
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(Error::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
     }
     // The holder's token is the confirmation; on a terminal a person can still think again.
-    if cx.state.world().can_ask() && !cx.state.args().no_input {
+    if can_ask(&cx.state) {
         ask::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
     }
     if let Some(server) = &server {

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 use sessile::Error;
+use sessile::confirm::can_ask;
 use sessile::settings::Layer;
 use sessile::text::quoted;
 
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let session = meant(cx, args.which.as_deref(), "stopping")?;
     let running = session.room().running();
-    if !running.is_empty() && cx.state.world().can_ask() && !cx.state.args().no_input {
+    if !running.is_empty() && can_ask(&cx.state) {
         let names: Vec<String> =
             running.iter().map(|one| format!("{} (pid {})", one.program, one.process.pid)).collect();
         ask::confirm(
