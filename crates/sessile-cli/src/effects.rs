@@ -173,10 +173,10 @@ const SESSIONS: &str = "the store, or the server's";
 /// for which `-` is another context each time; `session state set`, whose revision grows; `auth unlock`, `lock renew` and
 /// `context approve`, whose time begins anew; the exports, which ask before they write over a file.
 pub const TABLE: &[Entry] = &[
-    write("agent add", SETTINGS_FILE, writing![ScopeRequired]).idempotent(),
+    write("agent add", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
     read("agent card", talking![]).outside(),
     read("agent list", &[]),
-    destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound]),
+    destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound, InSession]),
     read("agent show", talking![]).outside(),
     read("agent validate", talking![]).outside(),
     read("auth check", using![SiteRefused, CredentialRejected, RateLimited]).outside(),
@@ -214,15 +214,15 @@ pub const TABLE: &[Entry] = &[
     write(
         "config edit",
         SETTINGS_FILE,
-        writing![ScopeRequired, TerminalRequired, EditorFailed, ConcurrentChange],
+        writing![ScopeRequired, TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
     ),
     read("config get", &[Code::SettingNotSet]),
     read("config list", &[]),
     read("config path", &[Code::NoHome]),
     read("config schema", &[]),
-    write("config set", SETTINGS_FILE, writing![ScopeRequired]).idempotent(),
+    write("config set", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
     read("config show", &[]),
-    destructive("config unset", SETTINGS_FILE, writing![ScopeRequired, SettingNotSet]),
+    destructive("config unset", SETTINGS_FILE, writing![ScopeRequired, SettingNotSet, InSession]),
     read("config validate", &[]),
     write(
         "context approve",
@@ -255,7 +255,7 @@ pub const TABLE: &[Entry] = &[
     destructive(
         "context delete",
         "the context's file, and every selection of it",
-        writing![ContextNotFound, ConfirmationRequired, Declined, InSession],
+        writing![ContextNotFound, ConfirmationRequired, Declined, InSession, GuardApproval],
     ),
     write(
         "context edit",
@@ -273,7 +273,11 @@ pub const TABLE: &[Entry] = &[
         writing![ContextExists, TerminalRequired, InSession, GuardApproval],
     ),
     read("context list", &[]),
-    write("context rename", CONTEXT_FILE, writing![ContextPinned, ContextNotFound, ContextExists, InSession]),
+    write(
+        "context rename",
+        CONTEXT_FILE,
+        writing![ContextPinned, ContextNotFound, ContextExists, InSession, GuardApproval],
+    ),
     read("context show", &[Code::NoContext, Code::ContextNotFound]),
     write(
         "context use",
@@ -411,7 +415,7 @@ pub const TABLE: &[Entry] = &[
     write("user token create", SERVICE, serving![UserNotFound]).outside(),
     read("user token list", serving![UserNotFound]).outside(),
     destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent().outside(),
-    write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession]),
+    write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession, GuardApproval]),
 ];
 
 /// The entry of a command.

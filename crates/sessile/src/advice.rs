@@ -15,7 +15,7 @@ impl Error {
             Error::UntrustedProject { project, .. } => {
                 format!("{name} trust {}", shell_quoted(&project.to_string_lossy()))
             }
-            Error::GuardApproval(context) => {
+            Error::GuardApproval(context) | Error::GuardWeakened(context) => {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
             Error::NoContext | Error::NoPreviousContext => format!("{name} context list"),
@@ -167,6 +167,10 @@ impl Error {
             Error::GuardApproval(context) => format!(
                 "a person gives it on a terminal, outside any session: \
                  {name} context approve {} --for 30m",
+                shell_quoted(context)
+            ),
+            Error::GuardWeakened(context) => format!(
+                "approve the context on a terminal, outside any session: {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
             Error::InSession { instead, .. } => (*instead).to_owned(),

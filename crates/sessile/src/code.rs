@@ -293,7 +293,7 @@ impl Error {
             Error::LockHeld { .. } => Code::LockHeld,
             Error::ConcurrentChange { .. } => Code::ConcurrentChange,
             Error::GuardExplicit { .. } => Code::GuardExplicit,
-            Error::GuardApproval(_) => Code::GuardApproval,
+            Error::GuardApproval(_) | Error::GuardWeakened(_) => Code::GuardApproval,
             Error::InSession { .. } => Code::InSession,
             Error::WrongPin(_) => Code::WrongPin,
             Error::ToolNotFound { .. } => Code::ToolNotFound,

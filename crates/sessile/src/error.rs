@@ -419,6 +419,9 @@ pub enum Error {
     /// Guard `approval`.
     #[error("context {} needs a person's approval", quoted(.0))]
     GuardApproval(String),
+    /// Guard `approval` would be weakened.
+    #[error("cannot weaken the guard of context {} without an approval", quoted(.0))]
+    GuardWeakened(String),
     /// Refused in a session.
     #[error("{what} is refused inside a session")]
     InSession {

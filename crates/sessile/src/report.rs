@@ -69,7 +69,9 @@ impl Error {
                 details.extend(expired_at.clone().map(|at| ("expired_at", at)));
                 details
             }
-            Error::GuardExplicit { name, .. } | Error::GuardApproval(name) => vec![("context", name.clone())],
+            Error::GuardExplicit { name, .. } | Error::GuardApproval(name) | Error::GuardWeakened(name) => {
+                vec![("context", name.clone())]
+            }
             _ => Vec::new(),
         }
     }

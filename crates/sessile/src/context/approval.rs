@@ -1,11 +1,13 @@
 //! A person's approval of a guarded context: for a bounded time, recorded, revocable.
 
 use std::cell::OnceCell;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::confirm::can_ask;
 use crate::context::Context;
 use crate::context::identity::ContextIdentity;
 use crate::context::pin::{is_pin_set, verify_pin};
@@ -13,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::history::record;
 use crate::names::ContextName;
 use crate::process::boot_id;
+use crate::settings::Node;
 use crate::state::State;
 use crate::store::{ApprovalRow, NewApproval, Store};
 use crate::text::{plain_name, shell_quoted};
@@ -72,6 +75,14 @@ pub(super) fn in_force_in(state: &State, store: Option<&Store>, context: &Contex
     })
 }
 
+/// Whether an approval is in force of the context that a table of a file defines.
+pub(super) fn is_table_approved(state: &State, name: &str, path: &Path, table: &Node) -> Result<bool> {
+    let approvals = holding(state, state.store()?, Some(name), |approval| {
+        approval.digest.as_ref().is_some_and(|digest| ContextIdentity::is_digest_of(digest, path, table))
+    })?;
+    Ok(!approvals.is_empty())
+}
+
 /// The approvals whose time is not over and which pass a test, of the contexts of one name or of all.
 fn holding(
     state: &State,
@@ -108,7 +119,7 @@ pub fn all(state: &State) -> Result<Vec<Approval>> {
 pub fn check_place(state: &State) -> Result<()> {
     state
         .refuse_in_session("approving a context", "a person approves it on a terminal outside the session")?;
-    if state.world().can_ask() && !state.args().no_input && state.world().terminal().is_some() {
+    if can_ask(state) && state.world().terminal().is_some() {
         return Ok(());
     }
     Err(Error::TerminalRequired {
@@ -235,7 +246,7 @@ pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
 }
 
 /// Revokes the approvals of a context as part of another change, which is recorded instead.
-pub(super) fn revoke_unrecorded(state: &State, name: &ContextName) -> Result<usize> {
+pub(crate) fn revoke_unrecorded(state: &State, name: &ContextName) -> Result<usize> {
     let mut store = state.store_for_writing()?;
     store.revoke_approvals(name.as_str(), state.now_ms(), &boot_id(), since_boot_ms(state))
 }
@@ -302,14 +313,14 @@ mod tests {
     const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
 
     /// A guarded context `prod` in a directory.
-    fn guarded(contexts: &std::path::Path) {
+    fn guarded(contexts: &Path) {
         std::fs::create_dir_all(contexts).unwrap();
         let mut file = std::fs::File::create_new(contexts.join("prod.toml")).unwrap();
         std::io::Write::write_all(&mut file, b"guard = \"approval\"\n").unwrap();
     }
 
     /// A state with a guarded context `prod`, on no terminal.
-    fn state(home: &std::path::Path) -> State {
+    fn state(home: &Path) -> State {
         guarded(&home.join(".config/sessile/contexts"));
         let world = crate::World::empty().with_home(home);
         State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap()

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::context::weaken::guard_of;
 use crate::context::{Context, Guard};
 use crate::error::{Error, Result};
 use crate::names::{ContextName, nearest};
@@ -155,17 +156,27 @@ impl<'a> Contexts<'a> {
         if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
             && let Some(document) = Document::load(&path)?
         {
+            let mut context = self.read(name, Home::User, true, document, Vec::new())?;
             if let Some(shadowed) = project.filter(|path| path.exists()) {
+                // The stricter guard counts: a context of the same name is no way around the project's.
+                let theirs = Document::load(&shadowed).ok().flatten();
+                let guard = theirs.map(|document| guard_of(document.root())).unwrap_or_default();
+                let but = if guard > context.guard {
+                    context.guard = guard;
+                    format!(", except for its guard {}", guard.as_str())
+                } else {
+                    String::new()
+                };
                 self.state.warn(
                     format!(
-                        "context {} is yours; the project's of that name is ignored ({})",
+                        "context {} is yours; the project's of that name is ignored ({}){but}",
                         quoted(name.as_str()),
                         shown(shadowed.display())
                     ),
                     None,
                 );
             }
-            return self.read(name, Home::User, true, document, Vec::new()).map(Some);
+            return Ok(Some(context));
         }
         let Some(document) = project.map(|path| Document::load(&path)).transpose()?.flatten() else {
             return Ok(None);

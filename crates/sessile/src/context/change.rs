@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::context::catalog::file_in;
 use crate::context::selection::{pointing_to, repointing};
 use crate::context::transfer::refuse_secrets;
+use crate::context::weaken::{ContextChange, authorize_changes};
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{Error, Result};
 use crate::history::{Effect, perform, settle, unless_overtaken};
@@ -50,8 +51,8 @@ impl Contexts<'_> {
                     replaceable: true,
                 });
             }
-            self.refuse_in_a_session(&existing, "replacing")?;
-            self.refuse_to_weaken(&existing, guard_after(Guard::None, changes))?;
+            // The new one may stand in another file, and hide this one.
+            self.authorize_replacing(&existing, guard_after(changes))?;
         }
         let path = self.file_for(name, in_project)?;
         let prefix = self.prefix(name);
@@ -87,8 +88,6 @@ impl Contexts<'_> {
         refuse_secrets(changes)?;
         settle(self.state)?;
         let existing = self.get(name)?;
-        self.refuse_in_a_session(&existing, "changing")?;
-        self.refuse_to_weaken(&existing, guard_after(existing.guard, changes))?;
         let path = existing.path().to_owned();
         let prefix = self.prefix(name);
         self.rewrite("context edit", name, &path, |old| {
@@ -100,11 +99,9 @@ impl Contexts<'_> {
     /// Puts a whole new text into a context's file, unless it is no longer the one that was edited.
     pub fn put_text(&self, existing: &Context, old: &str, new: &str) -> Result<Context> {
         settle(self.state)?;
-        self.refuse_in_a_session(existing, "changing")?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
-        let after = self.parse(&existing.name, &path, new)?;
-        self.refuse_to_weaken(existing, after.guard)?;
+        self.parse(&existing.name, &path, new)?;
         if old != new {
             write::change_text(self.state, "context edit", &path, Some(old), new)?;
         }
@@ -115,7 +112,6 @@ impl Contexts<'_> {
     pub fn rename(&self, from: &ContextName, to: &ContextName) -> Result<Context> {
         settle(self.state)?;
         let existing = self.get(from)?;
-        self.refuse_in_a_session(&existing, "renaming")?;
         if let Some(taken) = self.find(to)? {
             return Err(Error::ContextExists {
                 name: to.to_string(),
@@ -132,8 +128,6 @@ impl Contexts<'_> {
         if !pinned.is_empty() {
             return Err(Error::ContextPinned { name: from.to_string(), sessions: pinned });
         }
-        // An approval is one of this name. To take it back first is safe, whatever happens after.
-        super::approval::revoke_unrecorded(self.state, from)?;
         let pointing = repointing(self.state, from, Some(to))?;
         let (effects, new_path) = if let ConfigSource::File(file) = self.state.source() {
             let renamed = edit::rename_table(file, &text, "contexts", from.as_str(), to.as_str())?;
@@ -162,7 +156,6 @@ impl Contexts<'_> {
     pub fn delete(&self, name: &ContextName) -> Result<Removed> {
         settle(self.state)?;
         let existing = self.get(name)?;
-        self.refuse_in_a_session(&existing, "deleting")?;
         let path = existing.path().to_owned();
         let pointed_to_by = self.pointing_to(name)?;
         let text = existing.document().text().to_owned();
@@ -178,8 +171,6 @@ impl Contexts<'_> {
             effects.push(text_effect(&path, Some(text), None));
         }
         perform(self.state, "context delete", name.as_str(), &effects)?;
-        // Whatever it demanded: a successor of that name starts without approvals.
-        super::approval::revoke_unrecorded(self.state, name)?;
         Ok(Removed { path, pointed_to_by })
     }
 
@@ -242,48 +233,21 @@ impl Contexts<'_> {
         Context::read(self.state.app(), name.clone(), home, trusted, std::rc::Rc::new(document), within)
     }
 
-    /// Whoever could take the guard away need not ask anyone: that takes what opening the context takes, or, where no PIN
-    /// is set, a person at a terminal.
-    pub(super) fn refuse_to_weaken(&self, existing: &Context, after: Guard) -> Result<()> {
-        let name = existing.name.as_str();
-        if existing.guard != Guard::Approval || after >= existing.guard {
-            return Ok(());
-        }
-        let has_pin = self.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
-        let is_person = self.state.world().terminal().is_some() && !has_pin;
-        if is_person || !super::approval::in_force_of(self.state, existing)?.is_empty() {
-            return Ok(());
-        }
-        Err(Error::GuardApproval(name.to_owned()))
+    /// Fails unless this call may put a context with this guard in the place of another.
+    pub(super) fn authorize_replacing(&self, existing: &Context, after: Guard) -> Result<()> {
+        authorize_changes(self.state, &[ContextChange::of(existing, Some(after))])
     }
 
-    /// Inside a session a context that is guarded, or that live sessions are pinned to, stays as it is: neither the guard nor
-    /// the pin would be a rail otherwise.
-    pub(super) fn refuse_in_a_session(&self, existing: &Context, what: &str) -> Result<()> {
-        let is_inside = self.state.inside_session().is_some() || self.state.session()?.is_some();
-        if !is_inside {
-            return Ok(());
-        }
-        let is_pinned = || -> Result<bool> {
-            let pointing = pointing_to(self.state, &existing.name)?;
-            Ok(pointing.iter().any(|(_, origin)| origin.layer == Layer::Session))
-        };
-        let name = crate::text::quoted(existing.name.as_str());
-        let what = match () {
-            () if existing.guard != Guard::None => format!("{what} the guarded context {name}"),
-            () if is_pinned()? => format!("{what} context {name}, to which live sessions are pinned,"),
-            () => return Ok(()),
-        };
-        self.state.refuse_in_session(what, "do it outside the session")
+    /// Fails unless this call may delete a context, so that nobody is asked in vain.
+    pub fn check_deletable(&self, existing: &Context) -> Result<()> {
+        authorize_changes(self.state, &[ContextChange::of(existing, None)])
     }
 }
 
-/// The guard that a context has after changes.
-fn guard_after(before: Guard, changes: &[Change]) -> Guard {
-    let said = changes.iter().rev().find(|change| change.key == SettingKey::new(["guard"]));
-    said.map_or(before, |change| {
-        change.value.as_ref().and_then(|value| Guard::parse(value.as_str()?)).unwrap_or_default()
-    })
+/// The guard of a context that is made by changes.
+fn guard_after(changes: &[Change]) -> Guard {
+    let guard = changes.iter().rev().find(|change| change.key == SettingKey::new(["guard"]));
+    guard.and_then(|change| Guard::parse(change.value.as_ref()?.as_str()?)).unwrap_or_default()
 }
 
 fn is_pointer(effect: &Effect) -> bool {

@@ -51,6 +51,13 @@ impl ContextIdentity {
         Some(Self::new(home, path, root))
     }
 
+    /// Whether the digest of an approval is that of this table in this file, in whatever scope.
+    pub(super) fn is_digest_of(digest: &str, path: &Path, root: &Node) -> bool {
+        [Home::User, Home::Project, Home::File]
+            .into_iter()
+            .any(|home| Self::new(home, path, root).digest == digest)
+    }
+
     fn new(home: Home, path: &Path, root: &Node) -> Self {
         let path = resolved(path);
         let mut hasher = Sha256::new();

@@ -1,7 +1,8 @@
 //! Contexts: named targets, one TOML file each, with the guard that stands before them.
 //!
 //! [`Contexts`] finds and changes them, [`Selected`] says which one a call is about and why, [`Guard`] what it
-//! demands before it is used, [`approval`] how a person gives that, [`transfer`] how they travel.
+//! demands before it is used, [`approval`] how a person gives that, `weaken` who may lower it,
+//! [`transfer`] how they travel.
 //!
 //! Not for: carrying a context out (that is a tool's or a session's work).
 
@@ -14,6 +15,7 @@ mod identity;
 mod pin;
 mod selection;
 pub mod transfer;
+pub(crate) mod weaken;
 
 pub use catalog::{Contexts, Home};
 pub use change::{Change, Removed};

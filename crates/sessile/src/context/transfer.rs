@@ -73,10 +73,7 @@ impl Contexts<'_> {
                         replaceable: true,
                     });
                 }
-                Some(existing) => {
-                    self.refuse_in_a_session(&existing, "replacing")?;
-                    self.refuse_to_weaken(&existing, context.guard)?;
-                }
+                Some(existing) => self.authorize_replacing(&existing, context.guard)?,
                 None => {}
             }
         }

@@ -4,7 +4,9 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use crate::context::approval::revoke_unrecorded;
 use crate::context::transfer::looks_secret;
+use crate::context::weaken::authorize;
 use crate::error::{Error, Result};
 use crate::files::{LockedDir, create_dir};
 use crate::history::effect::Side;
@@ -15,8 +17,8 @@ use crate::settings::{Data, Document, Node};
 use crate::state::State;
 use crate::store::OperationRow;
 
-/// Makes a change: records the intent, makes every effect, closes the operation. Returns its number. If a thing is
-/// not what the effect says it was, nothing is changed and the error is
+/// Makes a change: checks that this call may (`context::weaken`), records the intent, makes every effect, closes the
+/// operation. Returns its number. If a thing is not what the effect says it was, nothing is changed and the error is
 /// [`ConcurrentChange`](crate::Error::ConcurrentChange).
 pub fn perform(state: &State, command: &str, subject: &str, effects: &[Effect]) -> Result<i64> {
     perform_undoing(state, command, subject, effects, None)
@@ -33,6 +35,11 @@ pub(super) fn perform_undoing(
         recorded(command).is_none_or(|known| matches!(known.undo, Undo::Yes(_))),
         "{command} is in the table as one that cannot be undone"
     );
+    let removed = authorize(state, effects)?;
+    // Revoked before the change, no approval opens a successor of that name, whatever happens after.
+    for context in removed {
+        revoke_unrecorded(state, &context)?;
+    }
     let mut store = state.store_for_writing()?;
     let id = store.add_operation(&row(state, command, subject, effects, "intent", undoes))?;
     // One effect is whole or absent by itself; of several, a reader must not see some.

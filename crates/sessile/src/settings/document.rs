@@ -60,6 +60,25 @@ impl Node {
         }
     }
 
+    /// Whether it says the same as another, wherever it stands; the order in a table does not count.
+    pub fn is_same_as(&self, other: &Node) -> bool {
+        match (&self.data, &other.data) {
+            (Data::Bool(own), Data::Bool(other)) => own == other,
+            (Data::Integer(own), Data::Integer(other)) => own == other,
+            (Data::Text(own), Data::Text(other)) => own == other,
+            (Data::Array(own), Data::Array(other)) => {
+                own.len() == other.len() && own.iter().zip(other).all(|(own, other)| own.is_same_as(other))
+            }
+            (Data::Table(own), Data::Table(members)) => {
+                let has_same =
+                    |(name, node): &(String, Node)| other.get(name).is_some_and(|it| node.is_same_as(it));
+                own.len() == members.len() && own.iter().all(has_same)
+            }
+            (Data::Other(own), Data::Other(other)) => own == other,
+            _ => false,
+        }
+    }
+
     /// The text, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.data {

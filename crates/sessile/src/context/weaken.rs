@@ -1,0 +1,220 @@
+//! Weakening a guard: which changes do that, and who may make them.
+//!
+//! [`history::perform`](crate::history::perform) passes the effects of every recorded change to [`authorize`] before it
+//! writes anything. So the rule holds for each command that edits, replaces, renames or deletes a context, for what an
+//! editor wrote, for `undo`, and for undoing an undo.
+//!
+//! Not for: asking for the guard when a context is used (see [`Guard`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::confirm::can_ask;
+use crate::context::selection::pointing_to;
+use crate::context::{Context, Guard, approval, is_pin_set};
+use crate::error::{Error, Result};
+use crate::history::Effect;
+use crate::names::ContextName;
+use crate::settings::{Document, Layer, Node};
+use crate::state::State;
+use crate::text::quoted;
+
+/// The change of one context in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct ContextChange {
+    name: String,
+    path: PathBuf,
+    /// Table of the context before the change; `None` for a new context.
+    before: Option<Node>,
+    /// Guard after the change; `None` for a context that is removed.
+    after: Option<Guard>,
+}
+
+impl ContextChange {
+    /// The change of a context to one with this guard, or its removal.
+    pub(super) fn of(existing: &Context, after: Option<Guard>) -> Self {
+        ContextChange {
+            name: existing.name.to_string(),
+            path: existing.path().to_owned(),
+            before: Some(existing.root().clone()),
+            after,
+        }
+    }
+
+    /// Guard before the change; `None` for a new context.
+    fn guard(&self) -> Option<Guard> {
+        self.before.as_ref().map(guard_of)
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.guard() > Some(Guard::None)
+    }
+
+    /// Whether the context demands less afterwards. A removed context demands nothing: its name is free for another.
+    fn is_weakening(&self) -> bool {
+        self.is_guarded() && self.after < self.guard()
+    }
+}
+
+/// Fails unless this call may make the effects. Returns the names of the contexts that they remove.
+pub(crate) fn authorize(state: &State, effects: &[Effect]) -> Result<Vec<ContextName>> {
+    let changes: Vec<ContextChange> = effects.iter().flat_map(changes_in).collect();
+    authorize_changes(state, &changes)?;
+    let removed = changes.iter().filter(|change| change.after.is_none());
+    Ok(removed.filter_map(|change| change.name.parse().ok()).collect())
+}
+
+/// Fails unless this call may change contexts in this way.
+///
+/// Inside a session a context that has a guard, or that live sessions are pinned to, stays as it is. Weakening the guard
+/// `approval` requires an approval in force, or a person at a terminal where no PIN is set.
+pub(super) fn authorize_changes(state: &State, changes: &[ContextChange]) -> Result<()> {
+    for change in changes {
+        refuse_in_session(state, change)?;
+        if change.guard() == Some(Guard::Approval) && change.is_weakening() {
+            require_authority(state, change)?;
+        }
+    }
+    Ok(())
+}
+
+fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
+    let is_person = can_ask(state) && state.world().terminal().is_some() && !is_pin_set(state)?;
+    let is_approved = || match &change.before {
+        Some(table) => approval::is_table_approved(state, &change.name, &change.path, table),
+        None => Ok(false),
+    };
+    if is_person || is_approved()? {
+        return Ok(());
+    }
+    Err(Error::GuardWeakened(change.name.clone()))
+}
+
+/// Neither a guard nor a pin would be a rail if what runs in a session could change it.
+fn refuse_in_session(state: &State, change: &ContextChange) -> Result<()> {
+    let is_inside = || Ok::<_, Error>(state.inside_session().is_some() || state.session()?.is_some());
+    if change.before.is_none() || !is_inside()? {
+        return Ok(());
+    }
+    let name = quoted(&change.name);
+    let what = match change.name.parse::<ContextName>() {
+        _ if change.is_guarded() => format!("changing the guarded context {name}"),
+        Ok(parsed) if is_pinned(state, &parsed)? => {
+            format!("changing context {name}, to which live sessions are pinned,")
+        }
+        _ => return Ok(()),
+    };
+    state.refuse_in_session(what, "do it outside the session")
+}
+
+fn is_pinned(state: &State, name: &ContextName) -> Result<bool> {
+    Ok(pointing_to(state, name)?.iter().any(|(_, origin)| origin.layer == Layer::Session))
+}
+
+/// The contexts that an effect changes.
+fn changes_in(effect: &Effect) -> Vec<ContextChange> {
+    let Effect::Text { path, before, after } = effect else { return Vec::new() };
+    let (mut before, after) = (contexts_in(path, before.as_deref()), contexts_in(path, after.as_deref()));
+    let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
+    let changes = names.into_iter().filter_map(|name| {
+        let (before, after) = (before.remove(&name), after.get(&name));
+        let is_same = before.as_ref().zip(after).is_some_and(|(before, after)| before.is_same_as(after));
+        let after = after.map(guard_of);
+        (!is_same).then(|| ContextChange { name, path: path.clone(), before, after })
+    });
+    changes.collect()
+}
+
+/// The tables of the contexts in the text of a file. They are found by the shape of the path, not by the directories of
+/// this call: an undo may come from elsewhere. A text that does not parse defines no context that could be used.
+fn contexts_in(path: &Path, text: Option<&str>) -> BTreeMap<String, Node> {
+    let Some(document) = text.and_then(|text| Document::parse(path, text.to_owned()).ok()) else {
+        return BTreeMap::new();
+    };
+    let tables = document.root().get("contexts").map(Node::members).unwrap_or_default();
+    let mut contexts: BTreeMap<String, Node> = tables.iter().cloned().collect();
+    if is_context_file(path)
+        && let Some(name) = path.file_stem()
+    {
+        contexts.insert(name.to_string_lossy().into_owned(), document.root().clone());
+    }
+    contexts
+}
+
+fn is_context_file(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name).is_some_and(|dir| dir == "contexts")
+}
+
+/// The guard in a context's table. One that is not valid counts as the strictest: its context cannot be used.
+pub(super) fn guard_of(context: &Node) -> Guard {
+    match context.get("guard") {
+        None => Guard::None,
+        Some(guard) => guard.as_str().and_then(Guard::parse).unwrap_or(Guard::Approval),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(path: &str, before: Option<&str>, after: Option<&str>) -> Effect {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Effect::Text { path: path.into(), before: owned(before), after: owned(after) }
+    }
+
+    /// Name, guard before and guard after.
+    type Change = (String, Option<Guard>, Option<Guard>);
+
+    fn change(name: &str, before: Option<Guard>, after: Option<Guard>) -> Change {
+        (name.to_owned(), before, after)
+    }
+
+    fn changes(effect: &Effect) -> Vec<Change> {
+        let changes = changes_in(effect).into_iter();
+        changes.map(|change| (change.name.clone(), change.guard(), change.after)).collect()
+    }
+
+    const APPROVAL: &str = "guard = \"approval\"\n";
+
+    #[test]
+    fn context_file_is_one_context_named_after_it() {
+        for (before, after, expected) in [
+            (Some(APPROVAL), Some(""), change("prod", Some(Guard::Approval), Some(Guard::None))),
+            (Some(APPROVAL), None, change("prod", Some(Guard::Approval), None)),
+            (None, Some(APPROVAL), change("prod", None, Some(Guard::Approval))),
+            (Some("guard = 1"), Some(""), change("prod", Some(Guard::Approval), Some(Guard::None))),
+        ] {
+            for path in ["/home/a/.config/sessile/contexts/prod.toml", "/p/.sessile/contexts/prod.toml"] {
+                assert_eq!(changes(&text(path, before, after)), [expected.clone()]);
+            }
+        }
+    }
+
+    #[test]
+    fn config_file_is_compared_context_by_context() {
+        let before = "[contexts.a]\nguard = \"approval\"\n[contexts.b]\nguard = \"explicit\"\n";
+        let after = "color = \"never\"\n[contexts.b]\nguard = \"none\"\n[contexts.c]\n";
+        let expected = [
+            change("a", Some(Guard::Approval), None),
+            change("b", Some(Guard::Explicit), Some(Guard::None)),
+            change("c", None, Some(Guard::None)),
+        ];
+        assert_eq!(changes(&text("/x/team.toml", Some(before), Some(after))), expected);
+        let moved = "# moved\n[contexts.b]\nguard = \"explicit\"\n[contexts.a]\nguard = \"approval\"\n";
+        assert_eq!(changes(&text("/x/team.toml", Some(before), Some(moved))), []);
+    }
+
+    #[test]
+    fn weakening_is_a_lower_guard_or_none_at_all() {
+        let sides = [None, Some("none"), Some("explicit"), Some("approval")];
+        let file = |guard: Option<&str>| guard.map(|guard| format!("guard = \"{guard}\"\n# {guard}\n"));
+        for (i, before) in sides.into_iter().enumerate() {
+            for (j, after) in sides.into_iter().enumerate() {
+                let (before, after) = (file(before), file(after));
+                let effect = text("/x/contexts/prod.toml", before.as_deref(), after.as_deref());
+                let is_weakening = changes_in(&effect).iter().any(ContextChange::is_weakening);
+                assert_eq!(is_weakening, i > 1 && j < i, "{before:?} {after:?}");
+            }
+        }
+    }
+}
