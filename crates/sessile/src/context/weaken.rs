@@ -9,14 +9,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::app::App;
 use crate::confirm::can_ask;
 use crate::context::selection::pointing_to;
 use crate::context::{Context, Guard, approval, is_pin_set};
 use crate::error::{Error, Result};
 use crate::history::Effect;
 use crate::names::ContextName;
-use crate::settings::{Document, Layer, Node};
+use crate::settings::{Document, Layer, Node, SettingKey, Source, Stack};
 use crate::state::State;
+use crate::store::PointerKind;
 use crate::text::quoted;
 
 /// The change of one context in a file.
@@ -58,6 +60,7 @@ impl ContextChange {
 
 /// Fails unless this call may make the effects. Returns the names of the contexts that they remove.
 pub(crate) fn authorize(state: &State, effects: &[Effect]) -> Result<Vec<ContextName>> {
+    refuse_to_lead_others(state, effects)?;
     let changes: Vec<ContextChange> = effects.iter().flat_map(changes_in).collect();
     authorize_changes(state, &changes)?;
     let removed = changes.iter().filter(|change| change.after.is_none());
@@ -153,6 +156,66 @@ pub(super) fn guard_of(context: &Node) -> Guard {
     }
 }
 
+/// Inside a session nobody changes what leads commands outside of it: the settings that need trust, and selections.
+fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
+    if state.inside_session().is_none() {
+        return Ok(());
+    }
+    for effect in effects {
+        let what = match effect {
+            Effect::Setting { key, .. } => {
+                let key: SettingKey = key.parse()?;
+                leads_others(state.app(), &key).then_some(key)
+            }
+            Effect::Text { path, before, after } if !is_context_file(path) => {
+                leading_change(state.app(), path, before.as_deref(), after.as_deref())
+            }
+            Effect::Pointer { target: PointerKind::Context, before, after, .. } => {
+                let value = |side: &Option<crate::history::PointerValue>| {
+                    side.as_ref().and_then(|side| side.value.clone())
+                };
+                (value(before) != value(after)).then(|| SettingKey::new(["context"]))
+            }
+            _ => None,
+        };
+        if let Some(key) = what {
+            return Err(Error::InSession {
+                what: format!("changing {} for others", quoted(key.to_string())),
+                instead: "do it outside the session",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a setting leads the commands that it holds for: to a context, a server, a credential or a variable.
+pub(crate) fn leads_others(app: &App, key: &SettingKey) -> bool {
+    app.setting(key.segments()).is_some_and(|setting| setting.needs_trust)
+}
+
+/// The first setting that leads others and differs between two texts of a settings file.
+fn leading_change(app: &App, path: &Path, before: Option<&str>, after: Option<&str>) -> Option<SettingKey> {
+    let parse = |text: Option<&str>| Document::parse(path, text?.to_owned()).ok();
+    let sides = [parse(before), parse(after)];
+    let keys: BTreeSet<SettingKey> = sides.iter().flatten().flat_map(|side| keys_in(app, side)).collect();
+    let mut leading = keys.into_iter().filter(|key| leads_others(app, key));
+    leading.find(|key| match sides.each_ref().map(|side| node_in(side.as_ref()?, key)) {
+        [Some(before), Some(after)] => !before.is_same_as(after),
+        [None, None] => false,
+        _ => true,
+    })
+}
+
+fn keys_in(app: &App, document: &Document) -> Vec<SettingKey> {
+    let document = std::rc::Rc::new(document.clone());
+    let source = Source::File { layer: Layer::File, name: None, document, within: Vec::new(), trusted: true };
+    Stack::new(app, vec![source]).keys(false)
+}
+
+fn node_in<'d>(document: &'d Document, key: &SettingKey) -> Option<&'d Node> {
+    key.segments().iter().try_fold(document.root(), |node, name| node.get(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +279,25 @@ mod tests {
                 assert_eq!(is_weakening, i > 1 && j < i, "{before:?} {after:?}");
             }
         }
+    }
+
+    #[test]
+    fn leading_setting_is_found_whatever_changed_beside_it() {
+        let app = App::new("demo");
+        let find = |before, after| leading_change(&app, Path::new("c.toml"), before, after);
+        let context = Some(SettingKey::new(["context"]));
+        assert_eq!(find(None, Some("context = \"a\"")), context);
+        assert_eq!(find(Some("context = \"a\""), None), context);
+        assert_eq!(find(Some("context = \"a\""), Some("color = \"never\"\ncontext = \"b\"")), context);
+        assert_eq!(
+            find(Some("context ="), Some("context = \"b\"")),
+            context,
+            "what does not parse sets nothing"
+        );
+        assert_eq!(find(Some("context = \"a\""), Some("color = \"never\"\ncontext = 'a'")), None);
+        assert_eq!(
+            find(Some(""), Some("vault = { helper = \"x\" }")),
+            Some(SettingKey::new(["vault", "helper"]))
+        );
     }
 }

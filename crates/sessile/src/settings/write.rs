@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::context::weaken::leads_others;
 use crate::context::{Context, Home};
 use crate::error::{Error, Result};
 use crate::files::LockedDir;
@@ -93,11 +94,9 @@ pub fn change(
     }
 }
 
-/// From inside a session nobody changes what commands outside of it are led to.
+/// The rule of `context::weaken`, with a hint for a call that names one key.
 fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
-    let definition = state.app().setting(key.segments());
-    let leads = key.segments() == ["context"] || definition.is_some_and(|definition| definition.needs_trust);
-    if leads && state.inside_session().is_some() {
+    if state.inside_session().is_some() && leads_others(state.app(), key) {
         return Err(Error::InSession {
             what: format!("setting {} for others", crate::text::quoted(key.to_string())),
             instead: "leave out --global, --dir and --project to set it for this session",

@@ -283,6 +283,8 @@ mod by_a_person {
 mod inside_a_session {
     use super::*;
 
+    const SETTINGS: &str = ".config/sessile/config.toml";
+
     fn inside(home: &Home, args: &[&str]) -> Call {
         home.call(args).env("SESSILE_SESSION", "work")
     }
@@ -322,6 +324,62 @@ mod inside_a_session {
         }
         let (text, status) = edit("echo 'description = \"mine\"' >> \"$1\"");
         assert_eq!(status, 0, "the other context is free: {text}");
+    }
+
+    /// A setting that leads others, before and after.
+    const LEADING: &[(&str, &str)] = &[
+        ("", "context = \"prod\""),
+        ("context = \"dev\"", ""),
+        ("", "env.LD_PRELOAD = \"/tmp/x.so\""),
+        ("env.A = \"1\"", "env.A = \"2\""),
+        ("env.A = \"1\"", ""),
+        ("", "agents.bot.url = \"https://elsewhere.example\""),
+        ("", "vault.helper = \"/tmp/x\""),
+        ("", "vault.backend = \"helper\""),
+        ("", "server = \"https://elsewhere.example\""),
+        ("", "isolate = \"home\""),
+        ("", "credential = \"other\""),
+    ];
+
+    #[test]
+    fn an_editor_sets_nothing_that_leads_others() {
+        for (scope, file) in
+            [("--global", SETTINGS), ("--dir", ".sessile/local.toml"), ("--project", ".sessile/config.toml")]
+        {
+            let home = home();
+            start(&home, &["--name", "work"]);
+            for (before, after) in LEADING {
+                home.write(file, format!("# mine\n{before}\n"));
+                home.call(&["trust", "--yes"]).run();
+                let script = format!("printf '%s\\n' '# mine' '{after}' > \"$1\"");
+                let call = edited_by(&home, &["config", "edit", scope], &script);
+                let (text, status) = call.env("SESSILE_SESSION", "work").tty().finish();
+                assert_eq!(status, 7, "{scope} {before:?} {after:?}: {text}");
+                assert!(text.contains("refused inside a session"), "{text}");
+                assert_eq!(home.read(file), format!("# mine\n{before}\n"));
+            }
+            home.write(file, "env.A = \"1\"\n");
+            home.call(&["trust", "--yes"]).run();
+            let script = "printf '%s\\n' 'color = \"never\"' '# why' 'env.A = \"1\"' > \"$1\"";
+            let call = edited_by(&home, &["config", "edit", scope], script);
+            let (text, status) = call.env("SESSILE_SESSION", "work").tty().finish();
+            assert_eq!(status, 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_selections_of_others_stay() {
+        let home = crate::home_with(&["dev", "free"]);
+        home.call(&["context", "use", "dev", "--global"]).ok();
+        start(&home, &["--name", "work", "--context", "free"]);
+        home.call(&["context", "create", "test"]).ok();
+        refused_inside(&home, &["context", "delete", "dev", "--yes"]);
+        refused_inside(&home, &["context", "rename", "dev", "other"]);
+        let mut shell = home.shell();
+        shell.run("sessile context use test");
+        refused_inside(&home, &["context", "delete", "test", "--yes"]);
+        assert_eq!(shell.run("sessile context use dev").1, 0);
+        inside(&home, &["context", "delete", "test", "--yes"]).ok();
     }
 }
 
