@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Message, Resource, Session, Ticket};
 
 /// A change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum Change {
     /// Starts a session.
@@ -53,7 +54,7 @@ pub enum Change {
         /// To which session.
         session: String,
         /// The messages.
-        bodies: Vec<Value>,
+        bodies: Vec<JsonText>,
         /// Only if the last message has this number.
         if_last: Option<i64>,
     },
@@ -82,7 +83,7 @@ pub enum Change {
         /// The key.
         key: String,
         /// The value.
-        value: Option<Value>,
+        value: Option<JsonText>,
         /// Only if its revision is this; 0 if there must be none.
         if_revision: Option<i64>,
     },
@@ -158,7 +159,7 @@ pub enum Change {
         /// The turn.
         token: i64,
         /// Its messages.
-        bodies: Vec<Value>,
+        bodies: Vec<JsonText>,
         /// Where the session stands with its agent after them, unless the context is another session's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation: Option<Conversation>,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::json_text::JsonText;
+
 /// Whose something is. Every change and every query carries one, and a store sees nothing of anybody else's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -54,7 +56,7 @@ pub struct Message {
     /// The token of the turn that wrote it; 0 if none did.
     pub token: i64,
     /// What it says.
-    pub body: Value,
+    pub body: JsonText,
     /// When it was written.
     pub at_ms: i64,
 }
@@ -87,8 +89,8 @@ impl Conversation {
 pub struct Entry {
     /// Its key.
     pub key: String,
-    /// It.
-    pub value: Value,
+    /// The value.
+    pub value: JsonText,
     /// Grows with every change.
     pub revision: i64,
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, Done};
+use crate::change::Done;
+use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Message, Session, Ticket};
 
 /// A question.
@@ -140,9 +141,26 @@ impl<T> ListPage<T> {
     }
 }
 
+/// What a change came to that was made under an idempotency key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The turn, if it was one that the change committed.
+    pub turn: Option<CommittedTurn>,
+    /// The outcome.
+    pub done: Done,
+}
+
+/// A turn that was committed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommittedTurn {
+    /// Of which session.
+    pub session: String,
+    /// Its messages.
+    pub bodies: Vec<JsonText>,
+}
+
 /// An answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "answer", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The session.
     Session(Session),
@@ -159,5 +177,5 @@ pub enum Answer {
     /// Events, and how far the session's events go.
     Events(EventPage),
     /// The change that was made under a key, and what it came to.
-    Answered(Option<Box<(Change, Done)>>),
+    Answered(Option<Box<Answered>>),
 }

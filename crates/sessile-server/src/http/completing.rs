@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::app::App;
@@ -13,8 +14,9 @@ use super::problem::Problem;
 use super::queue::{self, Wanted, unexpected};
 use super::routes::last_messages;
 use crate::change::{Busy, Change, Done, Refusal};
+use crate::json_text::JsonText;
 use crate::model::{Conversation, Resource};
-use crate::query::{Answer, Query};
+use crate::query::{Answer, Answered, CommittedTurn, Query};
 use crate::upstream::{Asked, Reply, Upstream};
 
 /// How long the turn is held without being renewed: for others, how long it is not free after a crash.
@@ -30,7 +32,7 @@ pub(crate) struct Completing {
     pub(crate) caller: Caller,
     pub(crate) upstream: Upstream,
     pub(crate) session: String,
-    pub(crate) messages: Vec<Value>,
+    pub(crate) messages: Vec<JsonText>,
     pub(crate) if_last: Option<i64>,
     pub(crate) busy: Busy,
     pub(crate) wait_ms: i64,
@@ -40,11 +42,11 @@ pub(crate) struct Completing {
 }
 
 /// Where it is told what came of it.
-type Outcome = oneshot::Sender<Result<Value, Problem>>;
+type Outcome = oneshot::Sender<Result<Replied, Problem>>;
 
 impl Completing {
     /// Begins. What has come of the reply, and in the end the answer.
-    pub(crate) fn start(self) -> (watch::Receiver<String>, oneshot::Receiver<Result<Value, Problem>>) {
+    pub(crate) fn start(self) -> (watch::Receiver<String>, oneshot::Receiver<Result<Replied, Problem>>) {
         let (text, coming) = watch::channel(String::new());
         let (mut outcome, told) = oneshot::channel();
         let busy: Option<mpsc::Sender<()>> = self.app.busy.upgrade();
@@ -57,7 +59,11 @@ impl Completing {
         (coming, told)
     }
 
-    async fn completed(&self, text: &watch::Sender<String>, outcome: &mut Outcome) -> Result<Value, Problem> {
+    async fn completed(
+        &self,
+        text: &watch::Sender<String>,
+        outcome: &mut Outcome,
+    ) -> Result<Replied, Problem> {
         if let Some(before) = self.answered().await? {
             return Ok(before);
         }
@@ -93,7 +99,7 @@ impl Completing {
         token: i64,
         text: &watch::Sender<String>,
         outcome: &mut Outcome,
-    ) -> Result<(Value, bool), Problem> {
+    ) -> Result<(Replied, bool), Problem> {
         if let Some(before) = self.answered().await? {
             return Ok((before, false));
         }
@@ -107,7 +113,7 @@ impl Completing {
             () = nobody_left => return Err(Problem::closing_down()),
         };
         let mut bodies = self.messages.clone();
-        bodies.push(reply.body);
+        bodies.push(reply.body.into());
         self.commit(token, bodies, reply.conversation).await
     }
 
@@ -130,7 +136,8 @@ impl Completing {
             .map_err(|error| Problem::internal(error.to_string()))?;
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);
-        let asked = Asked { history: &history, messages: &self.messages, most, text };
+        let messages: Vec<Value> = self.messages.iter().map(JsonText::to_value).collect();
+        let asked = Asked { history: &history, messages: &messages, most, text };
         let reply = self.upstream.reply(asked, self.conversation(token)).await?;
         if reply.body.to_string().len() > most {
             return Err(Problem::unusable("the reply is too long"));
@@ -164,9 +171,9 @@ impl Completing {
     async fn commit(
         &self,
         token: i64,
-        bodies: Vec<Value>,
+        bodies: Vec<JsonText>,
         conversation: Option<Conversation>,
-    ) -> Result<(Value, bool), Problem> {
+    ) -> Result<(Replied, bool), Problem> {
         let mut tries = 0;
         loop {
             let change = Change::CommitTurn {
@@ -176,7 +183,7 @@ impl Completing {
                 conversation: conversation.clone(),
             };
             let problem = match self.caller.change(change).await {
-                Ok(Done::Appended { first, .. }) => return Ok((shown(first, &bodies), true)),
+                Ok(Done::Appended { first, .. }) => return Ok((Replied::new(first, bodies), true)),
                 Ok(other) => return Err(unexpected(&other)),
                 Err(problem) => problem,
             };
@@ -194,23 +201,28 @@ impl Completing {
     }
 
     /// What was answered under the key before.
-    async fn answered(&self) -> Result<Option<Value>, Problem> {
+    async fn answered(&self) -> Result<Option<Replied>, Problem> {
         let Some(key) = self.caller.key() else { return Ok(None) };
         let query = Query::Answered { session: self.session.clone(), key };
         match self.caller.ask_more(query).await? {
             Answer::Answered(None) => Ok(None),
             Answer::Answered(Some(before)) => match *before {
-                (Change::CommitTurn { session, bodies, .. }, Done::Appended { first, .. })
-                    if session == self.session
-                        && bodies.len() == self.messages.len() + 1
-                        && bodies.starts_with(&self.messages) =>
-                {
-                    Ok(Some(shown(first, &bodies)))
+                Answered {
+                    turn: Some(CommittedTurn { session, bodies }),
+                    done: Done::Appended { first, .. },
+                } if session == self.session && self.is_before_reply(&bodies) => {
+                    Ok(Some(Replied::new(first, bodies)))
                 }
                 _ => Err(Refusal::KeyReused.into()),
             },
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Whether these are the messages of this request, and a reply.
+    fn is_before_reply(&self, bodies: &[JsonText]) -> bool {
+        bodies.len() == self.messages.len() + 1
+            && bodies.iter().zip(&self.messages).all(|(before, message)| before.is_same(message))
     }
 
     fn turn(&self) -> Resource {
@@ -222,10 +234,28 @@ impl Completing {
     }
 }
 
-/// The messages with their numbers; the last is the reply.
-fn shown(first: i64, bodies: &[Value]) -> Value {
-    let mut messages: Vec<Value> =
-        (first..).zip(bodies).map(|(number, body)| json!({ "number": number, "body": body })).collect();
-    let reply = messages.pop().unwrap_or_default();
-    json!({ "first": first, "last": reply["number"], "messages": messages, "reply": reply })
+/// Messages that were appended, and the reply to them.
+#[derive(Debug, Serialize)]
+pub(crate) struct Replied {
+    first: i64,
+    last: i64,
+    messages: Vec<Numbered>,
+    pub(crate) reply: Numbered,
+}
+
+/// A message with its number.
+#[derive(Debug, Serialize)]
+pub(crate) struct Numbered {
+    number: i64,
+    pub(crate) body: JsonText,
+}
+
+impl Replied {
+    /// The last of the messages is the reply.
+    fn new(first: i64, bodies: Vec<JsonText>) -> Self {
+        let mut messages: Vec<Numbered> =
+            (first..).zip(bodies).map(|(number, body)| Numbered { number, body }).collect();
+        let reply = messages.pop().unwrap_or_else(|| Numbered { number: first, body: Value::Null.into() });
+        Replied { first, last: reply.number, messages, reply }
+    }
 }

@@ -4,12 +4,13 @@ use axum::body::Body;
 use axum::extract::FromRequest;
 use axum::http::Request;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use sessile::text::shortened;
 
 use super::app::App;
 use super::input;
 use super::problem::Problem;
+use crate::json_text::JsonText;
 
 /// A body that is an object of a known form.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
 /// A body that is any JSON.
 #[derive(Debug)]
-pub(crate) struct AnyJson(pub(crate) Value);
+pub(crate) struct AnyJson(pub(crate) JsonText);
 
 impl FromRequest<App> for AnyJson {
     type Rejection = Problem;
@@ -41,8 +42,16 @@ impl FromRequest<App> for AnyJson {
     async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
         let (head, body) = request.into_parts();
         let bytes = input::taken(&head.headers, body, app).await?;
-        serde_json::from_slice(&bytes).map(AnyJson).map_err(|error| not_expected(&error))
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Problem::invalid("the body is not what was expected: it is not valid UTF-8"))?;
+        JsonText::parse(&text).map(AnyJson).map_err(|error| not_expected(&error))
     }
+}
+
+/// Parts of a body that are any JSON, checked and kept as they were sent.
+pub(crate) fn as_sent(parts: &[Box<RawValue>]) -> Result<Vec<JsonText>, Problem> {
+    let parsed = parts.iter().map(|part| JsonText::parse(part.get())).collect::<Result<_, _>>();
+    parsed.map_err(|error| not_expected(&error))
 }
 
 fn not_expected(error: &serde_json::Error) -> Problem {

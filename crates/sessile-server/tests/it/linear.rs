@@ -23,7 +23,7 @@ async fn client(user: User, session: String, rounds: usize) -> Vec<Seen> {
         let set = Change::SetEntry {
             session: session.clone(),
             key: "k".to_owned(),
-            value: Some(json!(begun)),
+            value: Some(json!(begun).into()),
             if_revision: Some(revision),
         };
         let what = match user.change(set).await {

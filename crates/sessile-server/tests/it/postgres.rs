@@ -257,7 +257,7 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
             let mut said = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let text = format!("{mark} {}", said.len());
-                let bodies = vec![json!(text)];
+                let bodies = vec![json!(text).into()];
                 if said.len() % 2 == 0 {
                     let append = Change::Append { session: of.id.clone(), bodies, if_last: None };
                     until_answered(&user, append).await.unwrap();
@@ -268,7 +268,7 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
                         panic!("nobody else is there")
                     };
                     assert_eq!(
-                        seen.last().map(|last| last.body.clone()),
+                        seen.last().map(|last| last.body.to_value()),
                         said.last().map(|last| json!(last))
                     );
                     let (session, token) = (of.id.clone(), ticket.token.unwrap());
@@ -321,7 +321,8 @@ async fn without_a_key_nothing_is_made_twice_either() {
             let mut said = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let text = format!("writer-{number} {}", said.len());
-                let change = Change::Append { session: of.clone(), bodies: vec![json!(text)], if_last: None };
+                let change =
+                    Change::Append { session: of.clone(), bodies: vec![json!(text).into()], if_last: None };
                 let access = Access { id: id(), token: None };
                 let request = Request { user: user.id.clone(), change, key: None, access };
                 let outcome = user.db.change(request).await;

@@ -51,8 +51,11 @@ async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
     }
     let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
     let (hers, his) = (ann.start(None).await, bob.start(None).await);
-    let append =
-        |text: &str| Change::Append { session: hers.id.clone(), bodies: vec![json!(text)], if_last: None };
+    let append = |text: &str| Change::Append {
+        session: hers.id.clone(),
+        bodies: vec![json!(text).into()],
+        if_last: None,
+    };
     ann.keyed(Some("key"), append("a")).await.unwrap();
     bob.append(&his.id, &["b"]).await.unwrap();
     let now = hers.started_ms;
@@ -104,7 +107,7 @@ async fn several_may_remove_at_the_same_time(store: &Throwaway) {
     let ann = User { db: db.clone(), id: user };
     let session = ann.start(None).await;
     for number in 0..30 {
-        let bodies = vec![json!(number)];
+        let bodies = vec![json!(number).into()];
         let append = Change::Append { session: session.id.clone(), bodies, if_last: None };
         ann.keyed(Some(&format!("key {number}")), append).await.unwrap();
     }
@@ -137,7 +140,7 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
         let value = Change::SetEntry {
             session: of.id.clone(),
             key: "k".to_owned(),
-            value: Some(json!(1)),
+            value: Some(json!(1).into()),
             if_revision: None,
         };
         ann.change(value).await.unwrap();

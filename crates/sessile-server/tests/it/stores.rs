@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, Walls};
-use sessile_server::model::{Resource, Session, Ticket, UserId};
+use sessile_server::model::{Message, Resource, Session, Ticket, UserId};
 use sessile_server::query::{Answer, Query};
 use testkit::{Database, Postgres};
 
@@ -222,7 +222,7 @@ impl User {
     }
 
     pub(crate) async fn append(&self, session: &str, bodies: &[&str]) -> Outcome {
-        let bodies = bodies.iter().map(|body| serde_json::json!(body)).collect();
+        let bodies = bodies.iter().map(|body| serde_json::json!(body).into()).collect();
         self.change(Change::Append { session: session.to_owned(), bodies, if_last: None }).await
     }
 
@@ -231,7 +231,8 @@ impl User {
         let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
         assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "{numbers:?}");
-        messages.iter().map(|message| message.body.as_str().unwrap_or_default().to_owned()).collect()
+        let text = |message: &Message| message.body.to_value().as_str().unwrap_or_default().to_owned();
+        messages.iter().map(text).collect()
     }
 
     pub(crate) async fn ask_for(&self, resource: &Resource, busy: Busy, ttl_ms: i64) -> Outcome {
@@ -249,7 +250,7 @@ impl User {
     }
 
     pub(crate) async fn commit(&self, session: &str, token: i64, bodies: &[String]) -> Outcome {
-        let bodies = bodies.iter().map(|body| serde_json::json!(body)).collect();
+        let bodies = bodies.iter().map(|body| serde_json::json!(body).into()).collect();
         self.change(Change::CommitTurn { session: session.to_owned(), token, bodies, conversation: None })
             .await
     }

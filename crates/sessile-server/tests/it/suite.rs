@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sessile_server::account::{Administer, Decision, Scope, Token};
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
+use sessile_server::json_text::JsonText;
 use sessile_server::model::{Accessed, Conversation, Resource, UserId};
-use sessile_server::query::{Answer, ListPage, Query};
+use sessile_server::query::{Answer, Answered, CommittedTurn, ListPage, Query};
 use sessile_server::{login, users};
 
 use crate::queues::a_lock_excludes_within_a_user_and_not_between_users;
@@ -68,7 +69,7 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     let set = |value: i64| Change::SetEntry {
         session: hers.clone(),
         key: "k".to_owned(),
-        value: Some(json!(value)),
+        value: Some(json!(value).into()),
         if_revision: Some(0),
     };
     for (user, text, value) in [(&ann, "hers", 1), (&bob, "his", 2)] {
@@ -87,7 +88,7 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     bob.append(&hers, &["his is not over"]).await.unwrap();
     let all = Query::Entries { session: hers.clone(), key: None, after: None, limit: 10 };
     assert!(
-        matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == 2)
+        matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(2))
     );
     let live = Query::Sessions { live: true, label: None, after: None, limit: 10 };
     assert!(
@@ -155,7 +156,12 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
         Change::EndSession { session: id(), reason: String::new() },
         Change::Rewind { session: id(), to: 0 },
         Change::Fork { session: id(), at: None, id: crate::stores::id(), name: None },
-        Change::SetEntry { session: id(), key: "k".to_owned(), value: Some(json!(1)), if_revision: None },
+        Change::SetEntry {
+            session: id(),
+            key: "k".to_owned(),
+            value: Some(json!(1).into()),
+            if_revision: None,
+        },
         Change::CommitTurn { session: id(), token: 1, bodies: Vec::new(), conversation: None },
         Change::TakeConversation { session: id(), token: 1 },
     ] {
@@ -194,11 +200,11 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
     let of = user.start(None).await.id;
     assert_eq!(user.append(&of, &["a", "b"]).await, Ok(Done::Appended { first: 1, last: 2 }));
     assert_eq!(user.append(&of, &["c", "d", "e"]).await, Ok(Done::Appended { first: 3, last: 5 }));
-    let stale = Change::Append { session: of.clone(), bodies: vec![json!("x")], if_last: Some(2) };
+    let stale = Change::Append { session: of.clone(), bodies: vec![json!("x").into()], if_last: Some(2) };
     assert_eq!(user.change(stale).await, Err(Refusal::Changed { revision: 5 }));
     let page = |after, limit| Query::Messages { session: of.clone(), after, limit };
     let Ok(Answer::Messages(two)) = user.ask(page(2, 2)).await else { panic!() };
-    assert_eq!(two.iter().map(|one| one.body.clone()).collect::<Vec<_>>(), ["c", "d"]);
+    assert_eq!(two.iter().map(|one| one.body.to_value()).collect::<Vec<_>>(), ["c", "d"]);
     let Ok(Answer::Messages(last)) = user.ask(Query::LastMessages { session: of.clone(), limit: 2 }).await
     else {
         panic!()
@@ -221,10 +227,10 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
 async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
-    let set = |value, if_revision| Change::SetEntry {
+    let set = |value: Option<Value>, if_revision| Change::SetEntry {
         session: of.clone(),
         key: "k".to_owned(),
-        value,
+        value: value.map(JsonText::from),
         if_revision,
     };
     let revision = |done: Result<Done, Refusal>| match done {
@@ -238,7 +244,7 @@ async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
     assert_eq!(revision(user.change(set(Some(json!(null)), Some(0))).await), 4, "none comes twice");
     let all = Query::Entries { session: of.clone(), key: None, after: None, limit: 10 };
     assert!(
-        matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value.is_null())
+        matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(null))
     );
 }
 
@@ -260,7 +266,7 @@ async fn held(user: &User, session: &str) -> i64 {
 async fn talk(user: &User, session: &str, conversation: &Conversation) {
     let token = held(user, session).await;
     let (session, bodies, conversation) =
-        (session.to_owned(), vec![json!("said")], Some(conversation.clone()));
+        (session.to_owned(), vec![json!("said").into()], Some(conversation.clone()));
     user.change(Change::CommitTurn { session, token, bodies, conversation }).await.unwrap();
 }
 
@@ -331,14 +337,15 @@ async fn a_context_belongs_to_one_session(store: &Throwaway) {
 async fn the_same_key_does_it_once(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
-    let say = |text: &str| Change::Append { session: of.clone(), bodies: vec![json!(text)], if_last: None };
+    let say =
+        |text: &str| Change::Append { session: of.clone(), bodies: vec![json!(text).into()], if_last: None };
     let first = user.keyed(Some("k1"), say("hello")).await;
     assert_eq!(user.keyed(Some("k1"), say("hello")).await, first);
     assert_eq!(user.keyed(Some("k1"), say("other")).await, Err(Refusal::KeyReused));
     assert_eq!(user.keyed(Some("k2"), say("hello")).await, Ok(Done::Appended { first: 2, last: 2 }));
     let made =
         |session: &str, key: &str| Query::Answered { session: session.to_owned(), key: key.to_owned() };
-    let before = Box::new((say("hello"), Done::Appended { first: 2, last: 2 }));
+    let before = Box::new(Answered { turn: None, done: Done::Appended { first: 2, last: 2 } });
     assert_eq!(user.ask(made(&of, "k2")).await, Ok(Answer::Answered(Some(before))));
     assert_eq!(user.ask(made(&of, "k9")).await, Ok(Answer::Answered(None)));
     let other = User::new(&store.db, "carl");
@@ -363,7 +370,10 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await;
     let (session, turn) = (|| of.id.clone(), turn(&of));
-    let set = |value| Change::SetEntry { session: session(), key: "n".to_owned(), value, if_revision: None };
+    let set = |value: Option<Value>| {
+        let value = value.map(JsonText::from);
+        Change::SetEntry { session: session(), key: "n".to_owned(), value, if_revision: None }
+    };
     let ask = || asking(&turn, CLAIM, Busy::Enqueue, 60_000);
     let twice = async |key: &str, change: Change| {
         let first = user.keyed(Some(key), change.clone()).await;
@@ -377,7 +387,7 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     twice("edit", Change::EditSession { session: session(), if_revision, name: None, labels, settings })
         .await
         .unwrap();
-    let bodies = || vec![json!("one"), json!({ "two": null })];
+    let bodies = || vec![json!("one").into(), json!({ "two": null }).into()];
     twice("append", Change::Append { session: session(), bodies: bodies(), if_last: None }).await.unwrap();
     twice("set", set(Some(json!([1, "a"])))).await.unwrap();
     twice("remove", set(None)).await.unwrap();
@@ -391,6 +401,9 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let conversation = Some(talking("c", Some("t")));
     let commit = Change::CommitTurn { session: session(), token, bodies: bodies(), conversation };
     twice("commit", commit).await.unwrap();
+    let made = Query::Answered { session: session(), key: "commit".to_owned() };
+    let Ok(Answer::Answered(Some(made))) = user.ask(made).await else { panic!() };
+    assert_eq!(made.turn, Some(CommittedTurn { session: session(), bodies: bodies() }));
     let held = ticket(twice("ask again", ask()).await);
     let take = || Change::TakeConversation { session: session(), token: held.token.unwrap() };
     let taken = twice("take", take()).await;
@@ -576,16 +589,20 @@ async fn reads_of_several_users_are_recorded(store: &Throwaway) {
 
 async fn texts_come_back_as_they_were(store: &Throwaway) {
     let user = User::new(&store.db, "o'ann \"; DROP TABLE session; --");
-    let strange = json!({ "nul": "a\u{0}b", "big": 12_345_678_901_234_567_890_u64, "b": 1, "a": 1.5, "text": "🦪 ' \\ %s $1" });
+    let strange = r#"{"nul":"a\u0000b","big":123456789012345678901234567890,"b":1,"a":1.50,"a":1,"text":"🦪 ' \\ %s $1"}"#;
+    let strange = JsonText::parse(strange).unwrap();
     let of = user.start(Some("it's; {mine} $1")).await.id;
-    let append =
-        Change::Append { session: of.clone(), bodies: vec![strange.clone(), json!(null)], if_last: None };
+    let append = Change::Append {
+        session: of.clone(),
+        bodies: vec![strange.clone(), json!(null).into()],
+        if_last: None,
+    };
     user.change(append).await.unwrap();
     let Ok(Answer::Messages(all)) = user.ask(Query::LastMessages { session: of.clone(), limit: 9 }).await
     else {
         panic!()
     };
-    assert_eq!(all[0].body.to_string(), strange.to_string());
+    assert_eq!(all[0].body, strange);
     assert_eq!(all[1].body, json!(null));
     let Ok(Answer::Session(found)) = user.ask(Query::Session { session: "it's; {mine} $1".to_owned() }).await
     else {

@@ -34,7 +34,7 @@ pub(super) async fn attempt(
 ) -> Result<(Result<Done, Refusal>, Option<u64>), Trouble> {
     let user = request.user.0.as_str();
     let failed = |error: serde_json::Error| Trouble::Over(DbError::Failed(error.to_string()));
-    let text = request.key.as_ref().map(|_| serde_json::to_string(&request.change));
+    let text = request.key.as_ref().map(|_| record::written(&request.change));
     let text = text.transpose().map_err(failed)?;
     let needs = Needs::of(&request.change);
     let mut link = Link::take(inner, user).await?;

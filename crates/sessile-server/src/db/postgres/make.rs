@@ -7,6 +7,7 @@ use super::rows::Found;
 use super::sql::Sql;
 use super::transaction::{Params, Step, params};
 use crate::change::{Change, Done, Refusal, check_number, check_settings};
+use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Resource, Session, Ticket};
 
 type Outcome = Result<Done, Refusal>;
@@ -269,12 +270,12 @@ impl Make {
         self.event(found, "session.ended", &json!({ "reason": reason }));
     }
 
-    fn append(&mut self, mut found: Found, token: i64, bodies: &[Value]) -> Done {
+    fn append(&mut self, mut found: Found, token: i64, bodies: &[JsonText]) -> Done {
         self.run(Sql::DropConversation, params![self.user.clone(), found.session.id.clone()]);
         let first = found.session.messages + 1;
         let last = found.session.messages + i64::try_from(bodies.len()).unwrap_or(0);
         if !bodies.is_empty() {
-            let texts: Vec<String> = bodies.iter().map(Value::to_string).collect();
+            let texts: Vec<String> = bodies.iter().map(|body| body.get().to_owned()).collect();
             let id = found.session.id.clone();
             self.run(Sql::InsertMessages, params![self.user.clone(), id, first, token, self.now, texts]);
         }
@@ -327,7 +328,7 @@ impl Make {
         &mut self,
         session: &str,
         key: &str,
-        value: Option<&Value>,
+        value: Option<&JsonText>,
         expected: Option<i64>,
     ) -> Outcome {
         let mut found = self.live()?;
@@ -344,7 +345,7 @@ impl Make {
         let (user, session, key) = (self.user.clone(), session.to_owned(), key.to_owned());
         self.run(Sql::DropEntry, params![user.clone(), session.clone(), key.clone()]);
         let kind = if value.is_some() { "state" } else { "state-gone" };
-        let text = value.map_or_else(|| "null".to_owned(), Value::to_string);
+        let text = value.map_or("null", JsonText::get).to_owned();
         self.run(Sql::InsertEntry, params![user, session, kind, key.clone(), text, revision, self.now]);
         self.event(&mut found, "state.changed", &json!({ "key": key, "revision": revision }));
         self.session = Some(found);

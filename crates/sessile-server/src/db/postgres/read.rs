@@ -11,6 +11,7 @@ use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
 use crate::db::lists::{self, Candidate, LockPlace, LockScan};
 use crate::db::record;
+use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
 use crate::query::{Answer, EventPage, ListPage, Query, SCAN_ROWS};
 
@@ -233,7 +234,7 @@ fn at(rows: &[Vec<Row>], index: usize) -> &[Row] {
 }
 
 fn entry(row: &Row) -> Result<Entry, Error> {
-    Ok(Entry { key: row.try_get(0)?, value: json(row.try_get(1)?), revision: row.try_get(2)? })
+    Ok(Entry { key: row.try_get(0)?, value: JsonText::stored(row.try_get(1)?), revision: row.try_get(2)? })
 }
 
 fn accessed(row: &Row) -> Result<Accessed, Error> {

@@ -2,6 +2,7 @@
 
 use tokio_postgres::{Error, Row};
 
+use crate::json_text::JsonText;
 use crate::model::{Message, Session, Ticket};
 
 /// A session, and what its life and its numbers are counted by.
@@ -88,7 +89,7 @@ pub(super) fn messages(rows: &[Row]) -> Result<Vec<Message>, Error> {
         Ok(Message {
             number: row.try_get(0)?,
             token: row.try_get(1)?,
-            body: json(row.try_get(2)?),
+            body: JsonText::stored(row.try_get(2)?),
             at_ms: row.try_get(3)?,
         })
     };

@@ -10,6 +10,7 @@ use super::rows::{self, Found};
 use crate::change::{Change, Done, Refusal, check_number, check_settings};
 use crate::db::record::{self, Noted};
 use crate::db::{Read, Request};
+use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Resource, Session, Ticket};
 
 type Outcome = Result<std::result::Result<Done, Refusal>>;
@@ -30,7 +31,7 @@ pub(super) fn apply(connection: &Connection, process: &str, request: &Request, n
     let user = make.user;
     let Some(key) = &request.key else { return make.change(&request.change) };
     let failed = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
-    let change = serde_json::to_string(&request.change).map_err(failed)?;
+    let change = record::written(&request.change).map_err(failed)?;
     let answered: Option<(String, String)> = connection
         .prepare_cached("SELECT change, done FROM answered WHERE user = ?1 AND key = ?2")?
         .query_row((user, key), |row| Ok((row.get(0)?, row.get(1)?)))
@@ -341,7 +342,7 @@ impl Make<'_> {
         self.event(id, "session.ended", &json!({ "reason": reason }))
     }
 
-    fn append(&self, session: &str, token: i64, bodies: &[Value]) -> Result<Done> {
+    fn append(&self, session: &str, token: i64, bodies: &[JsonText]) -> Result<Done> {
         self.forget_conversation(session)?;
         let count = i64::try_from(bodies.len()).unwrap_or(0);
         let next: i64 = self
@@ -355,7 +356,7 @@ impl Make<'_> {
             "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
         for (number, body) in (first..).zip(bodies) {
-            insert.execute((self.user, session, number, token, body.to_string(), self.now))?;
+            insert.execute((self.user, session, number, token, body.get(), self.now))?;
         }
         let last = next - 1;
         self.event(session, "messages.appended", &json!({ "first": first, "last": last, "token": token }))?;
@@ -437,7 +438,13 @@ impl Make<'_> {
     }
 
     /// A removed value leaves its revision behind, so that none comes twice.
-    fn set_entry(&self, session: &str, key: &str, value: Option<&Value>, expected: Option<i64>) -> Outcome {
+    fn set_entry(
+        &self,
+        session: &str,
+        key: &str,
+        value: Option<&JsonText>,
+        expected: Option<i64>,
+    ) -> Outcome {
         let last: Option<(String, i64)> = self
             .connection
             .prepare_cached(
@@ -460,7 +467,7 @@ impl Make<'_> {
             )?
             .execute((self.user, session, key))?;
         let kind = if value.is_some() { "state" } else { "state-gone" };
-        let text = value.map_or_else(|| "null".to_owned(), Value::to_string);
+        let text = value.map_or("null", JsonText::get);
         self.connection
             .prepare_cached(
                 "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)

@@ -6,6 +6,7 @@ use super::listing::{self, Listing};
 use super::rows::{self, json};
 use crate::change::Refusal;
 use crate::db::{lists, record};
+use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
 use crate::query::{Answer, EventPage, ListPage, Query};
 
@@ -64,7 +65,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                          ORDER BY key LIMIT ?5",
                     )?
                     .query_map((user, &session.id, key, after.as_deref().unwrap_or(""), limit), |row| {
-                        Ok(Entry { key: row.get(0)?, value: json(&row.get::<_, String>(1)?), revision: row.get(2)? })
+                        Ok(Entry { key: row.get(0)?, value: JsonText::stored(row.get(1)?), revision: row.get(2)? })
                     })?
                     .collect::<Result<Vec<_>>>()?;
                 Ok(Ok(Answer::Entries(ListPage::of(entries, *limit, |last: &Entry| last.key.clone()))))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 use serde_json::Value;
 
+use crate::json_text::JsonText;
 use crate::model::{Message, Session};
 
 /// A session, and the times that its life is counted by.
@@ -91,7 +92,7 @@ pub(super) fn messages(
             Ok(Message {
                 number: row.get(0)?,
                 token: row.get(1)?,
-                body: json(&row.get::<_, String>(2)?),
+                body: JsonText::stored(row.get(2)?),
                 at_ms: row.get(3)?,
             })
         })?

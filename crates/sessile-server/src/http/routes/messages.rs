@@ -3,20 +3,21 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Value, json};
 
 use super::super::app::App;
 use super::super::caller::{Bound, Caller};
 use super::super::input::{self, Params, Segments};
-use super::super::json::Json;
+use super::super::json::{Json, as_sent};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{BOTH, READ, Route, WRITE};
 use super::replies;
 use crate::change::{Change, Done};
+use crate::json_text::JsonText;
 use crate::model::Message;
 use crate::query::{Answer, Query};
 
@@ -53,7 +54,7 @@ pub(super) fn routes() -> Vec<Route> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct New {
-    messages: Vec<Value>,
+    messages: Vec<Box<RawValue>>,
     if_last: Option<i64>,
 }
 
@@ -70,6 +71,13 @@ struct Fork {
     name: Option<String>,
 }
 
+/// Messages, and the number that the next page begins after.
+#[derive(Debug, Serialize)]
+struct Page {
+    messages: Vec<Box<RawValue>>,
+    next: Option<i64>,
+}
+
 async fn append(
     State(app): State<App>,
     caller: Caller,
@@ -83,13 +91,13 @@ async fn append(
     if new.messages.is_empty() {
         return Err(Problem::invalid("there is no message to append"));
     }
-    check_messages(&app, &new.messages)?;
+    let messages = check_messages(&app, &new.messages)?;
     let if_last = new.if_last.map(|last| input::within("if_last", last, 0, input::LARGEST)).transpose()?;
     let session = input::session(&session)?;
     if let Some(wanted) = wanted {
-        return replies::complete(app, caller, session, (new.messages, if_last), wanted, &headers).await;
+        return replies::complete(app, caller, session, (messages, if_last), wanted, &headers).await;
     }
-    let change = Change::Append { session, bodies: new.messages, if_last };
+    let change = Change::Append { session, bodies: messages, if_last };
     appended(StatusCode::CREATED, caller.change(change).await?)
 }
 
@@ -118,7 +126,7 @@ async fn list(
             // The look at the session is the one that stands on the record.
             caller.ask(Query::LastMessages { session: session.clone(), limit: 0 }).await?;
             let messages = last_messages(&app, &caller.bound(), &session, last).await?;
-            reply::json(StatusCode::OK, &json!({ "messages": messages, "next": null }))
+            reply::json(StatusCode::OK, &Page { messages, next: None })
         }
         (None, _) => {
             let limit = limit.unwrap_or(100.min(app.limits.page));
@@ -155,10 +163,10 @@ async fn page(
             messages.push(raw);
         }
         if is_end && !full {
-            return reply::json(StatusCode::OK, &json!({ "messages": messages, "next": null }));
+            return reply::json(StatusCode::OK, &Page { messages, next: None });
         }
     }
-    reply::json(StatusCode::OK, &json!({ "messages": messages, "next": at }))
+    reply::json(StatusCode::OK, &Page { messages, next: Some(at) })
 }
 
 async fn rewind(
@@ -186,18 +194,20 @@ async fn fork(
     reply::tagged(StatusCode::CREATED, &session, session.revision)
 }
 
-/// That there are not too many, and none is too large.
-pub(super) fn check_messages(app: &App, messages: &[Value]) -> Result<(), Problem> {
+/// Messages as they are kept, if they are not too many and none is too large.
+pub(super) fn check_messages(app: &App, messages: &[Box<RawValue>]) -> Result<Vec<JsonText>, Problem> {
     if messages.len() > app.limits.messages {
         return Err(Problem::invalid(format!("at most {} messages are taken at once", app.limits.messages)));
     }
-    messages.iter().try_for_each(|message| check_size(app, message))
+    let messages = as_sent(messages)?;
+    messages.iter().try_for_each(|message| check_size(app, message))?;
+    Ok(messages)
 }
 
 /// That a message or a value is not too large.
-pub(super) fn check_size(app: &App, value: &Value) -> Result<(), Problem> {
+pub(super) fn check_size(app: &App, value: &JsonText) -> Result<(), Problem> {
     let most = app.limits.message_bytes;
-    if serde_json::to_string(value).map_or(0, |text| text.len()) > most {
+    if value.get().len() > most {
         return Err(Problem::too_large(format!("a message or a value has at most {most} bytes")));
     }
     Ok(())

@@ -3,12 +3,13 @@
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::completing::Completing;
+use super::super::completing::{Completing, Replied};
 use super::super::input::{self, Params};
 use super::super::metrics::{Counted, Gauge};
 use super::super::problem::Problem;
@@ -17,6 +18,7 @@ use super::events::{ALIVE, Pieces};
 use super::turns;
 use crate::account::Scope;
 use crate::change::Busy;
+use crate::json_text::JsonText;
 
 /// How a reply is wanted.
 pub(super) struct Wanted {
@@ -52,7 +54,7 @@ pub(super) async fn complete(
     app: App,
     caller: Caller,
     session: String,
-    (messages, if_last): (Vec<Value>, Option<i64>),
+    (messages, if_last): (Vec<JsonText>, Option<i64>),
     wanted: Wanted,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
@@ -100,7 +102,7 @@ pub(super) async fn complete(
 /// A reply on its way to who asked. A slow one gets larger pieces; nothing is kept but the reply.
 struct Stream {
     coming: watch::Receiver<String>,
-    told: oneshot::Receiver<Result<Value, Problem>>,
+    told: oneshot::Receiver<Result<Replied, Problem>>,
     pieces: mpsc::Sender<Bytes>,
     sent: usize,
     _permit: Option<OwnedSemaphorePermit>,
@@ -108,7 +110,7 @@ struct Stream {
 }
 
 impl Stream {
-    async fn run(mut self, answer: Option<Value>) -> Option<()> {
+    async fn run(mut self, answer: Option<Replied>) -> Option<()> {
         let answer = match answer {
             Some(answer) => Ok(answer),
             None => self.follow().await?,
@@ -116,7 +118,8 @@ impl Stream {
         match answer {
             Ok(answer) => {
                 // Also for who gets it a second time, when no token came.
-                let whole = answer["reply"]["body"]["content"].as_str().unwrap_or_default();
+                let body = answer.reply.body.to_value();
+                let whole = body["content"].as_str().unwrap_or_default();
                 let more = {
                     let sent = self.coming.borrow();
                     // An agent may think better of what it has said; then only the whole counts.
@@ -131,7 +134,7 @@ impl Stream {
     }
 
     /// Hands on what comes, until it is known what became of it.
-    async fn follow(&mut self) -> Option<Result<Value, Problem>> {
+    async fn follow(&mut self) -> Option<Result<Replied, Problem>> {
         loop {
             tokio::select! {
                 biased;
@@ -155,7 +158,8 @@ impl Stream {
         self.event("delta", &json!({ "content": text })).await
     }
 
-    async fn event(&self, kind: &str, data: &Value) -> Option<()> {
+    async fn event(&self, kind: &str, data: &impl Serialize) -> Option<()> {
+        let data = serde_json::to_string(data).ok()?;
         self.send(format!("event: {kind}\ndata: {data}\n\n")).await
     }
 

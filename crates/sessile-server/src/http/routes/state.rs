@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde_json::Value;
 
 use super::super::app::App;
 use super::super::caller::Caller;
@@ -15,6 +14,7 @@ use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, Route, WRITE};
 use crate::change::{Change, Done};
+use crate::json_text::JsonText;
 use crate::model::Entry;
 use crate::query::{Answer, Query};
 
@@ -116,7 +116,7 @@ async fn set(
     caller: &Caller,
     session: &str,
     key: String,
-    value: Option<Value>,
+    value: Option<JsonText>,
     headers: &HeaderMap,
 ) -> Result<Done, Problem> {
     match value {

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::super::app::App;
 use super::super::caller::Caller;
@@ -16,7 +16,7 @@ use super::super::reply;
 use super::super::route::{BOTH, Route, WRITE};
 use super::messages::{appended, check_messages, last_messages};
 use crate::change::{Busy, Change};
-use crate::model::Resource;
+use crate::model::{Resource, Ticket};
 
 /// How long a turn is held if nothing is said.
 pub(super) const TTL_MS: i64 = 60_000;
@@ -62,13 +62,25 @@ struct New {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Messages {
-    messages: Vec<Value>,
+    messages: Vec<Box<RawValue>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Renewal {
     ttl_ms: Option<i64>,
+}
+
+/// A turn that has begun.
+#[derive(Debug, Serialize)]
+struct BegunTurn {
+    session: String,
+    token: Option<i64>,
+    place: i64,
+    holder: String,
+    asked_ms: i64,
+    expires_ms: i64,
+    history: Vec<Box<RawValue>>,
 }
 
 async fn begin(
@@ -90,18 +102,9 @@ async fn begin(
     let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
     let history = last_messages(&app, &caller.bound(), &session, history).await?;
-    let response = reply::json(
-        StatusCode::CREATED,
-        &json!({
-            "session": session,
-            "token": ticket.token,
-            "place": ticket.place,
-            "holder": ticket.holder,
-            "asked_ms": ticket.asked_ms,
-            "expires_ms": ticket.expires_ms,
-            "history": history,
-        }),
-    )?;
+    let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
+    let begun = BegunTurn { session, token, place, holder, asked_ms, expires_ms, history };
+    let response = reply::json(StatusCode::CREATED, &begun)?;
     given.keep();
     Ok(response)
 }
@@ -112,13 +115,11 @@ async fn commit(
     Segments((session, token)): Segments<(String, i64)>,
     Json(turn): Json<Messages>,
 ) -> Result<Response, Problem> {
-    check_messages(&app, &turn.messages)?;
+    let bodies = check_messages(&app, &turn.messages)?;
     let session = input::session(&session)?;
     appended(
         StatusCode::OK,
-        caller
-            .change(Change::CommitTurn { session, token, bodies: turn.messages, conversation: None })
-            .await?,
+        caller.change(Change::CommitTurn { session, token, bodies, conversation: None }).await?,
     )
 }
 

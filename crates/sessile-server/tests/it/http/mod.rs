@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod as_sent;
 mod events;
 mod guessing;
 mod heads;
