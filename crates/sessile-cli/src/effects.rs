@@ -70,6 +70,7 @@ pub const COMMON: &[Code] = &[
     Code::FileTooLarge,
     Code::FileNotUtf8,
     Code::NotAFile,
+    Code::ProjectFileUnsafe,
     Code::Io,
     Code::StoreCorrupt,
     Code::Store,

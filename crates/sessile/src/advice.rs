@@ -93,6 +93,7 @@ impl Error {
             Error::UntrustedProject { project, .. } => {
                 format!("read it, then trust it: {name} trust {}", shell_quoted(&project.to_string_lossy()))
             }
+            Error::ProjectFileUnsafe(file) => file.hint(),
             Error::ContextNotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
             Error::ContextNotFound { named_by: Some(origin), .. } => format!("it was named by {origin}"),
             Error::ContextNotFound { .. } => format!("`{name} context list` shows the contexts there are"),

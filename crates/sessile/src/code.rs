@@ -76,6 +76,8 @@ codes! {
     NoHome = "NO_HOME", exit::PRECONDITION;
     /// The project has not been trusted, so what it asks for was not done.
     UntrustedProject = "UNTRUSTED_PROJECT", exit::PRECONDITION;
+    /// A project's file is behind a link that leads out of the project, or is owned by another user.
+    ProjectFileUnsafe = "PROJECT_FILE_UNSAFE", exit::NOT_ALLOWED;
     /// There is no context of this name.
     ContextNotFound = "CONTEXT_NOT_FOUND", exit::NOT_FOUND;
     /// No context is selected.
@@ -269,6 +271,7 @@ impl Error {
             Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
             Error::NoHome(_) | Error::NoRuntime(..) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,
+            Error::ProjectFileUnsafe(_) => Code::ProjectFileUnsafe,
             Error::ContextNotFound { .. } => Code::ContextNotFound,
             Error::NoContext | Error::NoPreviousContext => Code::NoContext,
             Error::SettingNotSet { .. } => Code::SettingNotSet,

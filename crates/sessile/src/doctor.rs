@@ -156,6 +156,10 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
     }
     check(&state.dirs().state()?.join("vault"), 0o077, "0700");
     check(&state.dirs().state()?.join("vault/credentials"), 0o077, "0600");
+    findings.extend(state.foreign_dirs().iter().map(|foreign| {
+        let (message, fix) = foreign.warning();
+        Finding::warning(message, fix)
+    }));
     Ok(findings)
 }
 
@@ -172,7 +176,7 @@ fn settings(state: &State) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let layer = if let ConfigSource::File(_) = state.source() { Layer::File } else { Layer::User };
     for path in validate::files(state)? {
-        for problem in validate::file(state.app(), &path, layer) {
+        for problem in validate::file(state, &path, layer) {
             let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
             let message = format!("{}{place}: {}", shown(path.display()), problem.message);
             let fix = problem.hint.unwrap_or_else(|| format!("edit {}", word(&path)));

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::files::Holder;
+use crate::files::{Holder, UnsafeFile};
 use crate::text::{quoted, shown};
 use crate::vault::Expired;
 
@@ -228,6 +228,9 @@ pub enum Error {
         /// The project's directory.
         project: PathBuf,
     },
+    /// A project's file behind a link that leads out of the project, or one that another user owns.
+    #[error("unsafe project file {0}")]
+    ProjectFileUnsafe(UnsafeFile),
     /// No such context.
     #[error("context {} not found", quoted(name))]
     ContextNotFound {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::code::Code;
 use crate::error::{Error, Place};
+use crate::settings::project::root_of;
 use crate::text::{shown, shown_lines};
 use crate::vault::Expired;
 
@@ -52,6 +53,15 @@ impl Error {
         }
     }
 
+    /// The same error without the line of the file.
+    #[must_use]
+    pub fn without_excerpt(mut self) -> Self {
+        if let Error::FileSyntax { place, .. } | Error::FileValue { place, .. } = &mut self {
+            place.text.clear();
+        }
+        self
+    }
+
     /// The place in a file it speaks of, with the line to show.
     pub fn place(&self) -> Option<&Place> {
         match self {
@@ -78,14 +88,19 @@ impl Error {
 
     /// The error as it is told to the users of an application.
     pub fn report(&self, app: &App) -> Report {
+        let mut place = self.place().cloned();
+        // A stranger may have written a project's file, or chosen what it leads to.
+        if let Some(place) = place.as_mut().filter(|place| root_of(app, &place.path).is_some()) {
+            place.text.clear();
+        }
         Report {
+            place,
             code: self.code(),
             message: self.to_string(),
             hint: self.hint(app),
             fix_command: self.fix_command(app),
             retryable: self.retryable(),
             retry_after: self.retry_after(),
-            place: self.place().cloned(),
             details: self.details(),
         }
     }

@@ -19,7 +19,7 @@ use crate::files::{Locker, Waiting};
 use crate::runtime::RuntimeProblem;
 use crate::said::{said, with_variables};
 use crate::session::current::{self, Current};
-use crate::settings::project::Project;
+use crate::settings::project::{ForeignDir, Project, ProjectSearch};
 use crate::settings::{Document, Layer, Origin, SettingKey, Source, Stack, trust};
 use crate::store::Store;
 use crate::text::{quoted, shown_lines};
@@ -101,7 +101,7 @@ pub struct State {
     session: OnceCell<Option<Current>>,
     source: ConfigSource,
     dirs: Dirs,
-    project: OnceCell<Option<Project>>,
+    project: OnceCell<ProjectSearch>,
     said: Source,
     /// What was added to that by [`State::saying`].
     sayings: Vec<(SettingKey, crate::settings::Value, Origin)>,
@@ -312,12 +312,52 @@ impl State {
 
     /// The project the working directory belongs to, if any.
     pub fn project(&self) -> Option<&Project> {
-        self.project
-            .get_or_init(|| match self.source {
-                ConfigSource::Usual => self.world.cwd().and_then(|cwd| Project::find(&self.app, cwd)),
-                _ => None,
-            })
-            .as_ref()
+        self.project_search().project.as_ref()
+    }
+
+    /// State directories of other users in the working directory or above it, which do not count.
+    pub fn foreign_dirs(&self) -> &[ForeignDir] {
+        &self.project_search().foreign
+    }
+
+    fn project_search(&self) -> &ProjectSearch {
+        self.project.get_or_init(|| match (&self.source, self.world.cwd()) {
+            (ConfigSource::Usual, Some(cwd)) => Project::search(&self.app, &self.world, cwd),
+            _ => ProjectSearch::default(),
+        })
+    }
+
+    /// Warns of state directories that do not count: of all, or of those that nobody could have planted.
+    pub(crate) fn warn_of_foreign_dirs(&self, all: bool) {
+        for foreign in self.foreign_dirs().iter().filter(|foreign| all || !foreign.is_shared) {
+            let (message, hint) = foreign.warning();
+            self.warn(message, Some(hint));
+        }
+    }
+
+    /// The project that a file belongs to, if it is in the state directory of one, here or elsewhere.
+    pub(crate) fn project_of(&self, path: &Path) -> Option<Project> {
+        let is_own = || self.dirs.config().is_ok_and(|config| path.starts_with(config));
+        match self.source {
+            ConfigSource::Usual if !is_own() => Project::containing(&self.app, &self.world, path),
+            _ => None,
+        }
+    }
+
+    /// The text of a settings or context file, the user's or a project's; `None` if it does not exist.
+    pub fn read(&self, path: &Path) -> Result<Option<String>> {
+        match self.project_of(path) {
+            Some(project) => project.read(path),
+            None => crate::files::read(path),
+        }
+    }
+
+    /// The same, parsed.
+    pub fn load(&self, path: &Path) -> Result<Option<Document>> {
+        match self.project_of(path) {
+            Some(project) => project.load(path),
+            None => Document::load(path),
+        }
     }
 
     /// The session that this call runs in, as its variable says.
@@ -433,6 +473,7 @@ impl State {
             let hint = format!("`{} config validate` shows them", self.app.name());
             self.warn(format!("{more} more keys are no settings"), Some(hint));
         }
+        self.warn_of_foreign_dirs(self.args.verbose);
         let untrusted = base.untrusted();
         if let (Some(project), false) = (self.project(), untrusted.is_empty()) {
             let mut keys: Vec<String> =
@@ -484,13 +525,14 @@ impl State {
         match &self.source {
             ConfigSource::Nothing => {}
             ConfigSource::File(file) => {
-                let document = Document::load(file)?.ok_or_else(|| Error::FileNotFound(file.clone()))?;
+                let document =
+                    Document::load_named(file)?.ok_or_else(|| Error::FileNotFound(file.clone()))?;
                 files.push((Layer::File, Rc::new(document), true));
             }
             ConfigSource::Usual => {
                 if let Some(project) = self.project() {
                     for path in [project.local_settings(), project.settings()] {
-                        if let Some(document) = Document::load(&path)?.map(Rc::new) {
+                        if let Some(document) = project.load(&path)?.map(Rc::new) {
                             let trusted = !self.asks_for_trust(&document) || self.is_trusted(&document)?;
                             files.push((Layer::Directory, document, trusted));
                         }
@@ -515,7 +557,7 @@ impl State {
 
     /// Whether the project file with this content has been trusted.
     pub(crate) fn is_trusted(&self, document: &Document) -> Result<bool> {
-        trust::is_trusted(self.store()?, document.path(), document.text())
+        trust::is_trusted(&self.app, self.store()?, document.path(), document.text())
     }
 
     /// Whether a file says anything that needs trust; if not, the store need not be opened for it.

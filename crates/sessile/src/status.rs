@@ -264,12 +264,13 @@ fn vault(state: &State) -> Result<Option<VaultStatus>> {
 }
 
 fn project(state: &State) -> Result<Option<ProjectStatus>> {
+    state.warn_of_foreign_dirs(true);
     let Some(project) = state.project() else { return Ok(None) };
     let store = state.store()?;
     let mut trusted = true;
     for path in trust::files(project)? {
-        let text = crate::files::read(&path)?.unwrap_or_default();
-        trusted &= trust::is_trusted(store, &path, &text)?;
+        let text = project.read(&path)?.unwrap_or_default();
+        trusted &= trust::is_trusted(state.app(), store, &path, &text)?;
     }
     Ok(Some(ProjectStatus { path: project.root().to_owned(), trusted }))
 }
@@ -298,9 +299,9 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
                 add(&project.settings(), "the project's settings");
                 add(&project.local_settings(), "personal settings in the project");
                 add(&project.dir().join(".gitignore"), "keeps the personal settings out of the repository");
-                add(&project.dir().join("tools"), "the project's tool profiles");
+                add(&project.tools(), "the project's tool profiles");
                 add(&project.contexts(), "the project's contexts");
-                for file in crate::context::toml_files(&project.contexts()).unwrap_or_default() {
+                for file in project.toml_files(&project.contexts()).unwrap_or_default() {
                     add(&file, "a context of the project's");
                 }
             }

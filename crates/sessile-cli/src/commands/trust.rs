@@ -50,22 +50,21 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.state
         .refuse_in_session("trusting a project", "a person trusts it on a terminal outside the session")?;
     let project = project(&cx.state, args.dir.as_deref())?;
-    let files = trust::files(&project)?;
-    if args.revoke { revoke(cx, &project, &files) } else { grant(cx, &project, &files) }
+    if args.revoke { revoke(cx, &project) } else { grant(cx, &project, &trust::files(&project)?) }
 }
 
 fn project(state: &State, dir: Option<&Path>) -> Result<Project, Error> {
     let start = dir.map(|dir| state.absolute(dir)).or_else(|| state.world().cwd().map(Path::to_owned));
     let start = start.ok_or_else(|| Error::Usage("the working directory does not exist".into()))?;
     let start = start.canonicalize().map_err(|source| Error::Io { action: "open", path: start, source })?;
-    Project::find(state.app(), &start).ok_or(Error::ProjectNotFound(start))
+    Project::search(state.app(), state.world(), &start).require(&start)
 }
 
 fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     let root = shown(project.root().display());
     let mut contents = Vec::new();
     for path in files {
-        let text = sessile::files::read(path)?.unwrap_or_default();
+        let text = project.read(path)?.unwrap_or_default();
         // A file that cannot be parsed cannot be understood by the person who trusts it either.
         sessile::settings::Document::parse(path, text.clone())?;
         contents.push((path.clone(), text));
@@ -84,8 +83,8 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
     })
 }
 
-fn revoke(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
-    let count = trust::revoke(&cx.state, &project.root().to_string_lossy(), files)?;
+fn revoke(cx: &Cx, project: &Project) -> Outcome {
+    let count = trust::revoke(&cx.state, &project.root().to_string_lossy(), project)?;
     cx.changed(json!({ "project": project.root().to_string_lossy(), "revoked": count }), || {
         format!("{} is no longer trusted ({count} file(s))\n", shown(project.root().display()))
     })
@@ -96,11 +95,13 @@ fn list(cx: &Cx) -> Outcome {
     let mut table = Table::new(&["STATE", "FILE"]);
     let mut items = Vec::new();
     for path in trusted.iter().map(|key| path_text::decode(key)) {
-        let current = sessile::files::read(&path).ok().flatten();
-        let state = match current {
-            None => "missing",
-            Some(text) if trust::is_trusted(cx.state.store()?, &path, &text)? => "trusted",
-            Some(_) => "changed",
+        let state = match cx.state.read(&path) {
+            Err(Error::ProjectFileUnsafe(_)) => "unsafe",
+            Err(_) | Ok(None) => "missing",
+            Ok(Some(text)) if trust::is_trusted(cx.state.app(), cx.state.store()?, &path, &text)? => {
+                "trusted"
+            }
+            Ok(Some(_)) => "changed",
         };
         table.row(&[state, &path.to_string_lossy()], None);
         items.push(json!({ "path": path.to_string_lossy(), "state": state }));

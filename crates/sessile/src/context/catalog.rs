@@ -57,18 +57,30 @@ impl<'a> Contexts<'a> {
                 names.insert(name.parse()?);
             }
         }
-        for dir in [self.user_dir(), self.project_dir()].into_iter().flatten() {
-            for path in toml_files(&dir)? {
-                match path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) {
-                    Some(Ok(name)) => drop(names.insert(name)),
-                    _ => self.state.warn(
-                        format!("{} cannot be a context: its name is not valid", shown(path.display())),
-                        None,
-                    ),
-                }
+        for path in self.files()? {
+            match path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) {
+                Some(Ok(name)) => drop(names.insert(name)),
+                _ => self.state.warn(
+                    format!("{} cannot be a context: its name is not valid", shown(path.display())),
+                    None,
+                ),
             }
         }
         Ok(names.into_iter().collect())
+    }
+
+    /// The files of the user's contexts.
+    pub(crate) fn user_files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.user_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default())
+    }
+
+    /// The files of contexts, the user's and the project's.
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        let mut files = self.user_files()?;
+        if let Some(project) = self.state.project() {
+            files.extend(project.toml_files(&project.contexts())?);
+        }
+        Ok(files)
     }
 
     /// Every context, in the order of their names. A file that cannot be read is an error of its own.
@@ -119,13 +131,13 @@ impl<'a> Contexts<'a> {
         if used.home == Home::File && used.within().is_empty() {
             return Ok(Some(used.clone()));
         }
-        let Some(document) = Document::load(used.path())? else { return Ok(None) };
+        let Some(document) = self.state.load(used.path())? else { return Ok(None) };
         let within = used.within().to_vec();
         if within.iter().try_fold(document.root(), |node, name| node.get(name)).is_none() {
             return Ok(None);
         }
-        let trusted =
-            used.home != Home::Project || trust::is_trusted(store, document.path(), document.text())?;
+        let trusted = used.home != Home::Project
+            || trust::is_trusted(self.state.app(), store, document.path(), document.text())?;
         let app = self.state.app();
         Context::read(app, used.name.clone(), used.home, trusted, Rc::new(document), within).map(Some)
     }
@@ -152,14 +164,14 @@ impl<'a> Contexts<'a> {
         if let ConfigSource::File(_) = self.state.source() {
             return self.find_inline(name);
         }
-        let project = self.project_dir().map(|dir| file_in(&dir, name));
+        let project = self.state.project().map(|project| file_in(&project.contexts(), name));
         if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
             && let Some(document) = Document::load(&path)?
         {
             let mut context = self.read(name, Home::User, true, document, Vec::new())?;
             if let Some(shadowed) = project.filter(|path| path.exists()) {
                 // The stricter guard counts: a context of the same name is no way around the project's.
-                let theirs = Document::load(&shadowed).ok().flatten();
+                let theirs = self.state.load(&shadowed).ok().flatten();
                 let guard = theirs.map(|document| guard_of(document.root())).unwrap_or_default();
                 let but = if guard > context.guard {
                     context.guard = guard;
@@ -178,7 +190,7 @@ impl<'a> Contexts<'a> {
             }
             return Ok(Some(context));
         }
-        let Some(document) = project.map(|path| Document::load(&path)).transpose()?.flatten() else {
+        let Some(document) = project.map(|path| self.state.load(&path)).transpose()?.flatten() else {
             return Ok(None);
         };
         let trusted = self.state.is_trusted(&document)?;
@@ -242,10 +254,6 @@ impl<'a> Contexts<'a> {
             ConfigSource::Usual => self.state.dirs().config().ok().map(|dir| dir.join("contexts")),
             _ => None,
         }
-    }
-
-    pub(crate) fn project_dir(&self) -> Option<PathBuf> {
-        self.state.project().map(|project| project.contexts())
     }
 }
 

@@ -203,7 +203,7 @@ impl Contexts<'_> {
         change: impl Fn(Option<&str>) -> Result<String>,
     ) -> Result<()> {
         unless_overtaken(|| {
-            let old = crate::files::read(path)?;
+            let old = self.state.read(path)?;
             let new = change(old.as_deref())?;
             let within = self.prefix(name);
             let document = std::rc::Rc::new(Document::parse(path, new.clone())?);
@@ -222,14 +222,19 @@ impl Contexts<'_> {
 
     /// The context as its file says now; the state itself may have read an older version.
     fn get_fresh(&self, name: &ContextName, path: &Path) -> Result<Context> {
-        let document = Document::load(path)?.ok_or_else(|| self.not_found(name, None))?;
+        let document = self.state.load(path)?.ok_or_else(|| self.not_found(name, None))?;
         let (home, within) = match self.state.source() {
             ConfigSource::File(_) => (super::Home::File, self.prefix(name)),
             _ if self.user_dir().is_some_and(|dir| path.starts_with(dir)) => (super::Home::User, Vec::new()),
             _ => (super::Home::Project, Vec::new()),
         };
         let trusted = home != super::Home::Project
-            || trust::is_trusted(self.state.fresh_store()?.as_ref(), path, document.text())?;
+            || trust::is_trusted(
+                self.state.app(),
+                self.state.fresh_store()?.as_ref(),
+                path,
+                document.text(),
+            )?;
         Context::read(self.state.app(), name.clone(), home, trusted, std::rc::Rc::new(document), within)
     }
 

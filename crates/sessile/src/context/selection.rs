@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::project::Project;
-use crate::settings::{Candidate, Document, Layer, Origin, SettingKey, Value, trust, write};
+use crate::settings::{Candidate, Layer, Origin, SettingKey, Value, trust, write};
 use crate::state::{ConfigSource, State};
 use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
@@ -229,7 +229,7 @@ impl Target {
             }
             SwitchScope::Directory => {
                 let file = write::directory(state)?.local_settings();
-                in_file(Scope::Directory, trust::key(&file), file)
+                in_file(Scope::Directory, trust::key(state.app(), &file), file)
             }
             SwitchScope::Global => in_file(Scope::Global, String::new(), write::user_file(state)?),
         })
@@ -237,7 +237,7 @@ impl Target {
 
     fn value(&self, state: &State, pointer: Option<String>) -> Result<Option<String>> {
         let Some(file) = &self.file else { return Ok(pointer) };
-        let document = match (state.source(), Document::load(file)?) {
+        let document = match (state.source(), state.load(file)?) {
             (ConfigSource::Nothing, _) | (_, None) => return Ok(None),
             (_, Some(document)) => document,
         };
@@ -259,7 +259,7 @@ fn forget_dead_terminals(store: &mut crate::store::Store) -> Result<()> {
 pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Option<PointerKey>, Origin)>> {
     let mut found = Vec::new();
     let in_file = |path: &std::path::Path, layer| -> Result<Option<Origin>> {
-        let Ok(Some(document)) = Document::load(path) else { return Ok(None) };
+        let Ok(Some(document)) = state.load(path) else { return Ok(None) };
         let node = document.root().get("context").filter(|node| node.as_str() == Some(name.as_str()));
         Ok(node.map(|node| Origin::in_file(layer, path, document.line(node.offset))))
     };
@@ -303,9 +303,8 @@ pub(crate) fn pointing_to(state: &State, name: &ContextName) -> Result<Vec<(Opti
         ConfigSource::Nothing => {}
     }
     for (layer, file) in files {
-        let known = |origin: &Origin| {
-            origin.path.as_deref().is_some_and(|path| trust::key(path) == trust::key(&file))
-        };
+        let key = |path: &std::path::Path| trust::key(state.app(), path);
+        let known = |origin: &Origin| origin.path.as_deref().is_some_and(|path| key(path) == key(&file));
         if !found.iter().any(|(_, origin)| known(origin)) {
             found.extend(in_file(&file, layer)?.map(|origin| (None, origin)));
         }

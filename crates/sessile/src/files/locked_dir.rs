@@ -1,13 +1,18 @@
 //! A directory whose files this process alone may change.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RawMode, Stat, fchmod, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::files::lock::Locker;
-use crate::files::read::{read, require_file, resolve_links};
+use crate::files::read::{LIMIT, read_opened, require_file_type, resolve_links};
 
 /// The one temporary name in a directory. The lock makes it private, and the next write takes over what a
 /// killed one left.
@@ -25,8 +30,14 @@ impl LockedDir {
     pub fn lock(locker: &Locker, dir: &Path, mode: u32) -> Result<Self> {
         create_dir(dir, mode)?;
         let handle = File::open(dir).map_err(|error| Error::io("open", dir, error))?;
-        let handle = locker.lock(handle, dir)?;
-        Ok(LockedDir { path: dir.to_owned(), handle })
+        Self::of_handle(locker, dir.to_owned(), handle)
+    }
+
+    /// Locks a directory that was opened for reading. Its path is for messages: everything is done in the directory that
+    /// was opened, whatever stands at the path by then.
+    pub(super) fn of_handle(locker: &Locker, path: PathBuf, handle: File) -> Result<Self> {
+        let handle = locker.lock(handle, &path)?;
+        Ok(LockedDir { path, handle })
     }
 
     /// Locks the directory that really holds a file, links followed; returns the file's name in it.
@@ -43,9 +54,20 @@ impl LockedDir {
         &self.path
     }
 
-    /// The text of a file in it, if there is one.
+    /// The text of a file in it, if there is one. A link is not followed.
     pub fn read(&self, name: &Path) -> Result<Option<String>> {
-        read(&self.path.join(name))
+        let path = self.path.join(name);
+        // Without O_NONBLOCK, opening a pipe would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(file) => read_opened(File::from(file), &path, LIMIT, |_| Ok(())).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => {
+                // A socket cannot even be opened.
+                self.require_file(name)?;
+                Err(Error::io("read", path, error.into()))
+            }
+        }
     }
 
     /// Puts this text into the place of a file, whole or not at all. An existing file keeps its mode and owner;
@@ -59,67 +81,66 @@ impl LockedDir {
         self.put(name, text, mode, false)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one place where files are replaced")]
     fn put(&self, name: &Path, text: &str, mode: u32, durable: bool) -> Result<()> {
         let path = self.path.join(name);
-        let old = path.symlink_metadata().ok();
-        if let Some(old) = &old {
-            // A rename would put a file into the place of a pipe or a device, for whoever else uses it.
-            require_file(&path, old)?;
-        }
-        let temporary = self.path.join(TEMPORARY);
+        // A rename would put a file into the place of a pipe or a device, for whoever else uses it.
+        let old = self.require_file(name)?;
         let fail = |error| Error::io("write", &path, error);
         self.remove_temporary()?;
         let written = (|| {
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(mode & 0o600).open(&temporary)?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let first = Mode::from_raw_mode((mode & 0o600) as RawMode);
+            let mut file = File::from(openat(&self.handle, TEMPORARY, flags, first)?);
             file.write_all(text.as_bytes())?;
             if let Some(old) = &old {
                 let own = file.metadata()?;
-                if (own.uid(), own.gid()) != (old.uid(), old.gid()) {
+                if (own.uid(), own.gid()) != (old.st_uid, old.st_gid) {
                     // Only root can; anyone else keeps a file of their own, which is what they could write.
-                    let _ = std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()));
+                    let _ = std::os::unix::fs::fchown(&file, Some(old.st_uid), Some(old.st_gid));
                 }
             }
-            let mode = old.as_ref().map_or(mode, |old| old.permissions().mode());
-            file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
+            let mode = old.as_ref().map_or(mode as RawMode, |old| old.st_mode);
+            fchmod(&file, Mode::from_raw_mode(mode))?;
             if durable {
                 file.sync_all()?;
             }
-            std::fs::rename(&temporary, &path)
+            renameat(&self.handle, TEMPORARY, &self.handle, name)?;
+            Ok(())
         })();
         if let Err(error) = written {
-            let _ = std::fs::remove_file(&temporary);
+            let _ = unlinkat(&self.handle, TEMPORARY, AtFlags::empty());
             return Err(fail(error));
         }
         if durable { self.sync() } else { Ok(()) }
     }
 
     /// Removes a file; returns whether it was there.
-    #[expect(clippy::disallowed_methods, reason = "the one place where files are removed")]
     pub fn remove(&self, name: &Path) -> Result<bool> {
-        let path = self.path.join(name);
-        match std::fs::remove_file(&path) {
+        match unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) => self.sync().map(|()| true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Error::io("remove", path, error)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(Error::io("remove", self.path.join(name), error.into())),
         }
     }
 
     /// Gives a file another name in the same directory.
-    #[expect(clippy::disallowed_methods, reason = "the one place where files are renamed")]
     pub fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let path = self.path.join(from);
-        std::fs::rename(&path, self.path.join(to)).map_err(|error| Error::io("rename", path, error))?;
+        renameat(&self.handle, from, &self.handle, to)
+            .map_err(|error| Error::io("rename", self.path.join(from), error.into()))?;
         self.sync()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "what a killed writer left under the one temporary name")]
+    /// What stands in the place of a file, if it is a regular one.
+    fn require_file(&self, name: &Path) -> Result<Option<Stat>> {
+        let Ok(found) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(None) };
+        require_file_type(&self.path.join(name), FileType::from_raw_mode(found.st_mode))?;
+        Ok(Some(found))
+    }
+
     fn remove_temporary(&self) -> Result<()> {
-        let temporary = self.path.join(TEMPORARY);
-        match std::fs::remove_file(&temporary) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", temporary, error)),
-            _ => Ok(()),
+        match unlinkat(&self.handle, TEMPORARY, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::io("remove", self.path.join(TEMPORARY), error.into())),
         }
     }
 
@@ -168,6 +189,7 @@ pub fn create_dir(dir: &Path, mode: u32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::read::read;
     use std::time::Duration;
 
     fn lock(dir: &Path) -> LockedDir {

@@ -6,6 +6,7 @@
 //!
 //! Not for the store, which brings its own locks and its own durability.
 
+mod beneath;
 mod filesystem;
 mod lock;
 mod locked_dir;
@@ -14,6 +15,7 @@ mod plain_dir;
 mod read;
 mod trusted;
 
+pub use beneath::{UnsafeFile, UnsafeReason};
 pub use filesystem::network_file_system;
 pub use lock::{Holder, Locker, Waiting};
 pub(crate) use locked_dir::put_in_place;
@@ -23,5 +25,6 @@ pub(crate) use plain_dir::PlainDir;
 pub use read::{LIMIT, read, resolve_links};
 pub use trusted::check_trusted;
 
+pub(crate) use beneath::{Beneath, is_own};
 pub(crate) use lock::open_lock_file;
-pub(crate) use read::{read_kernel_file, read_up_to, require_file};
+pub(crate) use read::{is_behind_link, read_kernel_file, read_up_to, require_file};

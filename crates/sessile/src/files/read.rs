@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
+
 use crate::error::{Error, Result};
 
 /// The largest file that is read as settings or as a context.
@@ -30,8 +32,19 @@ pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
             return Err(Error::io("read", path, error));
         }
     };
+    read_opened(file, path, limit, |_| Ok(())).map(Some)
+}
+
+/// The text of an opened file, if it is a regular one and passes the check.
+pub(super) fn read_opened(
+    file: File,
+    path: &Path,
+    limit: u64,
+    check: impl FnOnce(&Metadata) -> Result<()>,
+) -> Result<String> {
     let metadata = file.metadata().map_err(|error| Error::io("read", path, error))?;
     require_file(path, &metadata)?;
+    check(&metadata)?;
     let too_large = |size| Error::FileTooLarge { path: path.to_owned(), size, limit };
     if metadata.len() > limit {
         return Err(too_large(metadata.len()));
@@ -41,26 +54,44 @@ pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) => {
-            Err(Error::FileNotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() })
-        }
-    }
+    String::from_utf8(bytes).map_err(|error| Error::FileNotUtf8 {
+        path: path.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })
 }
 
 /// Fails if something else than a file is in the place of one.
 pub(crate) fn require_file(path: &Path, metadata: &Metadata) -> Result<()> {
     let kind = metadata.file_type();
-    let found = match () {
-        () if kind.is_file() => return Ok(()),
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
-        () if kind.is_symlink() => "a link",
-        () => "a device",
+    require_file_type(
+        path,
+        match () {
+            () if kind.is_file() => FileType::RegularFile,
+            () if kind.is_dir() => FileType::Directory,
+            () if kind.is_fifo() => FileType::Fifo,
+            () if kind.is_socket() => FileType::Socket,
+            () if kind.is_symlink() => FileType::Symlink,
+            () => FileType::Unknown,
+        },
+    )
+}
+
+/// The same for what was looked at through its directory.
+pub(super) fn require_file_type(path: &Path, kind: FileType) -> Result<()> {
+    let found = match kind {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::Symlink => "a link",
+        _ => "a device",
     };
     Err(Error::NotAFile { path: path.to_owned(), found })
+}
+
+/// Whether a link, at its end or on the way, leads to a file that was named.
+pub(crate) fn is_behind_link(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| real != path)
 }
 
 /// The path with symbolic links at its end followed, so that a linked dotfile stays a link when written.

@@ -183,7 +183,7 @@ impl Effect {
                 let now = write::value_in_file(state, path, &key.parse()?)?;
                 json_of(now.as_ref()) == *side.of(before, after)
             }
-            Effect::Text { path, before, after } => crate::files::read(path)? == *side.of(before, after),
+            Effect::Text { path, before, after } => state.read(path)? == *side.of(before, after),
             Effect::Pointer { before, after, .. } => {
                 let now = state
                     .fresh_store()?

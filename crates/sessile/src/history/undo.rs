@@ -129,6 +129,7 @@ fn in_effect(state: &State, operation: &Operation) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::project::Project;
     use crate::settings::trust;
     use crate::{App, Code, StateArgs, World};
     use std::path::Path;
@@ -145,10 +146,10 @@ mod tests {
     #[test]
     fn a_session_does_not_give_back_the_trust_that_a_person_took_away() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("config.toml");
         let outside = open(dir.path(), "");
-        trust::grant(&outside, "project", &[(file.clone(), "a = 1".to_owned())]).unwrap();
-        trust::revoke(&outside, "project", &[file]).unwrap();
+        let project = Project::at(outside.app(), outside.world(), dir.path());
+        trust::grant(&outside, "project", &[(project.settings(), "a = 1".to_owned())]).unwrap();
+        trust::revoke(&outside, "project", &project).unwrap();
         let time = Duration::from_secs(60);
         let (session, _) = outside.start_session(None, None, Default::default(), time, time).unwrap();
 

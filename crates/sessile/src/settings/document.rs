@@ -7,6 +7,7 @@ use toml_edit::{Item, TableLike};
 
 use crate::context::transfer::looks_secret;
 use crate::error::{Error, Place, Result};
+use crate::files::is_behind_link;
 use crate::settings::json;
 use crate::text::shortened;
 
@@ -112,6 +113,11 @@ impl Document {
     /// Reads and parses a file; `None` if there is none.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         crate::files::read(path)?.map(|text| Self::parse(path, text)).transpose()
+    }
+
+    /// The same for a file that an argument names. Behind a link it may be any file of the user's, so no line is quoted.
+    pub fn load_named(path: &Path) -> Result<Option<Self>> {
+        Self::load(path).map_err(|error| if is_behind_link(path) { error.without_excerpt() } else { error })
     }
 
     /// The file.

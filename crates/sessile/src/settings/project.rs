@@ -1,27 +1,102 @@
 //! A project's state directory: `.NAME/` in the working directory or the nearest one above it.
+//!
+//! It comes with a repository, so a stranger may have made it: its files are opened by [`Beneath`] only.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::error::Result;
-use crate::files::{LockedDir, Locker};
+use crate::error::{Error, Result};
+use crate::files::{Beneath, LockedDir, Locker, UnsafeFile, UnsafeReason, is_own};
+use crate::settings::Document;
+use crate::text::shown;
+use crate::world::World;
 
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
     dir: PathBuf,
+    uid: u32,
+}
+
+/// A state directory that does not count, because another user owns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignDir {
+    /// The state directory.
+    pub path: PathBuf,
+    /// Its owner.
+    pub owner: u32,
+    /// Whether everybody may write to the directory that holds it, as to the system's temporary directory.
+    pub is_shared: bool,
+}
+
+impl ForeignDir {
+    /// The message and hint of a warning about it.
+    pub(crate) fn warning(&self) -> (String, String) {
+        let path = shown(self.path.display());
+        (format!("{path} is owned by user {}, so it is ignored", self.owner), self.refusal().hint())
+    }
+
+    fn refusal(&self) -> UnsafeFile {
+        UnsafeFile { path: self.path.clone(), reason: UnsafeReason::Owner(self.owner) }
+    }
+}
+
+/// The result of the search for a project.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectSearch {
+    /// The nearest project that counts.
+    pub project: Option<Project>,
+    /// The state directories nearer than that one that do not count.
+    pub foreign: Vec<ForeignDir>,
+}
+
+impl ProjectSearch {
+    /// The project, or an error that says why there is none.
+    pub fn require(self, start: &Path) -> Result<Project> {
+        match (self.project, self.foreign.first()) {
+            (_, Some(foreign)) if foreign.path.parent() == Some(start) => {
+                Err(Error::ProjectFileUnsafe(foreign.refusal()))
+            }
+            (Some(project), _) => Ok(project),
+            (None, Some(foreign)) => Err(Error::ProjectFileUnsafe(foreign.refusal())),
+            (None, None) => Err(Error::ProjectNotFound(start.to_owned())),
+        }
+    }
 }
 
 impl Project {
-    /// The project that a directory belongs to, if any.
-    pub fn find(app: &App, cwd: &Path) -> Option<Self> {
-        cwd.ancestors().map(|root| Self::at(app, root)).find(|project| project.dir.is_dir())
+    /// Searches a directory and those above it. A state directory of another user does not count: in a directory that
+    /// many share it would speak for all of them.
+    pub fn search(app: &App, world: &World, cwd: &Path) -> ProjectSearch {
+        let name = dir_name(app);
+        let mut search = ProjectSearch::default();
+        for root in cwd.ancestors() {
+            let dir = root.join(&name);
+            let Ok(found) = dir.symlink_metadata() else { continue };
+            if !found.is_dir() && !(found.is_symlink() && dir.is_dir()) {
+                continue;
+            }
+            let uid = world.uid();
+            if is_own(uid, found.uid()) {
+                search.project = Some(Project { root: root.to_owned(), dir, uid });
+                break;
+            }
+            let is_shared = root.metadata().is_ok_and(|root| root.mode() & 0o002 != 0);
+            search.foreign.push(ForeignDir { path: dir, owner: found.uid(), is_shared });
+        }
+        search
     }
 
     /// The project of a directory, made or not.
-    pub fn at(app: &App, root: &Path) -> Self {
-        Project { root: root.to_owned(), dir: root.join(format!(".{}", app.name())) }
+    pub fn at(app: &App, world: &World, root: &Path) -> Self {
+        Project { root: root.to_owned(), dir: root.join(dir_name(app)), uid: world.uid() }
+    }
+
+    /// The project whose state directory holds a path.
+    pub fn containing(app: &App, world: &World, path: &Path) -> Option<Self> {
+        root_of(app, path).map(|root| Self::at(app, world, root))
     }
 
     /// The directory that the project is.
@@ -49,15 +124,66 @@ impl Project {
         self.dir.join("contexts")
     }
 
+    /// Its tool profiles.
+    pub fn tools(&self) -> PathBuf {
+        self.dir.join("tools")
+    }
+
+    /// The text of one of its files; `None` if it does not exist.
+    pub fn read(&self, path: &Path) -> Result<Option<String>> {
+        self.beneath().read(self.relative(path)?)
+    }
+
+    /// Reads and parses one of its files; `None` if it does not exist.
+    pub fn load(&self, path: &Path) -> Result<Option<Document>> {
+        // A stranger decides which line is wrong, so none is quoted.
+        let parse = |text| Document::parse(path, text).map_err(Error::without_excerpt);
+        self.read(path)?.map(parse).transpose()
+    }
+
+    /// The `.toml` files in one of its directories; none if it does not exist.
+    pub fn toml_files(&self, dir: &Path) -> Result<Vec<PathBuf>> {
+        let names = self.beneath().names(self.relative(dir)?)?;
+        let is_toml = |name: &PathBuf| name.extension().is_some_and(|ending| ending == "toml");
+        Ok(names.into_iter().filter(is_toml).map(|name| dir.join(name)).collect())
+    }
+
+    /// Locks the directory of one of its files, and makes it first if it does not exist; returns the file's name in it.
+    pub(crate) fn lock_file(&self, locker: &Locker, path: &Path) -> Result<(LockedDir, PathBuf)> {
+        self.beneath().lock_file(locker, self.relative(path)?, DIR_MODE)
+    }
+
     /// Keeps the personal file out of the repository.
     pub fn ignore_local_settings(&self, locker: &Locker) -> Result<()> {
         let name = Path::new(".gitignore");
         if !self.dir.join(name).exists() {
-            let dir = LockedDir::lock(locker, &self.dir, 0o755)?;
+            let dir = self.beneath().lock(locker, self.relative(&self.dir)?, DIR_MODE)?;
             if dir.read(name)?.is_none() {
                 dir.replace(name, "/local.toml\n", 0o644)?;
             }
         }
         Ok(())
     }
+
+    fn beneath(&self) -> Beneath<'_> {
+        Beneath::new(&self.root, self.uid)
+    }
+
+    fn relative<'p>(&self, path: &'p Path) -> Result<&'p Path> {
+        let outside = || UnsafeFile { path: path.to_owned(), reason: UnsafeReason::Link };
+        path.strip_prefix(&self.root).map_err(|_| Error::ProjectFileUnsafe(outside()))
+    }
+}
+
+/// The mode of a project's directories, when made.
+const DIR_MODE: u32 = 0o755;
+
+fn dir_name(app: &App) -> String {
+    format!(".{}", app.name())
+}
+
+/// The root of the project whose state directory holds a path.
+pub(crate) fn root_of<'p>(app: &App, path: &'p Path) -> Option<&'p Path> {
+    let name = dir_name(app);
+    path.ancestors().find(|dir| dir.file_name().is_some_and(|found| *found == *name))?.parent()
 }

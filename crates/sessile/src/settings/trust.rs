@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::app::App;
 use crate::error::Result;
 use crate::history::{Effect, perform, settle};
 use crate::path_text;
-use crate::settings::project::Project;
+use crate::settings::project::{self, Project};
 use crate::state::State;
 use crate::store::Store;
 
@@ -16,15 +17,21 @@ pub fn fingerprint(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The path a file is trusted by: absolute, links followed, as text that stands for no other path.
-pub fn key(path: &Path) -> String {
-    path_text::encode(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+/// The path a file is trusted by: absolute, with links followed as far as the project's directory. A link in the project
+/// does not borrow the trust in what it leads to. The text stands for no other path.
+pub fn key(app: &App, path: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let key = match project::root_of(app, path).and_then(|root| Some((root, path.strip_prefix(root).ok()?))) {
+        Some((root, relative)) => real(root).join(relative),
+        None => real(path),
+    };
+    path_text::encode(&key)
 }
 
 /// Whether this content of this file has been trusted.
-pub fn is_trusted(store: Option<&Store>, path: &Path, text: &str) -> Result<bool> {
+pub fn is_trusted(app: &App, store: Option<&Store>, path: &Path, text: &str) -> Result<bool> {
     match store {
-        Some(store) => store.is_trusted(&key(path), &fingerprint(text)),
+        Some(store) => store.is_trusted(&key(app, path), &fingerprint(text)),
         None => Ok(false),
     }
 }
@@ -32,13 +39,18 @@ pub fn is_trusted(store: Option<&Store>, path: &Path, text: &str) -> Result<bool
 /// The files of a project that trust is about, in order.
 pub fn files(project: &Project) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> =
-        [project.settings(), project.local_settings()].into_iter().filter(|path| path.exists()).collect();
-    for folder in ["contexts", "tools"] {
-        let mut found = crate::context::toml_files(&project.dir().join(folder))?;
+        [project.settings(), project.local_settings()].into_iter().filter(|path| is_there(path)).collect();
+    for dir in [project.contexts(), project.tools()] {
+        let mut found = project.toml_files(&dir)?;
         found.sort();
         files.extend(found);
     }
     Ok(files)
+}
+
+/// Also for a link that leads nowhere: reading it says what is wrong.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Trusts these contents of these files, and records it.
@@ -47,7 +59,7 @@ pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Resul
     let store = state.fresh_store()?;
     let mut effects = Vec::new();
     for (path, text) in files {
-        let (path, after) = (key(path), fingerprint(text));
+        let (path, after) = (key(state.app(), path), fingerprint(text));
         let before =
             store.as_ref().map(|store| store.trusted_contents(&path)).transpose()?.unwrap_or_default();
         effects.push(Effect::Trust { path, before, after: vec![after] });
@@ -58,17 +70,16 @@ pub fn grant(state: &State, subject: &str, files: &[(PathBuf, String)]) -> Resul
     perform(state, "trust", subject, &effects).map(drop)
 }
 
-/// Takes the trust in files back, and records it; returns how many had it.
-pub fn revoke(state: &State, subject: &str, files: &[PathBuf]) -> Result<usize> {
+/// Takes the trust in a project's files back, also in those that are missing now, and records it; returns how many had
+/// it.
+pub fn revoke(state: &State, subject: &str, project: &Project) -> Result<usize> {
     settle(state)?;
-    let store = state.fresh_store()?;
+    let Some(store) = state.fresh_store()? else { return Ok(0) };
+    let dir = path_text::decode(&key(state.app(), project.dir()));
     let mut effects = Vec::new();
-    for path in files.iter().map(|path| key(path)) {
-        let before =
-            store.as_ref().map(|store| store.trusted_contents(&path)).transpose()?.unwrap_or_default();
-        if !before.is_empty() {
-            effects.push(Effect::Trust { path, before, after: Vec::new() });
-        }
+    for path in store.trusted()?.into_iter().filter(|path| path_text::decode(path).starts_with(&dir)) {
+        let before = store.trusted_contents(&path)?;
+        effects.push(Effect::Trust { path, before, after: Vec::new() });
     }
     if !effects.is_empty() {
         perform(state, "trust", &format!("{subject} --revoke"), &effects)?;

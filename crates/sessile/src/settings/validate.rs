@@ -63,6 +63,7 @@ impl Problem {
 /// The settings and context files of a state that exist.
 pub fn files(state: &State) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
+    let mut unreadable = None;
     match state.source() {
         ConfigSource::Nothing => {}
         ConfigSource::File(file) => files.push(file.clone()),
@@ -72,21 +73,30 @@ pub fn files(state: &State) -> Result<Vec<PathBuf>> {
             if let Some(project) = state.project() {
                 files.extend([project.settings(), project.local_settings()]);
             }
-            let contexts = state.contexts();
-            for dir in [contexts.user_dir(), contexts.project_dir()].into_iter().flatten() {
-                let mut found = crate::context::toml_files(&dir)?;
-                found.sort();
-                files.extend(found);
+            let mut found = state.contexts().user_files()?;
+            found.sort();
+            files.extend(found);
+            if let Some(project) = state.project() {
+                match project.toml_files(&project.contexts()) {
+                    Ok(mut found) => {
+                        found.sort();
+                        files.extend(found);
+                    }
+                    // Checking the directory says what is wrong with it.
+                    Err(_) => unreadable = Some(project.contexts()),
+                }
             }
         }
     }
     files.retain(|file| file.symlink_metadata().is_ok());
+    files.extend(unreadable);
     Ok(files)
 }
 
 /// Everything wrong in one file. A file in a directory `contexts` is a context, any other holds settings.
-pub fn file(app: &App, path: &Path, layer: Layer) -> Vec<Problem> {
-    let document = match Document::load(path) {
+pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
+    let app = state.app();
+    let document = match state.load(path) {
         Ok(Some(document)) => Rc::new(document),
         Ok(None) => return vec![Problem::of_error(app, path, &Error::FileNotFound(path.to_owned()))],
         Err(error) => return vec![Problem::of_error(app, path, &error)],

@@ -129,7 +129,9 @@ pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)
 pub fn directory(state: &State) -> Result<Project> {
     match (state.project(), state.world().cwd()) {
         (Some(project), _) => Ok(project.clone()),
-        (None, Some(cwd)) if *state.source() == ConfigSource::Usual => Ok(Project::at(state.app(), cwd)),
+        (None, Some(cwd)) if *state.source() == ConfigSource::Usual => {
+            Ok(Project::at(state.app(), state.world(), cwd))
+        }
         (None, Some(_)) => Err(Error::Usage("--config and --no-config know no directories".into())),
         (None, None) => Err(Error::Usage("the working directory does not exist".into())),
     }
@@ -241,7 +243,7 @@ pub(crate) fn setting_effect(
 
 /// The value that a file gives a key now.
 pub fn value_in_file(state: &State, path: &Path, key: &SettingKey) -> Result<Option<Value>> {
-    match Document::load(path)? {
+    match state.load(path)? {
         Some(document) => value_in(state, &document, key),
         None => Ok(None),
     }
@@ -316,14 +318,17 @@ fn rewrite(
     change: impl FnOnce(Option<&str>) -> Result<Option<String>>,
 ) -> Result<()> {
     let locker = state.locker()?;
-    let project = project_of(state, path);
-    let (dir_mode, mode) = if project.is_some() { (0o755, 0o644) } else { (0o700, 0o600) };
+    let project = state.project_of(path);
+    let mode = if project.is_some() { 0o644 } else { 0o600 };
     if let Some(project) = &project
         && path == project.local_settings()
     {
         project.ignore_local_settings(&locker)?;
     }
-    let (dir, name) = LockedDir::of_file(&locker, path, dir_mode)?;
+    let (dir, name) = match &project {
+        Some(project) => project.lock_file(&locker, path)?,
+        None => LockedDir::of_file(&locker, path, 0o700)?,
+    };
     let old = dir.read(&name)?;
     let new = change(old.as_deref())?;
     if new == old {
@@ -334,7 +339,7 @@ fn rewrite(
     if !covered {
         return dir.replace(&name, &text, mode);
     }
-    let (key, fingerprint) = (trust::key(path), trust::fingerprint(&text));
+    let (key, fingerprint) = (trust::key(state.app(), path), trust::fingerprint(&text));
     let mut store = state.store_for_writing()?;
     store.trust_also(&key, &fingerprint, state.now_ms())?;
     dir.replace(&name, &text, mode)?;
@@ -359,14 +364,6 @@ pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Resul
 /// An empty file of a path's format.
 pub(crate) fn empty(path: &Path) -> &'static str {
     if is_json(path) { "{}" } else { "" }
-}
-
-/// The project that a file belongs to, if it is in one's state directory.
-fn project_of(state: &State, path: &Path) -> Option<Project> {
-    let root = path.ancestors().find_map(|dir| {
-        (dir.file_name()?.to_str()? == format!(".{}", state.app().name())).then(|| dir.parent())?
-    })?;
-    (*state.source() == ConfigSource::Usual).then(|| Project::at(state.app(), root))
 }
 
 /// Whether everything in a file is there with its user's knowledge: it was trusted, asked for nothing that

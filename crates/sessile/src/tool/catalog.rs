@@ -50,7 +50,9 @@ impl Tools<'_> {
             let profile = load(&path)?;
             found.insert(profile.name.clone(), (profile, Source::User(path)));
         }
-        for path in self.project_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default() {
+        let project = self.state.project();
+        let found_there = project.map(|project| project.toml_files(&project.tools())).transpose()?;
+        for path in found_there.unwrap_or_default() {
             let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             if found.contains_key(stem) {
                 let name = quoted(stem);
@@ -63,9 +65,9 @@ impl Tools<'_> {
                 );
                 continue;
             }
-            let text = crate::files::read(&path)?.unwrap_or_default();
-            if !crate::settings::trust::is_trusted(self.state.store()?, &path, &text)? {
-                let root = self.state.project().map(|project| project.root().to_owned()).unwrap_or_default();
+            let text = self.state.read(&path)?.unwrap_or_default();
+            if !crate::settings::trust::is_trusted(self.state.app(), self.state.store()?, &path, &text)? {
+                let root = project.map(|project| project.root().to_owned()).unwrap_or_default();
                 self.state.warn(
                     format!("{} is not trusted, so the tool is not isolated", shown(path.display())),
                     Some(format!(
@@ -111,10 +113,6 @@ impl Tools<'_> {
             ConfigSource::Usual => self.state.dirs().config().ok().map(|dir| dir.join("tools")),
             _ => None,
         }
-    }
-
-    fn project_dir(&self) -> Option<PathBuf> {
-        self.state.project().map(|project| project.dir().join("tools"))
     }
 }
 

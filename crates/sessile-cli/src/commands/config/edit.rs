@@ -22,7 +22,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (layer, path) = file(&cx.state, args.scope.scope())?;
-    let old = sessile::files::read(&path)?;
+    let old = cx.state.read(&path)?;
     let shown_text = old.clone().unwrap_or_default();
     let suffix = if path.extension().is_some_and(|ending| ending == "json") { ".json" } else { ".toml" };
     let edited = Edited::open(&cx.state, &shown_text, suffix, "use `sessile config set KEY VALUE`")?;

@@ -12,7 +12,6 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Tone;
-use crate::settings::app;
 
 /// Check every settings and context file
 ///
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         (None, _) => (validate::files(&cx.state)?, Layer::User),
     };
     cx.state.take_warnings();
-    let problems: Vec<_> = files.iter().flat_map(|file| validate::file(&app(), file, layer)).collect();
+    let problems: Vec<_> = files.iter().flat_map(|file| validate::file(&cx.state, file, layer)).collect();
     let valid = !problems.iter().any(|problem| problem.is_error);
     cx.out.result(&json!({ "valid": valid, "files": files, "problems": problems }), || {
         let mut text = String::new();

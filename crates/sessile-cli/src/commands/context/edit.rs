@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 "with --config the contexts stand in that file: edit it with `config edit`, or use flags";
             return Err(Error::Usage(what.into()).into());
         }
-        let old = sessile::files::read(existing.path())?.unwrap_or_default();
+        let old = cx.state.read(existing.path())?.unwrap_or_default();
         let edited = Edited::open(&cx.state, &old, ".toml", "say the changes with flags; see --help")?;
         edited.until(&cx.state, &cx.out, |new| cx.state.contexts().put_text(&existing, &old, new))?
     } else {

@@ -1,5 +1,7 @@
 //! Other local users: shared runtime directories, links and files that they own.
 
+mod projects;
+
 mod runtime_directory {
     //! A runtime directory that other users can get at.
 
