@@ -118,7 +118,7 @@ impl Throwaway {
     pub(crate) fn sql(&self, sqlite: &str, postgres: &str) {
         match &self.of {
             Of::Sqlite { path, .. } => {
-                rusqlite::Connection::open(path).unwrap().execute_batch(sqlite).unwrap()
+                rusqlite::Connection::open(path).unwrap().execute_batch(sqlite).unwrap();
             }
             Of::Postgres { database, .. } => drop(database.sql(postgres)),
         }

@@ -248,7 +248,7 @@ mod tests {
             (Some("guard = 1"), Some(""), change("prod", Some(Guard::Approval), Some(Guard::None))),
         ] {
             for path in ["/home/a/.config/sessile/contexts/prod.toml", "/p/.sessile/contexts/prod.toml"] {
-                assert_eq!(changes(&text(path, before, after)), [expected.clone()]);
+                assert_eq!(changes(&text(path, before, after)), std::slice::from_ref(&expected));
             }
         }
     }
