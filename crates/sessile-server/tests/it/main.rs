@@ -17,5 +17,6 @@ mod logins;
 mod postgres;
 mod queues;
 mod retention;
+mod stalls;
 mod stores;
 mod suite;

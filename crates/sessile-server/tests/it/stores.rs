@@ -163,6 +163,28 @@ impl Throwaway {
         self.sql(&sqlite, &postgres);
     }
 
+    /// How many rows of messages a session has, whether or not they count.
+    pub(crate) fn rows_of(&self, session: &str) -> i64 {
+        let sql = format!("SELECT count(*) FROM message WHERE session = '{session}'");
+        self.with_file(|connection| connection.query_row(&sql, [], |row| row.get(0)).unwrap())
+    }
+
+    /// Whether rows are noted that do not count.
+    pub(crate) fn has_leftovers(&self) -> bool {
+        self.with_file(|connection| connection.prepare("SELECT 1 FROM leftover").unwrap().exists([]).unwrap())
+    }
+
+    pub(crate) fn sqlite_batch(&self, sql: &str) {
+        self.with_file(|connection| connection.execute_batch(sql).unwrap());
+    }
+
+    fn with_file<T>(&self, what: impl FnOnce(&rusqlite::Connection) -> T) -> T {
+        let Of::Sqlite { path, .. } = &self.of else { panic!("it is not a file") };
+        let connection = rusqlite::Connection::open(path).unwrap();
+        connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+        what(&connection)
+    }
+
     /// The database behind it.
     pub(crate) fn database(&self) -> &Database<'static> {
         match &self.of {
@@ -233,6 +255,12 @@ impl User {
         assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "{numbers:?}");
         let text = |message: &Message| message.body.to_value().as_str().unwrap_or_default().to_owned();
         messages.iter().map(text).collect()
+    }
+
+    pub(crate) async fn bodies(&self, session: &str) -> Vec<serde_json::Value> {
+        let query = Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000 };
+        let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
+        messages.iter().map(|message| message.body.to_value()).collect()
     }
 
     pub(crate) async fn ask_for(&self, resource: &Resource, busy: Busy, ttl_ms: i64) -> Outcome {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Result};
 use serde_json::{Value, json};
 
+use super::leftover::{self, SLICE};
 use super::queue::{self, Queue, Waited};
 use super::rows::{self, Found};
 use crate::change::{Change, Done, Refusal, check_number, check_settings};
@@ -177,9 +178,15 @@ impl Make<'_> {
                 }
                 let to = or_refuse!(check_number(*to, found.messages));
                 self.forget_conversation(session)?;
-                self.connection
-                    .prepare_cached("DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3")?
-                    .execute((self.user, session, to))?;
+                if found.messages - to > SLICE {
+                    leftover::note(self.connection, self.user, session, 0, self.now)?;
+                } else {
+                    self.connection
+                        .prepare_cached(
+                            "DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3",
+                        )?
+                        .execute((self.user, session, to))?;
+                }
                 self.connection
                     .prepare_cached("UPDATE session SET next_message = ?3 + 1 WHERE user = ?1 AND id = ?2")?
                     .execute((self.user, session, to))?;
@@ -353,8 +360,11 @@ impl Make<'_> {
             .query_row((self.user, session, count), |row| row.get(0))?;
         let first = next - count;
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (user, session, number)
+             DO UPDATE SET token = excluded.token, body = excluded.body, at_ms = excluded.at_ms",
         )?;
+        // Where messages were rewound, rows that do not count may still be there.
         for (number, body) in (first..).zip(bodies) {
             insert.execute((self.user, session, number, token, body.get(), self.now))?;
         }
@@ -403,12 +413,8 @@ impl Make<'_> {
         for (key, value) in &from.settings {
             self.set_setting(id, key, value)?;
         }
-        self.connection
-            .prepare_cached(
-                "INSERT INTO message (user, session, number, token, body, at_ms)
-                 SELECT user, ?3, number, 0, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number <= ?4",
-            )?
-            .execute((self.user, session, id, at))?;
+        let copied = leftover::usable(self.connection, self.user, session, id)?;
+        leftover::copy(self.connection, (self.user, session, id), copied, at)?;
         self.connection
             .prepare_cached("UPDATE session SET next_message = ?3 + 1 WHERE user = ?1 AND id = ?2")?
             .execute((self.user, id, at))?;

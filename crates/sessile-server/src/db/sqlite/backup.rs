@@ -154,6 +154,8 @@ const TABLES: &[(&str, Merge)] = &[
     ("label", Merge::Replace),
     ("entry", Merge::Replace),
     ("message", Merge::Replace),
+    // Notes on rows of `message`.
+    ("leftover", Merge::Replace),
     ("event", Merge::Replace),
     ("answered", Merge::Replace),
     ("account", Merge::Replace),

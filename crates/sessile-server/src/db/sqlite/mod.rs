@@ -5,6 +5,7 @@
 mod accounts;
 mod apply;
 pub mod backup;
+mod leftover;
 mod listing;
 mod logins;
 mod old;
@@ -26,7 +27,7 @@ use super::fair::TokenOwners;
 use super::wake::{self, Bells};
 use super::{DbError, Old, Read, Request};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
-use crate::change::{Done, Refusal};
+use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::model::UserId;
 use crate::query::{Answer, Query};
@@ -54,6 +55,7 @@ const ADDED: &[&str] = &[
     include_str!("history.sql"),
     include_str!("retention.sql"),
     include_str!("listing.sql"),
+    include_str!("leftover.sql"),
 ];
 
 /// A store in a file.
@@ -74,31 +76,73 @@ impl Sqlite {
         let opened = tokio::task::spawn_blocking(move || {
             let writer = connect(&path)?;
             extend(&writer, &path)?;
+            let abandoned = leftover::abandoned(&writer, now_ms()).map_err(|error| describe(&error))?;
             let connections = |(count, each)| {
                 let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>();
                 connections.map(|connections| Readers::new(connections, each))
             };
-            Ok((writer, connections(READERS)?, connections(ACCOUNT_READERS)?))
+            Ok((writer, connections(READERS)?, connections(ACCOUNT_READERS)?, abandoned))
         });
-        let (writer, readers, account_readers) =
+        let (writer, readers, account_readers, abandoned) =
             opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
-        Ok(Sqlite {
+        let store = Sqlite {
             writer: Writer::start(writer),
             readers,
             account_readers,
             owners: TokenOwners::default(),
             bells: Bells::new(),
             process: super::new_process()?,
-        })
+        };
+        for (user, session) in abandoned {
+            tokio::spawn(store.clone().clean_up(user, session));
+        }
+        Ok(store)
     }
 
     pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
         let moves = wake::moves(&request.change).map(|resource| (request.user.clone(), resource));
-        let outcome = self.writer.change(Arc::clone(&self.process), request).await?;
+        let leaves = self.prepare(&request).await?;
+        let outcome = self.writer.change(Arc::clone(&self.process), request).await;
+        if let Some((user, session)) = leaves {
+            // Nobody waits for it: these rows do not count.
+            tokio::spawn(self.clone().clean_up(user, session));
+        }
+        let outcome = outcome?;
         if let (Some((user, resource)), Ok(_)) = (moves, &outcome) {
             self.wake_next(user, resource).await;
         }
         Ok(outcome)
+    }
+
+    /// Copies what a fork takes along, all but the last slice. The session that may have rows afterwards which do not count.
+    async fn prepare(&self, request: &Request) -> Result<Option<(String, String)>, DbError> {
+        let user = request.user.0.clone();
+        match &request.change {
+            Change::Rewind { session, .. } => Ok(Some((user, session.clone()))),
+            Change::Fork { session, at, id, .. } => {
+                let (from, to, key) = (session.clone(), id.clone(), request.key.clone());
+                let fork = leftover::Fork { user: user.clone(), from, at: *at, to: to.clone(), key };
+                loop {
+                    let fork = fork.clone();
+                    if !self.writer.run(move |connection, now| fork.copy_slice(connection, now)).await? {
+                        return Ok(Some((user, to)));
+                    }
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Removes the rows of a session that do not count, a slice at a time. What fails is left for the next start.
+    async fn clean_up(self, user: String, session: String) {
+        loop {
+            let (user, session) = (user.clone(), session.clone());
+            let remove =
+                move |connection: &Connection, _| leftover::remove_slice(connection, &user, &session);
+            if !self.writer.run(remove).await.unwrap_or(false) {
+                return;
+            }
+        }
     }
 
     /// Wakes who is next, if that is to be found out.

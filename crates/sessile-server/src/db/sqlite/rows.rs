@@ -86,6 +86,7 @@ pub(super) fn messages(
     connection
         .prepare_cached(
             "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number > ?3
+                 AND number < (SELECT next_message FROM session WHERE user = ?1 AND id = ?2)
              ORDER BY number LIMIT ?4",
         )?
         .query_map((user, session, after, limit), |row| {
