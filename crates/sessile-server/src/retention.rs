@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::db::{Db, DbError, Old};
+use crate::db::{Db, DbError, Old, Upkeep};
 use crate::model::UserId;
 
 /// How many rows are removed at once.
@@ -13,6 +13,13 @@ const TOGETHER: i64 = 1000;
 
 /// How many sessions are looked for at once.
 const SESSIONS: i64 = 100;
+
+/// How many users are looked for at once.
+const USERS: i64 = 100;
+
+/// The lease of the process that sweeps for all: if the process dies, another takes over when the lease has expired.
+const LEASE_NAME: &str = "sweep";
+const LEASE: Duration = Duration::from_secs(2 * 600);
 
 /// How long others have the store to themselves then.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -41,28 +48,71 @@ impl Default for Keep {
     }
 }
 
-/// Removes what is older than it is to be kept, as of a time; how many rows and sessions. Any number of processes may do so at once.
-pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> {
-    let before = |time: Duration| now_ms.saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-    let mut removed = 0;
-    for account in db.accounts().await? {
-        for (what, time) in
-            [(Old::Answered, keep.answered), (Old::Events, keep.events), (Old::Audit, keep.audit)]
-        {
-            loop {
-                let some = db.forget(&account.user, what, before(time), TOGETHER).await?;
-                removed += some;
-                if i64::try_from(some).is_ok_and(|some| some < TOGETHER) {
-                    break;
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
+/// Retention of ended sessions that a service is started with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionRetention {
+    /// The store's own, from when it was made.
+    #[default]
+    OfStore,
+    /// So long after their end.
+    For(Duration),
+    /// They are never removed.
+    Forever,
+}
+
+impl SessionRetention {
+    /// The time for which ended sessions are kept; none if for ever.
+    pub(crate) async fn resolve(self, db: &Db) -> Result<Option<Duration>, DbError> {
+        match self {
+            SessionRetention::OfStore => db.session_retention().await,
+            SessionRetention::For(time) => Ok(Some(time)),
+            SessionRetention::Forever => Ok(None),
         }
-        if let Some(time) = keep.sessions {
-            removed += sweep_sessions(db, &account.user, before(time)).await?;
+    }
+}
+
+/// Removes what is older than it is to be kept, as of a time; how many rows and sessions. Only users who have something to
+/// remove are visited, and not before 1 % of the time has passed since: else an active user would be visited each time for a
+/// few rows. Any number of processes may do so at once.
+pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> {
+    let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let kinds = [
+        (Upkeep::Rows(Old::Answered), Some(keep.answered)),
+        (Upkeep::Rows(Old::Events), Some(keep.events)),
+        (Upkeep::Rows(Old::Audit), Some(keep.audit)),
+        (Upkeep::Sessions, keep.sessions),
+    ];
+    let mut removed = 0;
+    for (what, time) in kinds {
+        let Some(time) = time else { continue };
+        let before_ms = now_ms.saturating_sub(millis(time));
+        loop {
+            let due = db.due(what, before_ms.saturating_sub(millis(time / 100)), now_ms, USERS).await?;
+            if due.is_empty() {
+                break;
+            }
+            for user in due {
+                removed += match what {
+                    Upkeep::Rows(old) => sweep_rows(db, &user, old, before_ms).await?,
+                    Upkeep::Sessions => sweep_sessions(db, &user, before_ms).await?,
+                };
+                db.swept(&user, what, before_ms, now_ms).await?;
+            }
         }
     }
     Ok(removed)
+}
+
+async fn sweep_rows(db: &Db, user: &UserId, old: Old, before_ms: i64) -> Result<usize, DbError> {
+    let mut removed = 0;
+    loop {
+        let some = db.forget(user, old, before_ms, TOGETHER).await?;
+        removed += some;
+        if i64::try_from(some).is_ok_and(|some| some < TOGETHER) {
+            return Ok(removed);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 async fn sweep_sessions(db: &Db, user: &UserId, before_ms: i64) -> Result<usize, DbError> {
@@ -82,7 +132,7 @@ async fn sweep_sessions(db: &Db, user: &UserId, before_ms: i64) -> Result<usize,
     }
 }
 
-/// Sweeps every now and then, until the service goes down.
+/// Sweeps every now and then, until the service goes down, if no other process of the store does.
 pub(crate) async fn run(db: Db, keep: Keep, mut closing: watch::Receiver<bool>) {
     let mut pause = FIRST;
     loop {
@@ -94,8 +144,26 @@ pub(crate) async fn run(db: Db, keep: Keep, mut closing: watch::Receiver<bool>) 
         pause = AGAIN;
         tokio::select! {
             // A store that fails now is there again the next time, and so is what is old.
-            _ = sweep(&db, &keep, now_ms()) => {}
+            _ = sweep_as_leader(&db, &keep) => {}
             _ = closing.wait_for(|closing| *closing) => return,
         }
+    }
+}
+
+/// Sweeps if this process has the lease, and renews it meanwhile.
+async fn sweep_as_leader(db: &Db, keep: &Keep) -> Result<(), DbError> {
+    if !db.lead(LEASE_NAME, LEASE).await? {
+        return Ok(());
+    }
+    let renew = async {
+        loop {
+            tokio::time::sleep(LEASE / 4).await;
+            // Two that sweep at once are slower, and nothing else.
+            let _ = db.lead(LEASE_NAME, LEASE).await;
+        }
+    };
+    tokio::select! {
+        swept = sweep(db, keep, now_ms()) => swept.map(drop),
+        () = renew => Ok(()),
     }
 }

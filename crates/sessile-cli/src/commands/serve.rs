@@ -12,7 +12,7 @@ use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::vault::Secret;
 use sessile_server::limits::Limits;
-use sessile_server::retention::Keep;
+use sessile_server::retention::{Keep, SessionRetention};
 use sessile_server::serve::{self, Log, Options, ServeError, Tls};
 use sessile_server::upstream::Upstream;
 
@@ -73,9 +73,15 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = parse_duration)]
     keep_audit: Duration,
 
-    /// How long sessions are kept after they ended or expired, with all that they have; else for ever
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    keep_sessions: Option<Duration>,
+    /// Record reads in the audit log too, not only changes and refusals
+    #[arg(long)]
+    audit_reads: bool,
+
+    /// Remove sessions this long after their end, or `forever` keep them
+    ///
+    /// Default: what the store was made with. Stores made by this version keep ended sessions for 30 days, older ones forever.
+    #[arg(long, value_name = "DURATION", value_parser = parse_retention)]
+    keep_sessions: Option<SessionRetention>,
 
     /// How long requests may take to end when it is told to
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
@@ -170,10 +176,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.keep_audit.is_zero() {
         return Err(Error::Usage("--keep-audit 0s would keep no record at all".into()).into());
     }
-    for (flag, time) in [
-        ("--keep-sessions", args.keep_sessions),
-        ("--upstream-timeout", Some(args.upstream.upstream_timeout)),
-    ] {
+    let keep_sessions = match args.keep_sessions {
+        Some(SessionRetention::For(time)) => Some(time),
+        Some(SessionRetention::OfStore | SessionRetention::Forever) | None => None,
+    };
+    for (flag, time) in
+        [("--keep-sessions", keep_sessions), ("--upstream-timeout", Some(args.upstream.upstream_timeout))]
+    {
         if time.is_some_and(|time| time.is_zero()) {
             return Err(Error::Usage(format!("{flag} must be greater than 0")).into());
         }
@@ -191,7 +200,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         },
         upstream: args.upstream.open(cx)?,
         limits: Limits { rate, burst: rate * 2.0, ..Limits::default() },
-        keep: Keep { audit: args.keep_audit, sessions: args.keep_sessions, ..Keep::default() },
+        keep: Keep { audit: args.keep_audit, ..Keep::default() },
+        session_retention: args.keep_sessions.unwrap_or_default(),
+        audit_reads: args.audit_reads,
         grace: args.grace,
     };
     // It may run for months: warnings come now and not at its end.
@@ -199,12 +210,34 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let out = cx.out.clone();
     let kind = place.kind();
-    let served = serve::run(place.open(), options, |address| {
-        let json = json!({ "url": format!("{scheme}://{address}"), "store": kind });
+    let served = serve::run(place.open(), options, |server| {
+        let url = format!("{scheme}://{}", server.address());
+        let keep = server.session_retention();
+        let json =
+            json!({ "url": url, "store": kind, "keep_sessions_ms": keep.map(|keep| keep.as_millis()) });
         // Whoever started it waits for this line.
-        let _ = out.result(&json, || format!("serving on {scheme}://{address}\n"));
+        let _ = out.result(&json, || match keep {
+            Some(keep) => format!("serving on {url} (ended sessions are kept for {})\n", retention(keep)),
+            None => format!("serving on {url} (ended sessions are kept forever)\n"),
+        });
     });
     served.map_err(refused)
+}
+
+fn parse_retention(text: &str) -> Result<SessionRetention, String> {
+    match text {
+        "forever" => Ok(SessionRetention::Forever),
+        duration => parse_duration(duration).map(SessionRetention::For),
+    }
+}
+
+/// A retention for people: as a rule it is a number of days.
+fn retention(time: Duration) -> String {
+    match time.as_secs() {
+        86_400 => "1 day".to_owned(),
+        seconds if seconds > 0 && seconds.is_multiple_of(86_400) => format!("{} days", seconds / 86_400),
+        _ => sessile::duration::short(time),
+    }
 }
 
 fn refused(error: ServeError) -> Failure {

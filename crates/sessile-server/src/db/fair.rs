@@ -1,12 +1,26 @@
 //! Fair scheduling: users take turns at the connections of a store, and nobody has all of them. A user who asks for much waits
-//! in a queue of their own.
+//! in a queue of their own, and pauses between two requests as long as others are there: a slot that is free is of no use to
+//! them while the cores are busy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::model::UserId;
+
+/// Cores that this process runs on: where a store has fewer slots for a user than that, one user cannot keep all of them busy.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// A user is there for so long after a request.
+const PRESENT: Duration = Duration::from_millis(250);
+
+/// How long a user with a queue pauses: as long as the last requests took, once that is as much as a timer can measure.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
 /// A round-robin queue of users.
 #[derive(Clone, Debug)]
@@ -25,6 +39,9 @@ struct State {
     lanes: HashMap<Arc<str>, Lane>,
     /// Users who wait and may have another slot, in the order in which they get one.
     next: VecDeque<Arc<str>>,
+    /// The last user who got a slot, and the last one before who was another.
+    last: Option<(Arc<str>, Instant)>,
+    other: Option<(Arc<str>, Instant)>,
 }
 
 /// What one user has, and waits for.
@@ -34,16 +51,26 @@ struct Lane {
     waiting: VecDeque<oneshot::Sender<Slot>>,
     /// Whether the user is among the next.
     is_next: bool,
+    /// What requests took since the last pause.
+    owed: Duration,
 }
 
 /// Leave to run; it ends when it is dropped.
 #[derive(Debug)]
-pub(super) struct Slot(Option<(FairQueue, Arc<str>)>);
+pub(super) struct Slot(Option<Held>);
+
+#[derive(Debug)]
+struct Held {
+    queue: FairQueue,
+    user: Arc<str>,
+    since: Instant,
+}
 
 impl FairQueue {
     /// So many slots in all, and for each user.
     pub(super) fn new(slots: usize, each: usize) -> Self {
-        let state = State { free: slots, lanes: HashMap::new(), next: VecDeque::new() };
+        let (lanes, next) = (HashMap::new(), VecDeque::new());
+        let state = State { free: slots, lanes, next, last: None, other: None };
         FairQueue(Arc::new(Shared { each, state: Mutex::new(state) }))
     }
 
@@ -63,12 +90,12 @@ impl FairQueue {
         let known = state.lanes.get_key_value(user).map(|(user, _)| Arc::clone(user));
         let user = known.unwrap_or_else(|| Arc::from(user));
         let each = self.0.each;
-        let State { free, lanes, next } = &mut *state;
+        let State { free, lanes, next, .. } = &mut *state;
         let lane = lanes.entry(Arc::clone(&user)).or_default();
         if *free > 0 && lane.running < each && lane.waiting.is_empty() {
             *free -= 1;
             lane.running += 1;
-            return Ok(Slot(Some((self.clone(), user))));
+            return Ok(self.slot(&mut state, user));
         }
         let (slot, waits) = oneshot::channel();
         lane.waiting.push_back(slot);
@@ -79,14 +106,38 @@ impl FairQueue {
         Err(waits)
     }
 
+    fn slot(&self, state: &mut State, user: Arc<str>) -> Slot {
+        let since = Instant::now();
+        state.note(&user, since);
+        Slot(Some(Held { queue: self.clone(), user, since }))
+    }
+
     /// Takes a slot back, and hands out what is free.
-    fn leave(&self, user: &str) {
+    fn leave(&self, user: Arc<str>, held: Duration) {
         let mut state = self.state();
         state.free += 1;
-        state.left(user, self.0.each);
-        while let Some((user, slot)) = state.grant(self.0.each) {
+        // Without a runtime there is nobody who could wait.
+        let pause = Handle::try_current().ok().zip(state.pause_of(&user, held, Instant::now()));
+        match pause {
+            None => state.left(&user, self.0.each),
+            Some((runtime, pause)) => {
+                let queue = self.clone();
+                runtime.spawn(async move {
+                    tokio::time::sleep(pause).await;
+                    let mut state = queue.state();
+                    state.left(&user, queue.0.each);
+                    queue.hand_out(&mut state);
+                });
+            }
+        }
+        self.hand_out(&mut state);
+    }
+
+    fn hand_out(&self, state: &mut State) {
+        while let Some((user, waiter)) = state.grant(self.0.each) {
+            let slot = self.slot(state, Arc::clone(&user));
             // The receiver runs only later: nothing is locked twice here.
-            if let Err(mut gone) = slot.send(Slot(Some((self.clone(), Arc::clone(&user))))) {
+            if let Err(mut gone) = waiter.send(slot) {
                 gone.0 = None;
                 state.free += 1;
                 state.left(&user, self.0.each);
@@ -100,6 +151,31 @@ impl FairQueue {
 }
 
 impl State {
+    /// Notes that a user got a slot.
+    fn note(&mut self, user: &Arc<str>, now: Instant) {
+        if self.last.as_ref().is_some_and(|(last, _)| last != user) {
+            self.other = self.last.take();
+        }
+        self.last = Some((Arc::clone(user), now));
+    }
+
+    /// The pause of a user whose request is done, if more of them wait and others are there.
+    fn pause_of(&mut self, user: &str, held: Duration, now: Instant) -> Option<Duration> {
+        let lane = self.lanes.get_mut(user)?;
+        while lane.waiting.front().is_some_and(oneshot::Sender::is_closed) {
+            lane.waiting.pop_front();
+        }
+        let mut others = [&self.last, &self.other].into_iter().flatten();
+        let is_alone =
+            !others.any(|(other, at)| **other != *user && now.saturating_duration_since(*at) < PRESENT);
+        if is_alone || lane.waiting.is_empty() {
+            lane.owed = Duration::ZERO;
+            return None;
+        }
+        lane.owed += held;
+        (lane.owed >= PAUSE.0).then(|| std::mem::take(&mut lane.owed).min(PAUSE.1))
+    }
+
     /// One of a user's slots has come free.
     fn left(&mut self, user: &str, each: usize) {
         let Some((user, _)) = self.lanes.get_key_value(user) else { return };
@@ -135,8 +211,8 @@ impl State {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some((queue, user)) = self.0.take() {
-            queue.leave(&user);
+        if let Some(Held { queue, user, since }) = self.0.take() {
+            queue.leave(user, since.elapsed());
         }
     }
 }
@@ -178,7 +254,7 @@ impl TokenOwners {
 mod tests {
     use std::time::Duration;
 
-    use super::{FairQueue, Slot, TokenOwners};
+    use super::{FairQueue, PAUSE, Slot, TokenOwners};
     use crate::model::UserId;
 
     /// A slot that is there at once.
@@ -214,8 +290,32 @@ mod tests {
         }
         drop(held);
         work.join_all().await;
-        assert_eq!(*order.lock().unwrap(), ["ann", "bob", "eve", "ann", "bob", "ann"]);
+        let mut order = order.lock().unwrap().clone();
+        assert_eq!(order[..3], ["ann", "bob", "eve"]);
+        assert_eq!(order[5], "ann");
+        order[3..5].sort_unstable();
+        assert_eq!(order[3..5], ["ann", "bob"]);
         assert!(queue.state().lanes.is_empty() && queue.state().free == 1, "{queue:?}");
+    }
+
+    #[tokio::test]
+    async fn user_with_a_queue_pauses_only_while_others_are_there() {
+        let queue = FairQueue::new(4, 1);
+        for (other, pauses) in [(false, false), (true, true)] {
+            if other {
+                drop(queue.enter("bob").await);
+            }
+            let held = queue.enter("ann").await;
+            let waiting = queue.clone();
+            let waiter = tokio::spawn(async move { drop(waiting.enter("ann").await) });
+            tokio::time::sleep(PAUSE.0 * 2).await;
+            drop(held);
+            assert_eq!(queue.state().lanes.get("ann").is_some_and(|lane| lane.waiting.len() == 1), pauses);
+            // Others have the slot meanwhile.
+            drop(queue.enter("bob").await);
+            waiter.await.unwrap();
+            assert!(queue.state().lanes.is_empty(), "{queue:?}");
+        }
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ mod wake;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,33 @@ pub enum Old {
     /// The record of accesses.
     Audit,
 }
+
+/// What a sweep removes, user by user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upkeep {
+    /// Rows that are old.
+    Rows(Old),
+    /// Sessions that are over.
+    Sessions,
+}
+
+impl Upkeep {
+    /// The name in the store.
+    fn kind(self) -> &'static str {
+        match self {
+            Upkeep::Rows(Old::Answered) => "answered",
+            Upkeep::Rows(Old::Events) => "events",
+            Upkeep::Rows(Old::Audit) => "audit",
+            Upkeep::Sessions => "sessions",
+        }
+    }
+}
+
+/// Days for which a store that is made now keeps sessions after their end.
+const KEEP_SESSIONS_DAYS: i64 = 30;
+
+/// The setting of a store for it, in milliseconds.
+const KEEP_SESSIONS: (&str, i64) = ("keep_sessions_ms", KEEP_SESSIONS_DAYS * 86_400_000);
 
 /// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -187,6 +215,41 @@ impl Db {
         most: i64,
     ) -> Result<usize, DbError> {
         on!(self, store => store.forget(user, what, before_ms, most).await)
+    }
+
+    /// Users who may have something of a kind that is older than a time, `most` of them at most. Who was visited by a clock
+    /// that was ahead is due too.
+    pub async fn due(
+        &self,
+        what: Upkeep,
+        before_ms: i64,
+        now_ms: i64,
+        most: i64,
+    ) -> Result<Vec<UserId>, DbError> {
+        on!(self, store => store.due(what, before_ms, now_ms, most).await)
+    }
+
+    /// Notes that everything of a kind that a user had before a time was removed: until something else is as old, the user is
+    /// not due again.
+    pub async fn swept(
+        &self,
+        user: &UserId,
+        what: Upkeep,
+        before_ms: i64,
+        now_ms: i64,
+    ) -> Result<(), DbError> {
+        on!(self, store => store.swept(user, what, before_ms, now_ms).await)
+    }
+
+    /// Acquires or renews a lease, by which one process does something for all. Whether this process has it.
+    pub async fn lead(&self, name: &str, lease: Duration) -> Result<bool, DbError> {
+        on!(self, store => store.lead(name, i64::try_from(lease.as_millis()).unwrap_or(i64::MAX)).await)
+    }
+
+    /// Retention of ended sessions that the store was made with; none if it keeps them for ever.
+    pub async fn session_retention(&self) -> Result<Option<Duration>, DbError> {
+        let millis = on!(self, store => store.setting(KEEP_SESSIONS.0).await)?;
+        Ok(millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis))
     }
 
     /// Sessions of a user that ended or expired before a time, `most` of them at most.

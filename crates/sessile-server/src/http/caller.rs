@@ -46,6 +46,7 @@ pub(crate) struct Who(pub(crate) Arc<Mutex<Option<(String, String)>>>);
 pub(crate) struct Gate {
     db: Db,
     audit: Audit,
+    audit_reads: bool,
     shares: Mutex<HashMap<UserId, Arc<Share>>>,
     pub(crate) wake: Arc<Wake>,
     pub(crate) feeds: Arc<Feeds>,
@@ -54,10 +55,11 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(db: Db, audit: Audit) -> Self {
+    pub(crate) fn new(db: Db, audit: Audit, audit_reads: bool) -> Self {
         Gate {
             db,
             audit,
+            audit_reads,
             shares: Mutex::default(),
             wake: Arc::default(),
             feeds: Arc::default(),
@@ -135,6 +137,7 @@ impl Gate {
             token: token.id.clone(),
             hash,
             audit: self.audit.clone(),
+            audit_reads: self.audit_reads,
             wake: Arc::clone(&self.wake),
             feeds: Arc::clone(&self.feeds),
         }
@@ -149,6 +152,7 @@ pub(crate) struct Bound {
     token: String,
     hash: String,
     audit: Audit,
+    audit_reads: bool,
     wake: Arc<Wake>,
     feeds: Arc<Feeds>,
 }
@@ -192,7 +196,7 @@ impl Bound {
         }
     }
 
-    /// Reads, and puts it on the record.
+    /// Reads. The audit log has it if it was refused, or if reads are recorded at all.
     pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Problem> {
         let about = serde_json::to_value(&query).unwrap_or_default();
         let answer = self.db.ask(&self.user, query).await?;
@@ -204,7 +208,9 @@ impl Bound {
             }
         };
         let session = about["session"].as_str().map(str::to_owned);
-        self.record(about["query"].as_str().unwrap_or_default(), session, outcome).await?;
+        if self.audit_reads || answer.is_err() {
+            self.record(about["query"].as_str().unwrap_or_default(), session, outcome).await?;
+        }
         Ok(answer?)
     }
 

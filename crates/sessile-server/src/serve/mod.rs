@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::db::{Db, DbError};
 use crate::http::{self, App, Gate, Logger, Metrics, Shared, Strangers};
 use crate::limits::Limits;
-use crate::retention::{self, Keep};
+use crate::retention::{self, Keep, SessionRetention};
 use crate::upstream::Upstream;
 
 use alive::Alive;
@@ -44,8 +44,12 @@ pub struct Options {
     pub upstream: Option<Upstream>,
     /// What is refused if it is more.
     pub limits: Limits,
-    /// How long things are kept.
+    /// How long things are kept. Ended sessions by what `session_retention` says.
     pub keep: Keep,
+    /// Retention of ended sessions.
+    pub session_retention: SessionRetention,
+    /// Whether reads are recorded in the audit log too; changes and refusals always are.
+    pub audit_reads: bool,
     /// How long requests may take to end when the service is told to.
     pub grace: Duration,
 }
@@ -69,6 +73,8 @@ impl Default for Options {
             upstream: None,
             limits: Limits::default(),
             keep: Keep::default(),
+            session_retention: SessionRetention::default(),
+            audit_reads: false,
             grace: Duration::from_secs(30),
         }
     }
@@ -110,19 +116,24 @@ impl ServeError {
     }
 }
 
+/// Tasks that a worker thread runs before it looks for others.
+const TASKS_IN_A_ROW: u32 = 8;
+
 /// Runs the service until the process is told to end (SIGTERM, SIGINT), on a runtime of its own; told again, it waits for
-/// nobody. `ready` is told where it listens.
-pub fn run<O>(open: O, options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError>
+/// nobody. `ready` gets the server when it listens.
+pub fn run<O>(open: O, options: Options, ready: impl FnOnce(&Server)) -> Result<(), ServeError>
 where
     O: Future<Output = Result<Db, DbError>>,
 {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ServeError::System)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // New requests, and answers of the store, are looked for after a few tasks, and not only after many.
+    runtime.enable_all().event_interval(TASKS_IN_A_ROW).global_queue_interval(TASKS_IN_A_ROW);
+    let runtime = runtime.build().map_err(ServeError::System)?;
     allow_many_descriptors();
     runtime.block_on(async {
         let server = Server::bind(open.await?, options, Box::new(std::io::stderr())).await?;
         let told = told_to_end()?;
-        ready(server.address());
+        ready(&server);
         tokio::select! {
             () = server.serve(times(told.clone(), 1)) => {}
             () = times(told, 2) => {}
@@ -188,7 +199,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 impl Server {
     /// Listens. Log lines go to `log_to`.
-    pub async fn bind(db: Db, options: Options, log_to: LogTo) -> Result<Self, ServeError> {
+    pub async fn bind(db: Db, mut options: Options, log_to: LogTo) -> Result<Self, ServeError> {
         if !options.listen.ip().is_loopback() && options.tls.is_none() && !options.behind_proxy {
             return Err(ServeError::Insecure(options.listen));
         }
@@ -205,11 +216,12 @@ impl Server {
         }));
         let (logger, log) = Logger::start(options.log, log_to, Arc::clone(&metrics));
         let (closing, is_closing) = watch::channel(false);
+        options.keep.sessions = options.session_retention.resolve(&db).await?;
         tokio::spawn(retention::run(db.clone(), options.keep.clone(), is_closing.clone()));
         let (busy, idle) = mpsc::channel(1);
         let alive = Alive::new(db.clone(), Arc::clone(&metrics));
         let app = App::new(Shared {
-            gate: Gate::new(db, audit),
+            gate: Gate::new(db, audit, options.audit_reads),
             strangers: Strangers::new(&options.limits, options.behind_proxy),
             limits: options.limits.clone(),
             upstream: options.upstream.clone(),
@@ -239,6 +251,11 @@ impl Server {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Time for which ended sessions are kept; none if for ever.
+    pub fn session_retention(&self) -> Option<Duration> {
+        self.options.keep.sessions
     }
 
     /// Serves until `told`. Then no one is let in any more, who waits is sent away, what is under way may end within the

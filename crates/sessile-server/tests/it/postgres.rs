@@ -39,7 +39,10 @@ async fn row_security_is_forced_on_every_table_of_users() {
     let store = Throwaway::postgres().await;
     let open = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class
                 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND NOT relforcerowsecurity";
-    assert_eq!(store.database().sql(open), "account login process sessile_schema token");
+    assert_eq!(
+        store.database().sql(open),
+        "account lease login process sessile_schema store_setting token upkeep"
+    );
     let role = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = 'sessile'";
     assert_eq!(store.database().sql(role), "f", "the tests do not run as somebody whom it does not hold for");
     User::new(&store.db, "ann").start(None).await;

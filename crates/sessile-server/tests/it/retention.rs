@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Refusal};
-use sessile_server::db::{Access, Old, Read};
+use sessile_server::db::{Access, Old, Read, Upkeep};
 use sessile_server::query::{Answer, EventPage, Query};
 use sessile_server::retention::{Keep, sweep};
 use sessile_server::users;
@@ -17,6 +17,9 @@ with_every_store! {
     only_so_much_is_removed_at_once_and_only_of_one_user
     several_may_remove_at_the_same_time
     a_session_that_was_over_long_ago_goes_with_all_it_has
+    sweep_visits_only_users_who_have_something_to_remove
+    lease_has_one_holder_until_it_expires
+    new_store_keeps_ended_sessions_for_30_days_and_an_older_one_forever
 }
 
 /// Every kind for this long.
@@ -177,4 +180,65 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
     assert_eq!(kept, 0, "nothing of it is left");
     assert!(store.left_of(&live.id) > 0, "and it was looked in the right places");
     assert_eq!(ann.texts(&live.id).await.len(), 26);
+}
+
+async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway) {
+    let db = &store.db;
+    for name in ["ann", "bob", "eve"] {
+        users::add(db, name).await.unwrap();
+    }
+    let ann = User::new(db, "ann");
+    let session = ann.start(None).await;
+    let (now, hour) = (session.started_ms, 3_600_000);
+    let kinds =
+        [Upkeep::Rows(Old::Answered), Upkeep::Rows(Old::Events), Upkeep::Rows(Old::Audit), Upkeep::Sessions];
+    let due = async |at: i64| {
+        let mut due = Vec::new();
+        for what in kinds {
+            due.extend(db.due(what, at - hour, at, 10).await.unwrap().into_iter().map(|user| user.0));
+        }
+        due.sort_unstable();
+        due
+    };
+    assert_eq!(due(now).await, [""; 0]);
+    assert_eq!(due(now + 2 * hour).await.len(), 3 * kinds.len(), "nobody knows yet who has what");
+    let keep = Keep { sessions: Some(Duration::from_secs(3600)), ..keep(3600) };
+    sweep(db, &keep, now + 2 * hour).await.unwrap();
+    assert_eq!(due(now + 2 * hour).await, [""; 0]);
+    let later = due(now + 2 * hour + hour / 2).await;
+    assert_eq!(later, ["ann"], "nobody is visited again for nothing, and ann for the session that expired");
+    // What is written from now on, as the sweep saw it, is due when it is old.
+    let read = Read {
+        user: ann.id.clone(),
+        access: Access { id: id(), token: None },
+        action: "append".to_owned(),
+        session: None,
+        outcome: "done".to_owned(),
+        at_ms: now + 2 * hour,
+    };
+    db.record(vec![read]).await.unwrap();
+    assert_eq!(sweep(db, &keep, now + 4 * hour).await.unwrap(), 2, "the session and the entry");
+    // A sweep by a clock that is ahead does not keep the others from sweeping.
+    sweep(db, &keep, now + 1_000_000 * hour).await.unwrap();
+    assert_eq!(due(now + 5 * hour).await.len(), 3 * kinds.len());
+}
+
+async fn lease_has_one_holder_until_it_expires(store: &Throwaway) {
+    let (here, there) = (&store.db, &store.another().await);
+    let (long, short) = (Duration::from_secs(60), Duration::from_millis(1));
+    assert!(here.lead("sweep", long).await.unwrap());
+    assert!(!there.lead("sweep", long).await.unwrap());
+    assert!(there.lead("other", long).await.unwrap());
+    assert!(here.lead("sweep", short).await.unwrap(), "the holder renews");
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(there.lead("sweep", long).await.unwrap());
+    assert!(!here.lead("sweep", long).await.unwrap());
+}
+
+async fn new_store_keeps_ended_sessions_for_30_days_and_an_older_one_forever(store: &Throwaway) {
+    let days = Duration::from_secs(30 * 86_400);
+    assert_eq!(store.db.session_retention().await.unwrap(), Some(days));
+    assert_eq!(store.another().await.session_retention().await.unwrap(), Some(days));
+    store.sql("DELETE FROM store_setting", "DELETE FROM store_setting");
+    assert_eq!(store.another().await.session_retention().await.unwrap(), None, "it is not written again");
 }

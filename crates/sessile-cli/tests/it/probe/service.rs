@@ -44,7 +44,8 @@ impl Serving {
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("serving on ").unwrap_or_else(|| panic!("{line}")).to_owned();
+        let url = line.strip_prefix("serving on ").and_then(|rest| rest.split_whitespace().next());
+        let url = url.unwrap_or_else(|| panic!("{line}")).to_owned();
         Serving { child, url, tokens: path(&file) }
     }
 }

@@ -80,7 +80,10 @@ impl Service {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
-        let address = line.trim_end().strip_prefix("serving on http://").map(str::parse);
+        let address = line
+            .strip_prefix("serving on http://")
+            .and_then(|rest| rest.split_whitespace().next())
+            .map(str::parse);
         let Some(Ok(address)) = address else { panic!("it said {line:?}") };
         Service { child, address, _stdout: stdout }
     }

@@ -25,9 +25,13 @@ macro_rules! columns {
 }
 
 const ADD_USER: &str = concat!(
-    "INSERT INTO account (user_id, made_ms) VALUES ($1, ",
+    "WITH made AS (INSERT INTO account (user_id, made_ms) VALUES ($1, ",
     now!(),
-    ") ON CONFLICT DO NOTHING RETURNING 1"
+    ") ON CONFLICT DO NOTHING RETURNING user_id, made_ms),
+     kept AS (INSERT INTO upkeep (user_id, kind, since_ms)
+         SELECT user_id, kind, made_ms FROM made, unnest(ARRAY['answered', 'events', 'audit', 'sessions']) AS kind
+         ON CONFLICT DO NOTHING)
+     SELECT 1 FROM made"
 );
 const DISABLE: &str = concat!(
     "UPDATE account SET disabled_ms = CASE WHEN $2 THEN ",

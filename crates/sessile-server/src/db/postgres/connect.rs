@@ -12,7 +12,7 @@ use super::sql::Walls;
 use super::tls::{Tls, Verify};
 use super::transaction::Trouble;
 use crate::db::DbError;
-use crate::db::fair::{FairQueue, Slot};
+use crate::db::fair::{FairQueue, Slot, cores};
 
 /// How a store in PostgreSQL is used.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Address {
             let pool = self.pool(size, options)?;
             Ok(FairPool { pool, queue: FairQueue::new(size, each.max(1)), patience: options.connect })
         };
-        Ok((pool(others, others / 3)?, pool(accounts, accounts / 2)?))
+        Ok((pool(others, cores().min(others / 3))?, pool(accounts, accounts / 2)?))
     }
 
     fn pool(&self, size: usize, options: &PostgresOptions) -> Result<Pool, DbError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Inner;
 use super::role::Role;
 use super::transaction::{Link, Trouble, trouble};
-use crate::db::DbError;
+use crate::db::{DbError, KEEP_SESSIONS};
 
 /// Each is run once, in order. What was published is never changed.
 const MIGRATIONS: &[&str] = &[
@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_history.sql"),
     include_str!("migrations/0005_retention.sql"),
     include_str!("migrations/0006_listing.sql"),
+    include_str!("migrations/0007_upkeep.sql"),
 ];
 
 const BEGIN: &str =
@@ -63,5 +64,45 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), Troub
             .await
             .map_err(|error| failed(&error))?;
     }
+    // A store that was made before keeps what it kept.
+    if version == 0 {
+        let insert = "INSERT INTO store_setting (name, value) VALUES ($1, $2)";
+        let (name, value) = KEEP_SESSIONS;
+        client.execute(insert, &[&name, &value]).await.map_err(|error| failed(&error))?;
+    }
     client.batch_execute("COMMIT").await.map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MIGRATIONS;
+    use crate::db::{Db, PostgresOptions};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn older_store_gets_labels_and_upkeep_and_keeps_ended_sessions() {
+        let server = testkit::Postgres::shared();
+        let database = server.database();
+        let older = MIGRATIONS[..5].concat();
+        database.sql(&format!(
+            "SET ROLE sessile; {older};
+             CREATE TABLE sessile_schema (id bigint PRIMARY KEY, version bigint NOT NULL);
+             INSERT INTO sessile_schema (id, version) VALUES (1, 5);"
+        ));
+        database.sql(
+            r#"INSERT INTO account (user_id, made_ms) VALUES ('ann', 1);
+               INSERT INTO session (user_id, id, labels, idle_ms, max_ms, started_ms, used_ms, revision, next_message,
+                                    next_event)
+               VALUES ('ann', 'a', '{"team":"web","empty":""}', 5, 100, 10, 20, 1, 1, 1);"#,
+        );
+        let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
+        let labels = "SELECT string_agg(concat(user_id, ' ', key, '=', value, ' ', session), ',' ORDER BY key) FROM label";
+        assert_eq!(database.sql(labels), "ann empty= a,ann team=web a");
+        assert_eq!(database.sql("SELECT over_ms FROM session"), "25");
+        let upkeep =
+            "SELECT string_agg(concat(user_id, ' ', kind, ' ', since_ms), ',' ORDER BY kind) FROM upkeep";
+        assert_eq!(database.sql(upkeep), "ann answered 0,ann audit 0,ann events 0,ann sessions 0");
+        assert_eq!(db.session_retention().await.unwrap(), None);
+        let forced = "SELECT relforcerowsecurity FROM pg_class WHERE relname = 'session'";
+        assert_eq!(database.sql(forced), "t", "the second wall stands again");
+    }
 }

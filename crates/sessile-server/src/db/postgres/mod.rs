@@ -18,6 +18,7 @@ mod rows;
 mod sql;
 mod tls;
 mod transaction;
+mod upkeep;
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +27,7 @@ use tokio::task::JoinHandle;
 
 use super::fair::TokenOwners;
 use super::wake::{self, Bells};
-use super::{DbError, Old, Read, Request};
+use super::{DbError, Old, Read, Request, Upkeep};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::model::UserId;
@@ -197,6 +198,34 @@ impl Postgres {
         most: i64,
     ) -> Result<usize, DbError> {
         tried(&self.inner, || old::forget(&self.inner, user, what, before_ms, most)).await
+    }
+
+    pub(super) async fn due(
+        &self,
+        what: Upkeep,
+        before_ms: i64,
+        now_ms: i64,
+        most: i64,
+    ) -> Result<Vec<UserId>, DbError> {
+        tried(&self.inner, || upkeep::due(&self.inner, what, before_ms, now_ms, most)).await
+    }
+
+    pub(super) async fn swept(
+        &self,
+        user: &UserId,
+        what: Upkeep,
+        before_ms: i64,
+        now_ms: i64,
+    ) -> Result<(), DbError> {
+        tried(&self.inner, || upkeep::swept(&self.inner, user, what, before_ms, now_ms)).await
+    }
+
+    pub(super) async fn lead(&self, name: &str, lease_ms: i64) -> Result<bool, DbError> {
+        tried(&self.inner, || upkeep::lead(&self.inner, name, lease_ms)).await
+    }
+
+    pub(super) async fn setting(&self, name: &str) -> Result<Option<i64>, DbError> {
+        tried(&self.inner, || upkeep::setting(&self.inner, name)).await
     }
 
     pub(super) async fn over(

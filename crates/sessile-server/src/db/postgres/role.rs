@@ -21,7 +21,7 @@ const OF_USERS: &[&str] = &[
 ];
 
 /// The others that are written to.
-const OF_NOBODY: &[&str] = &["account", "token", "login", "process"];
+const OF_NOBODY: &[&str] = &["account", "token", "login", "process", "upkeep", "lease", "store_setting"];
 
 /// As who and where we are, as it is written in SQL.
 const SELF: &str =

@@ -183,6 +183,12 @@ statements! {
             SELECT id FROM audit WHERE {mine} ORDER BY id LIMIT $3)
         RETURNING 1";
 
+    OldestAnswered = "SELECT min(at_ms) FROM answered WHERE {mine}";
+    OldestEvent = "SELECT min(at_ms) FROM event WHERE {mine}";
+    /// Their ids are in the order of time.
+    OldestAudit = "SELECT at_ms FROM audit WHERE {mine} ORDER BY id LIMIT 1";
+    OldestOver = "SELECT min(over_ms) FROM session WHERE {mine}";
+
     Over = "SELECT id FROM session WHERE {mine} AND over_ms < $2 ORDER BY over_ms LIMIT $3";
     LockOver = "SELECT next_message - 1 FROM session
         WHERE {mine} AND id = $2 AND over_ms < $3 FOR UPDATE";

@@ -14,9 +14,18 @@ pub(super) fn administer(
     now: i64,
 ) -> Result<std::result::Result<(), Refusal>> {
     let changed = match change {
-        Administer::AddUser(user) => connection
-            .prepare_cached("INSERT INTO account (user, made_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
-            .execute((&user.0, now))?,
+        Administer::AddUser(user) => {
+            connection
+                .prepare_cached(
+                    "INSERT INTO upkeep (user, kind, since_ms)
+                     SELECT ?1, column1, ?2 FROM (VALUES ('answered'), ('events'), ('audit'), ('sessions'))
+                     WHERE true ON CONFLICT DO NOTHING",
+                )?
+                .execute((&user.0, now))?;
+            connection
+                .prepare_cached("INSERT INTO account (user, made_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+                .execute((&user.0, now))?
+        }
         Administer::Disable(user, disabled) => connection
             .prepare_cached("UPDATE account SET disabled_ms = ?2 WHERE user = ?1")?
             .execute((&user.0, disabled.then_some(now)))?,

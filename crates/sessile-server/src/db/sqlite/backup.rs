@@ -169,6 +169,10 @@ const TABLES: &[(&str, Merge)] = &[
     // Leases of locks guard something outside the store; turns are dropped in `PREPARE`.
     ("place", Merge::Keep),
     ("process", Merge::Clear),
+    // Who is due for a sweep, and how long ended sessions are kept, belong to the data.
+    ("upkeep", Merge::Replace),
+    ("store_setting", Merge::Replace),
+    ("lease", Merge::Clear),
     // An approved login could be collected a second time.
     ("login", Merge::Clear),
     ("service", Merge::Keep),

@@ -13,6 +13,7 @@ mod queue;
 mod read;
 mod readers;
 mod rows;
+mod upkeep;
 mod writer;
 
 use std::path::Path;
@@ -23,23 +24,20 @@ use rusqlite::Connection;
 use sessile::files::Locker;
 use sessile::store::Store;
 
-use super::fair::TokenOwners;
+use super::fair::{TokenOwners, cores};
 use super::wake::{self, Bells};
-use super::{DbError, Old, Read, Request};
+use super::{DbError, KEEP_SESSIONS, Old, Read, Request, Upkeep};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::model::UserId;
 use crate::query::{Answer, Query};
 use queue::Queue;
-use readers::Readers;
+use readers::{Priority, Readers};
 use writer::Writer;
 
-/// Connections that read what belongs to users, and how many of them one user can have at a time.
-const READERS: (usize, usize) = (4, 2);
-
 /// Connections that read users and tokens: whatever else is read, a token can be checked.
-const ACCOUNT_READERS: (usize, usize) = (2, 1);
+const ACCOUNT_READERS: usize = 2;
 
 /// The lane of what the service does on its own account. Not a valid name of a user.
 const SERVICE: &str = " service";
@@ -56,6 +54,7 @@ const ADDED: &[&str] = &[
     include_str!("retention.sql"),
     include_str!("listing.sql"),
     include_str!("leftover.sql"),
+    include_str!("upkeep.sql"),
 ];
 
 /// A store in a file.
@@ -77,11 +76,13 @@ impl Sqlite {
             let writer = connect(&path)?;
             extend(&writer, &path)?;
             let abandoned = leftover::abandoned(&writer, now_ms()).map_err(|error| describe(&error))?;
-            let connections = |(count, each)| {
+            let readers = |count: usize, priority| {
                 let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>();
-                connections.map(|connections| Readers::new(connections, each))
+                // One user has half of them at most.
+                connections.map(|connections| Readers::start(connections, count / 2, priority))
             };
-            Ok((writer, connections(READERS)?, connections(ACCOUNT_READERS)?, abandoned))
+            let users = readers((2 * cores()).clamp(2, 16), Priority::Low)?;
+            Ok((writer, users, readers(ACCOUNT_READERS, Priority::Normal)?, abandoned))
         });
         let (writer, readers, account_readers, abandoned) =
             opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
@@ -253,6 +254,38 @@ impl Sqlite {
         self.writer.run(move |connection, _| old::forget(connection, &user, what, before_ms, most)).await
     }
 
+    pub(super) async fn due(
+        &self,
+        what: Upkeep,
+        before_ms: i64,
+        now_ms: i64,
+        most: i64,
+    ) -> Result<Vec<UserId>, DbError> {
+        let due = move |connection: &Connection| upkeep::due(connection, what, before_ms, now_ms, most);
+        self.readers.read(SERVICE, due).await
+    }
+
+    pub(super) async fn swept(
+        &self,
+        user: &UserId,
+        what: Upkeep,
+        before_ms: i64,
+        now_ms: i64,
+    ) -> Result<(), DbError> {
+        let user = user.clone();
+        self.writer.run(move |connection, _| upkeep::swept(connection, &user, what, before_ms, now_ms)).await
+    }
+
+    pub(super) async fn lead(&self, name: &str, lease_ms: i64) -> Result<bool, DbError> {
+        let (name, process) = (name.to_owned(), Arc::clone(&self.process));
+        self.writer.run(move |connection, now| upkeep::lead(connection, &name, &process, now, lease_ms)).await
+    }
+
+    pub(super) async fn setting(&self, name: &str) -> Result<Option<i64>, DbError> {
+        let name = name.to_owned();
+        self.account_readers.read(SERVICE, move |connection| upkeep::setting(connection, &name)).await
+    }
+
     pub(super) async fn over(
         &self,
         user: &UserId,
@@ -369,6 +402,11 @@ fn extend(connection: &Connection, path: &Path) -> Result<(), DbError> {
     for (number, sql) in (1_i64..).zip(ADDED).skip(usize::try_from(version).unwrap_or(0)) {
         connection.execute_batch(sql).map_err(failed)?;
         connection.execute("INSERT INTO service (version) VALUES (?1)", [number]).map_err(failed)?;
+    }
+    // A store that was made before keeps what it kept.
+    if version == 0 {
+        let setting = "INSERT INTO store_setting (name, value) VALUES (?1, ?2)";
+        connection.execute(setting, KEEP_SESSIONS).map_err(failed)?;
     }
     connection.execute_batch("COMMIT").map_err(failed)
 }

@@ -1,24 +1,51 @@
-//! Connections that read, each on a thread of its own while it does; users take turns at them.
+//! Connections that read, each with a thread of its own; users take turns at them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
+use tokio::sync::oneshot;
 
 use super::describe;
 use crate::db::DbError;
 use crate::db::fair::FairQueue;
 
+type Job = Box<dyn FnOnce(&Connection) + Send>;
+
+/// How urgent the reads of a pool are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Priority {
+    /// As the rest of the process.
+    Normal,
+    /// Less: on a machine that is busy, token checks, changes and answers go first.
+    Low,
+}
+
+/// Niceness of threads whose priority is low.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
 /// A pool of connections for reading.
 #[derive(Clone, Debug)]
 pub(super) struct Readers {
-    idle: Arc<Mutex<Vec<Connection>>>,
+    jobs: Sender<Job>,
     queue: FairQueue,
 }
 
 impl Readers {
-    pub(super) fn new(connections: Vec<Connection>, each: usize) -> Self {
+    pub(super) fn start(connections: Vec<Connection>, each: usize, priority: Priority) -> Self {
         let queue = FairQueue::new(connections.len(), each);
-        Readers { idle: Arc::new(Mutex::new(connections)), queue }
+        let (jobs, waiting) = mpsc::channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        for connection in connections {
+            let waiting = Arc::clone(&waiting);
+            std::thread::spawn(move || {
+                priority.take_on();
+                work(&connection, &waiting);
+            });
+        }
+        Readers { jobs, queue }
     }
 
     /// Reads in a user's turn.
@@ -28,20 +55,38 @@ impl Readers {
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DbError> {
         let slot = self.queue.enter(lane).await;
-        let idle = Arc::clone(&self.idle);
-        let read = tokio::task::spawn_blocking(move || {
-            let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(connection) = taken else {
-                return (Err(DbError::Failed("no reader is free".to_owned())), slot);
-            };
+        let (answered, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
             // One snapshot for all statements of a query: what is written between two of them is not half seen.
             let answer = connection.unchecked_transaction().and_then(|snapshot| query(&snapshot));
-            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            (answer.map_err(|error| describe(&error)), slot)
+            // The slot goes back with the answer. It is kept until the caller runs again: a user whose answers pile up must
+            // not begin more reads meanwhile. If the caller is gone, the slot is free at once.
+            let _ = answered.send((answer.map_err(|error| describe(&error)), slot));
         });
-        // The slot comes back with the answer. It is kept until the caller runs again: a user whose answers pile up must not
-        // begin more reads meanwhile. If the caller is gone, it is free when the read is done.
-        let (answer, _slot) = read.await.map_err(|error| DbError::Failed(error.to_string()))?;
+        let ended = || DbError::Failed("the reader ended".to_owned());
+        self.jobs.send(job).map_err(|_| ended())?;
+        let (answer, _slot) = answer.await.map_err(|_| ended())?;
         answer
+    }
+}
+
+impl Priority {
+    /// Gives this thread the priority. A system that refuses it runs the thread as any other.
+    fn take_on(self) {
+        // Elsewhere it would be that of the whole process.
+        #[cfg(target_os = "linux")]
+        if self == Priority::Low {
+            let _ = rustix::process::setpriority_process(None, NICENESS);
+        }
+    }
+}
+
+/// Does what comes, until the pool is dropped.
+fn work(connection: &Connection, waiting: &Mutex<Receiver<Job>>) {
+    loop {
+        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        // A panic is an answer that does not come; the thread is still needed.
+        drop(catch_unwind(AssertUnwindSafe(|| job(connection))));
     }
 }

@@ -493,7 +493,7 @@ fn who_goes_away_gives_the_place_back_and_who_waits_keeps_nobody_out() {
 
 #[test]
 fn a_call_is_logged_and_recorded_as_the_request_that_it_is() {
-    let mut server = server();
+    let mut server = started(Options { audit_reads: true, ..Options::default() });
     let ann = server.user("ann");
     let params = json!({ "name": "list_locks", "arguments": {} });
     post(&ann, &[("x-request-id", "mine")], &request("tools/call", params)).ok(200);

@@ -61,8 +61,9 @@ fn a_signal_ends_it() {
     let path = dir.path().join("service.db");
     let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Off, ..Options::default() };
     let (tell, told) = std::sync::mpsc::channel();
-    let running =
-        std::thread::spawn(move || run(Db::sqlite(&path), options, |address| tell.send(address).unwrap()));
+    let running = std::thread::spawn(move || {
+        run(Db::sqlite(&path), options, |server| tell.send(server.address()).unwrap())
+    });
     let address = told.recv().unwrap();
     assert!(std::net::TcpStream::connect(address).is_ok());
     // Also to this very process, which has a handler for it by now.

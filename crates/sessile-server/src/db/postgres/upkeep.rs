@@ -1,0 +1,81 @@
+//! Who is due for a sweep, who sweeps, and what the store was made with.
+
+use std::sync::Arc;
+
+use tokio_postgres::{Error, Row};
+
+use super::Inner;
+use super::accounts::{now, read, run};
+use super::apply::BEGIN;
+use super::sql::Sql;
+use super::transaction::{Link, SERVICE, Step, Trouble, params, trouble};
+use crate::db::{Old, Upkeep};
+use crate::model::UserId;
+
+const DUE: &str = "SELECT user_id FROM upkeep WHERE kind = $1 AND (since_ms < $2 OR since_ms > $3) LIMIT $4";
+const SWEPT: &str = "UPDATE upkeep SET since_ms = $3 WHERE user_id = $1 AND kind = $2";
+const LEAD: &str = concat!(
+    "INSERT INTO lease (name, holder, until_ms) VALUES ($1, $2, ",
+    now!(),
+    " + $3)
+     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
+     WHERE lease.holder = excluded.holder OR lease.until_ms <= ",
+    now!(),
+    " RETURNING 1"
+);
+const SETTING: &str = "SELECT value FROM store_setting WHERE name = $1";
+
+/// Users who may have something that is older than a time.
+pub(super) async fn due(
+    inner: &Arc<Inner>,
+    what: Upkeep,
+    before_ms: i64,
+    now_ms: i64,
+    most: i64,
+) -> Result<Vec<UserId>, Trouble> {
+    let user = |row: &Row| Ok(UserId(row.try_get(0)?));
+    read(&run(inner, SERVICE, DUE, params![what.kind(), before_ms, now_ms, most], false).await?, user)
+}
+
+/// Notes from when on a user has something, now that all of it before a time is removed.
+pub(super) async fn swept(
+    inner: &Arc<Inner>,
+    user: &UserId,
+    what: Upkeep,
+    before_ms: i64,
+    now_ms: i64,
+) -> Result<(), Trouble> {
+    let sql = match what {
+        Upkeep::Rows(Old::Answered) => Sql::OldestAnswered,
+        Upkeep::Rows(Old::Events) => Sql::OldestEvent,
+        Upkeep::Rows(Old::Audit) => Sql::OldestAudit,
+        Upkeep::Sessions => Sql::OldestOver,
+    };
+    let name = || user.0.clone();
+    let mut link = Link::for_service(inner).await?;
+    let failed = |error: Error| trouble(&error, false);
+    let steps = [
+        Step::Plain(BEGIN),
+        Step::Run(Sql::As, params![name()]),
+        Step::Run(sql, params![name()]),
+        Step::Plain("COMMIT"),
+    ];
+    let found = link.send(&steps).await.map_err(failed)?;
+    let oldest: Option<Option<i64>> =
+        found.get(2).and_then(|rows| rows.first()).map(|row| row.try_get(0)).transpose().map_err(failed)?;
+    let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
+    let note = [Step::Other(SWEPT, params![name(), what.kind(), since_ms])];
+    link.send(&note).await.map(drop).map_err(failed)
+}
+
+/// Acquires or renews a lease.
+pub(super) async fn lead(inner: &Arc<Inner>, name: &str, lease_ms: i64) -> Result<bool, Trouble> {
+    let params = params![name.to_owned(), inner.process.to_string(), lease_ms];
+    Ok(!run(inner, SERVICE, LEAD, params, false).await?.is_empty())
+}
+
+/// What the store was made with.
+pub(super) async fn setting(inner: &Arc<Inner>, name: &str) -> Result<Option<i64>, Trouble> {
+    let found = run(inner, SERVICE, SETTING, params![name.to_owned()], false).await?;
+    Ok(read(&found, |row| row.try_get(0))?.into_iter().next())
+}
