@@ -183,7 +183,12 @@ impl World {
     #[expect(clippy::disallowed_methods, reason = "the one place where the clock is read")]
     pub fn now(&self) -> Timestamp {
         match self.clock {
-            Clock::System => Timestamp::now(),
+            Clock::System => {
+                // A clock beyond the year 9999 is wrong; what is compared with it is past or to come all the same.
+                let now = std::time::SystemTime::now();
+                let is_past = now < std::time::UNIX_EPOCH;
+                Timestamp::try_from(now).unwrap_or(if is_past { Timestamp::MIN } else { Timestamp::MAX })
+            }
             Clock::Fixed(now) => now,
         }
     }

@@ -150,7 +150,8 @@ impl Credential {
             _ if is_missing => Freshness::Over,
             None => Freshness::Fresh,
             Some(end) if end <= now => Freshness::Over,
-            Some(end) if end <= now + self.margin(end) => Freshness::Ending,
+            // Beyond the last date that can be written everything is over.
+            Some(end) if !now.checked_add(self.margin(end)).is_ok_and(|soon| soon < end) => Freshness::Ending,
             Some(_) => Freshness::Fresh,
         }
     }
