@@ -42,7 +42,7 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
     let handle = signals.as_ref().map(Signals::handle);
     let (after, still_hidden, again) = (before.clone(), hidden.clone(), prompt.to_owned());
     let watcher = signals.map(|mut signals| {
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             for signal in signals.forever() {
                 if signal == SIGCONT {
                     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &still_hidden);
@@ -54,6 +54,8 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
             }
         })
     });
+    // Without the watcher nobody could end the program here: then there is no answer.
+    let watcher = watcher.transpose().ok()?;
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &hidden);
     let answer = line(prompt);
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &before);

@@ -68,10 +68,15 @@ impl Place {
             .ok()?;
         // The output is read beside the wait: a tool may print more than a pipe holds.
         let mut stdout = child.stdout.take()?;
-        let reader = std::thread::spawn(move || {
+        let reader = std::thread::Builder::new().spawn(move || {
             let mut text = String::new();
             stdout.read_to_string(&mut text).map(|_| text)
         });
+        let Ok(reader) = reader else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        };
         let begun = Instant::now();
         let status = loop {
             match child.try_wait().ok()? {

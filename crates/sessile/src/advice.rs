@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::app::App;
+use crate::code::Code;
 use crate::error::Error;
 use crate::text::{quoted, shell_quoted, shown};
 
@@ -157,6 +158,9 @@ impl Error {
             Error::FileExists(_) => {
                 "nothing is written over it: give another path, or move it away".to_owned()
             }
+            Error::LockHeld { holder: Some(holder), .. } if holder.is_stopped => {
+                format!("resume the stopped process: kill -CONT {}", holder.pid)
+            }
             Error::LockHeld { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
             Error::ConcurrentChange { kept: Some(kept), .. } => {
                 format!("your version is kept in {}", shown(kept.display()))
@@ -301,9 +305,21 @@ impl Error {
             }
             Error::KeychainLocked => "unlock it on the desktop, then try again".to_owned(),
             Error::RoomUnsafe { .. } => "look who made it, and remove it".to_owned(),
+            Error::NotRecorded { source, .. } => match source.code() {
+                Code::DiskFull => {
+                    "free some space (df -h, df -i); the change is in effect, do not repeat it".to_owned()
+                }
+                _ => "the change is in effect, do not repeat it".to_owned(),
+            },
+            Error::ThreadRefused { .. } => {
+                "raise the limit on processes or memory: ulimit -u, ulimit -v".to_owned()
+            }
             Error::Io { action, source, path } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded if *action == "sync" => {
+                    "free some space; the change was made, but may be lost if the system crashes".to_owned()
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    "free some space; the file still has its old content".to_owned()
+                    "free some space (df -h, df -i); the file still has its old content".to_owned()
                 }
                 io::ErrorKind::ReadOnlyFilesystem => {
                     format!("the file system is read-only; set {prefix}_STATE_DIR to a directory that is not")

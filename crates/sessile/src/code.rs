@@ -62,6 +62,8 @@ codes! {
     Io = "IO", exit::FAILED;
     /// There is no space left for a file; the old version is untouched.
     DiskFull = "DISK_FULL", exit::FAILED;
+    /// The change was made, but could not be recorded in the history.
+    NotRecorded = "NOT_RECORDED", exit::PARTIAL;
     /// The editor could not be started, or failed.
     EditorFailed = "EDITOR_FAILED", exit::FAILED;
     /// The state database is damaged.
@@ -263,6 +265,8 @@ impl Error {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
                 _ => Code::Io,
             },
+            Error::NotRecorded { .. } => Code::NotRecorded,
+            Error::ThreadRefused { .. } => Code::Io,
             Error::EditorFailed { .. } => Code::EditorFailed,
             Error::StoreCorrupt { .. } | Error::NotACopy { .. } => Code::StoreCorrupt,
             Error::Store { .. } | Error::ServiceStore(_) => Code::Store,

@@ -162,6 +162,24 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// A change that was made and could not be recorded afterwards.
+    #[error("{command} {}: the change was made, but is missing from the history: {source}", quoted(subject))]
+    NotRecorded {
+        /// The command.
+        command: String,
+        /// What it changed.
+        subject: String,
+        /// Why it was not recorded.
+        source: Box<Error>,
+    },
+    /// The system refused a thread.
+    #[error("cannot start a thread {purpose}: {}", reason(source))]
+    ThreadRefused {
+        /// What the thread is for: "to wait for the command".
+        purpose: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
     /// The editor failed.
     #[error("the editor {} {reason}", quoted(editor))]
     EditorFailed {

@@ -43,6 +43,14 @@ fn start_time(pid: i32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// Whether a process is stopped by a signal or a debugger.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    matches!(after_name.split_ascii_whitespace().next(), Some("T" | "t"))
+}
+
 /// The process that started another, where the system tells.
 #[cfg(target_os = "linux")]
 pub(crate) fn parent(pid: i32) -> Option<i32> {

@@ -25,6 +25,9 @@ use crate::store::Store;
 use crate::text::{quoted, shown_lines};
 use crate::world::World;
 
+/// How long a lock is waited for, unless a setting says otherwise.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How many keys of a file are told one by one in warnings.
 const MOST_TOLD: usize = 10;
 
@@ -417,8 +420,13 @@ impl State {
             Err(_) if self.mending => None,
             read => read?,
         };
-        let timeout = timeout.unwrap_or(Duration::from_secs(5));
-        Ok(Locker::new(timeout).on_wait(Rc::clone(&self.on_wait)))
+        Ok(Locker::new(timeout.unwrap_or(LOCK_TIMEOUT)).on_wait(Rc::clone(&self.on_wait)))
+    }
+
+    /// How locks are taken before the settings are known: with the time-out of a flag or a variable.
+    fn early_locker(&self) -> Locker {
+        let said = self.said("lock-timeout").and_then(|value| crate::duration::parse(value.as_str()?));
+        Locker::new(said.unwrap_or(LOCK_TIMEOUT)).on_wait(Rc::clone(&self.on_wait))
     }
 
     /// A setting that is a duration.
@@ -603,8 +611,8 @@ impl State {
         if self.store.get().is_none() {
             let store = match (&self.source, self.dirs.store()) {
                 (ConfigSource::Nothing, _) | (_, Err(_)) => None,
-                // Whoever only reads waits for nobody but a migration, and that is short.
-                (_, Ok(path)) => Store::open_for_reading(&path, &Locker::new(Duration::from_secs(5)))?,
+                // Whoever only reads waits for nobody but a migration or a recovery, and those are short.
+                (_, Ok(path)) => Store::open_for_reading(&path, &self.early_locker())?,
             };
             let _ = self.store.set(store);
         }
@@ -625,7 +633,7 @@ impl State {
 
     /// The same before the settings are known.
     pub(crate) fn store_for_writing_unlocked(&self) -> Result<Store> {
-        self.open_for_writing(&Locker::new(Duration::from_secs(5)))
+        self.open_for_writing(&self.early_locker())
     }
 
     fn open_for_writing(&self, locker: &Locker) -> Result<Store> {
@@ -674,7 +682,7 @@ impl State {
     pub fn fresh_store(&self) -> Result<Option<Store>> {
         match self.source {
             ConfigSource::Nothing => Ok(None),
-            _ => Store::open_for_reading(&self.dirs.store()?, &Locker::new(Duration::from_secs(5))),
+            _ => Store::open_for_reading(&self.dirs.store()?, &self.early_locker()),
         }
     }
 

@@ -24,8 +24,8 @@ pub(super) enum Incoming {
 }
 
 /// Reads lines until there are no more.
-pub(super) fn read(lines: mpsc::Sender<Incoming>) {
-    std::thread::spawn(move || {
+pub(super) fn read(lines: mpsc::Sender<Incoming>) -> std::io::Result<()> {
+    let reader = std::thread::Builder::new().spawn(move || {
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
@@ -46,6 +46,7 @@ pub(super) fn read(lines: mpsc::Sender<Incoming>) {
         }
         let _ = lines.blocking_send(Incoming::End);
     });
+    reader.map(drop)
 }
 
 fn skip_line(input: &mut impl BufRead) {
@@ -74,12 +75,12 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Begins to write. If nobody reads, the reader is told to stop.
-    pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> Self {
+    pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> std::io::Result<Self> {
         let (lines, queue) = threads::channel::<(Vec<u8>, oneshot::Sender<()>)>();
         let (is_over, over) = threads::channel();
         let waiting = Arc::<AtomicUsize>::default();
         let left = Arc::clone(&waiting);
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut output = std::io::stdout().lock();
             for (line, written) in queue {
                 let outcome = output.write_all(&line).and_then(|()| output.flush());
@@ -91,8 +92,8 @@ impl Writer {
                 let _ = written.send(());
             }
             let _ = is_over.send(());
-        });
-        Writer { lines: Some(lines), over, waiting }
+        })?;
+        Ok(Writer { lines: Some(lines), over, waiting })
     }
 
     /// How many bytes the client has not taken yet.

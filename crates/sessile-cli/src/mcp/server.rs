@@ -79,14 +79,18 @@ pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
     let calls = Arc::clone(&server.calls);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
     let mut over = parting.clone();
-    runtime.block_on(async {
-        let (stdio, stop) = Stdio::start(part.clone());
-        std::thread::spawn(move || {
+    let refused = |source| Error::ThreadRefused { purpose: "of the server", source };
+    let started = Stdio::start(part.clone()).and_then(|(stdio, stop)| {
+        let watcher = std::thread::Builder::new().spawn(move || {
             if signals.forever().next().is_some() {
                 part.send_replace(true);
                 let _ = stop.blocking_send(Incoming::Stop);
             }
         });
+        watcher.map(|_| stdio)
+    });
+    let stdio = started.map_err(refused)?;
+    runtime.block_on(async {
         // A client that goes away before it has begun is no failure, nor one that then does not read.
         let running = tokio::select! {
             running = serve_server(server, stdio) => running.ok(),

@@ -50,10 +50,10 @@ pub(super) struct Stdio {
 
 impl Stdio {
     /// Begins to read and write, and tells `parting` when it is over; and how to stop it.
-    pub(super) fn start(parting: watch::Sender<bool>) -> (Self, mpsc::Sender<Incoming>) {
+    pub(super) fn start(parting: watch::Sender<bool>) -> std::io::Result<(Self, mpsc::Sender<Incoming>)> {
         let (sender, incoming) = mpsc::channel(AHEAD);
-        lines::read(sender.clone());
-        let writer = Writer::start(sender.clone());
+        lines::read(sender.clone())?;
+        let writer = Writer::start(sender.clone())?;
         let stdio = Stdio {
             incoming,
             writer,
@@ -64,7 +64,7 @@ impl Stdio {
             end: None,
             parting,
         };
-        (stdio, sender)
+        Ok((stdio, sender))
     }
 
     /// Takes a line apart. What cannot be understood is answered.

@@ -91,8 +91,11 @@ impl Logger {
             return (Logger { lines: None, metrics }, None);
         }
         let (sender, lines) = sync_channel(WAITING);
-        let thread = std::thread::spawn(move || write(&lines, to));
-        (Logger { lines: Some((log, sender)), metrics }, Some(thread))
+        match std::thread::Builder::new().spawn(move || write(&lines, to)) {
+            Ok(thread) => (Logger { lines: Some((log, sender)), metrics }, Some(thread)),
+            // A log that cannot be written is no reason to stop serving; the lines are counted.
+            Err(_) => (Logger { lines: Some((log, sender)), metrics }, None),
+        }
     }
 
     pub(crate) fn line(&self, line: &Line) {

@@ -10,6 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::duration;
@@ -18,8 +19,14 @@ use crate::error::{Error, Result};
 /// How long a lock is waited for in silence.
 const SILENCE: Duration = Duration::from_millis(300);
 
+/// How often a lock is tried where the system refuses a thread that would wait for it.
+const POLL: Duration = Duration::from_millis(20);
+
 /// How many time-outs a lock that changes hands is waited for.
 const MOST_TURNS: u32 = 12;
+
+/// The longest wait: SQLite counts milliseconds in 32 bits.
+const LONGEST: Duration = Duration::from_hours(24 * 24);
 
 /// Who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +37,8 @@ pub struct Holder {
     pub command: Option<String>,
     /// How long it has been running.
     pub running: Option<Duration>,
+    /// Whether it is stopped (SIGSTOP, Ctrl-Z), so that it releases nothing.
+    pub is_stopped: bool,
 }
 
 impl fmt::Display for Holder {
@@ -40,6 +49,9 @@ impl fmt::Display for Holder {
         }
         if let Some(running) = self.running {
             write!(f, ", {}", duration::short(running))?;
+        }
+        if self.is_stopped {
+            write!(f, ", stopped")?;
         }
         Ok(())
     }
@@ -96,7 +108,7 @@ impl Locker {
 
     /// How long it waits while the lock changes hands.
     pub(crate) fn longest(&self) -> Duration {
-        self.timeout * MOST_TURNS
+        (self.timeout * MOST_TURNS).min(LONGEST)
     }
 
     /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
@@ -126,39 +138,127 @@ impl Locker {
             return Err(held());
         }
 
-        // If this side gives up, the send fails, the file is dropped there, and the lock with it.
-        let (sender, receiver) = mpsc::channel();
-        std::thread::spawn(move || sender.send(file.lock().map(|()| file)));
-        let mut seen: Option<Holder> = None;
-        let mut since = begun;
-        let mut told = false;
+        let mut queue = KernelQueue::enter(file);
+        let mut wait = Wait::new(self, path);
         loop {
-            let left = self.timeout.saturating_sub(since.elapsed());
-            match receiver.recv_timeout(left.min(SILENCE)) {
-                Ok(locked) => return locked.map(Some).map_err(|error| Error::io("lock", path, error)),
-                Err(RecvTimeoutError::Disconnected) => return Err(held()),
-                Err(RecvTimeoutError::Timeout) => {}
+            let turn =
+                queue.wait(wait.left().min(SILENCE)).map_err(|error| Error::io("lock", path, error))?;
+            if turn.is_some() {
+                return Ok(turn);
             }
             if senseless() {
                 return Ok(None);
             }
-            let now = holder();
-            // Between two holders there is none for a moment; that is no sign of anything.
-            if now.is_some() && now.as_ref().map(|now| now.pid) != seen.as_ref().map(|seen| seen.pid) {
-                if seen.is_some() {
-                    since = Instant::now();
-                }
-                seen = now;
-            }
-            if !told {
-                told = true;
-                let remaining = self.timeout.saturating_sub(since.elapsed());
-                (self.on_wait)(&Waiting { path, holder: seen.clone(), remaining });
-            }
-            if since.elapsed() >= self.timeout || begun.elapsed() >= self.longest() {
+            if !wait.goes_on(holder()) {
                 return Err(held());
             }
         }
+    }
+}
+
+/// The kernel's queue for a lock.
+enum KernelQueue {
+    /// A thread waits in it. If this side gives up, the send fails, the file is dropped there, and the lock with it.
+    Thread(mpsc::Receiver<std::io::Result<File>>),
+    /// The system refused a thread (`ulimit -u`, memory): the lock is tried again and again.
+    Poll(Option<File>),
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place where locks are taken")]
+impl KernelQueue {
+    fn enter(file: File) -> Self {
+        let (sender, receiver) = mpsc::channel();
+        // A thread that is refused must not take the file with it.
+        let shared = Arc::new(Mutex::new(Some(file)));
+        let theirs = Arc::clone(&shared);
+        let take = |place: &Mutex<Option<File>>| place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let started = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
+            if let Some(file) = take(&theirs) {
+                let _ = sender.send(file.lock().map(|()| file));
+            }
+        });
+        match started {
+            Ok(_) => KernelQueue::Thread(receiver),
+            Err(_) => KernelQueue::Poll(take(&shared)),
+        }
+    }
+
+    /// The locked file, if its turn comes within this time.
+    fn wait(&mut self, time: Duration) -> std::io::Result<Option<File>> {
+        let file = match self {
+            KernelQueue::Thread(receiver) => {
+                return match receiver.recv_timeout(time) {
+                    Ok(locked) => locked.map(Some),
+                    Err(RecvTimeoutError::Timeout) => Ok(None),
+                    Err(RecvTimeoutError::Disconnected) => Err(std::io::ErrorKind::Interrupted.into()),
+                };
+            }
+            KernelQueue::Poll(file) => file,
+        };
+        let begun = Instant::now();
+        loop {
+            match file.as_ref().map(File::try_lock) {
+                Some(Err(TryLockError::WouldBlock)) if begun.elapsed() < time => {
+                    std::thread::sleep(POLL.min(time));
+                }
+                Some(Err(TryLockError::Error(error))) => return Err(error),
+                Some(Ok(())) => return Ok(file.take()),
+                Some(Err(TryLockError::WouldBlock)) | None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// A wait for a lock: how long it goes on, by who holds the lock meanwhile.
+pub(crate) struct Wait<'a> {
+    locker: &'a Locker,
+    path: &'a Path,
+    begun: Instant,
+    /// Since when the holder is the same.
+    since: Instant,
+    seen: Option<Holder>,
+    is_told: bool,
+}
+
+impl<'a> Wait<'a> {
+    pub(crate) fn new(locker: &'a Locker, path: &'a Path) -> Self {
+        let begun = Instant::now();
+        Wait { locker, path, begun, since: begun, seen: None, is_told: false }
+    }
+
+    /// How long this holder is still waited for.
+    pub(crate) fn left(&self) -> Duration {
+        self.locker.timeout.saturating_sub(self.since.elapsed())
+    }
+
+    /// How long the wait has lasted.
+    pub(crate) fn waited(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Whether to wait on, with the holder as it is now. The user is told once.
+    pub(crate) fn goes_on(&mut self, now: Option<Holder>) -> bool {
+        // Between two holders there is none for a moment; that is no sign of anything.
+        if now.is_some() && now.as_ref().map(|now| now.pid) != self.seen.as_ref().map(|seen| seen.pid) {
+            if self.seen.is_some() {
+                self.since = Instant::now();
+            }
+            self.seen = now;
+        }
+        if !self.is_told {
+            self.is_told = true;
+            let (path, holder, remaining) = (self.path, self.seen.clone(), self.left());
+            (self.locker.on_wait)(&Waiting { path, holder, remaining });
+        }
+        !self.left().is_zero() && self.begun.elapsed() < self.locker.longest()
+    }
+
+    /// The same where the holder cannot always be seen: then the lock is taken to change hands.
+    pub(crate) fn goes_on_unseen(&mut self, now: Option<Holder>) -> bool {
+        if now.is_none() {
+            self.since = Instant::now();
+        }
+        self.goes_on(now)
     }
 }
 
@@ -177,25 +277,52 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
 /// The process that holds the kernel's lock on an inode, where the system tells.
 #[cfg(target_os = "linux")]
 fn find_holder(dev: u64, ino: u64) -> Option<Holder> {
+    holder_of("FLOCK", dev, ino)
+}
+
+/// The process that holds one of SQLite's exclusive locks on a file, where the system tells.
+#[cfg(target_os = "linux")]
+pub(crate) fn find_writer(path: &Path) -> Option<Holder> {
+    let found = path.metadata().ok()?;
+    holder_of("POSIX", found.dev(), found.ino())
+}
+
+#[cfg(target_os = "linux")]
+fn holder_of(kind: &str, dev: u64, ino: u64) -> Option<Holder> {
+    let own = i32::try_from(std::process::id()).ok();
     let locks = super::read_kernel_file("/proc/locks")?;
     let device = format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
     let holder = |exact: bool| {
         locks.lines().find_map(|line| {
             // "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; a waiter's line has "->" after the number.
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
-            let [_, "FLOCK", _, _, pid, place, ..] = words[..] else { return None };
+            let [_, found_kind, _, mode, pid, place, ..] = words[..] else { return None };
+            if found_kind != kind || (kind == "POSIX" && mode != "WRITE") {
+                return None;
+            }
             let (found_device, found_inode) = place.rsplit_once(':')?;
             let same = found_inode.parse() == Ok(ino) && (!exact || found_device == device);
-            same.then(|| pid.parse::<i32>().ok().filter(|pid| *pid > 0))?
+            let is_other = |pid: &i32| *pid > 0 && (kind == "FLOCK" || Some(*pid) != own);
+            same.then(|| pid.parse::<i32>().ok().filter(is_other))?
         })
     };
     // Some file systems show another device number here than stat does.
     let pid = holder(true).or_else(|| holder(false))?;
-    Some(Holder { pid, command: command_of(pid), running: running_for(pid) })
+    Some(Holder {
+        pid,
+        command: command_of(pid),
+        running: running_for(pid),
+        is_stopped: crate::process::is_stopped(pid),
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
 fn find_holder(_dev: u64, _ino: u64) -> Option<Holder> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn find_writer(_path: &Path) -> Option<Holder> {
     None
 }
 

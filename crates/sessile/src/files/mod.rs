@@ -26,5 +26,5 @@ pub use read::{LIMIT, read, resolve_links};
 pub use trusted::check_trusted;
 
 pub(crate) use beneath::{Beneath, is_own};
-pub(crate) use lock::open_lock_file;
+pub(crate) use lock::{Wait, find_writer, open_lock_file};
 pub(crate) use read::{is_behind_link, read_kernel_file, read_up_to, require_file};

@@ -9,8 +9,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::code::Code;
 use crate::error::{Error, Result};
-use crate::files::{LockedDir, Locker, network_file_system, require_file};
+use crate::files::{Holder, LockedDir, Locker, Wait, find_writer, network_file_system, require_file};
 use crate::store::migrate;
+
+/// How long SQLite waits by itself while a database is opened, before it is looked who holds its locks.
+const SLICE: Duration = Duration::from_millis(300);
 
 /// An open database.
 #[derive(Debug)]
@@ -156,14 +159,39 @@ impl Store {
         let patience = locker.timeout();
         let connect = || {
             let connection = Connection::open_with_flags(path, flags)?;
-            // Its own locks are held for moments only, but among a hundred processes by others again and again.
-            connection.busy_timeout(locker.longest())?;
+            connection.busy_timeout(patience.min(SLICE))?;
             Ok(connection)
         };
         match connect() {
             Ok(connection) => Ok(Store { path: path.to_owned(), connection, locker: locker.clone() }),
             Err(error) => Err(describe(path, &error, patience)),
         }
+    }
+
+    /// Runs the first query of a connection, which may have to wait for a recovery. SQLite's own locks are held for
+    /// moments only, but among a hundred processes by others again and again; a process that is stopped holds them for
+    /// ever. So it is looked who holds them.
+    fn first_read<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let mut wait = Wait::new(&self.locker, &self.path);
+        let read = loop {
+            match query(&self.connection) {
+                Err(error) if is_busy(&error) => {
+                    let holder = holder_of(&self.path);
+                    if !wait.goes_on_unseen(holder.clone()) {
+                        return Err(Error::LockHeld {
+                            path: self.path.clone(),
+                            holder,
+                            waited: wait.waited(),
+                        });
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                read => break read,
+            }
+        };
+        let longest = self.locker.longest();
+        read.and_then(|read| self.connection.busy_timeout(longest).map(|()| read))
+            .map_err(|error| self.error(&error))
     }
 
     fn ready_for_writing(self) -> Result<Self> {
@@ -175,7 +203,7 @@ impl Store {
     }
 
     fn version(&self) -> Result<i64> {
-        self.read(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))
+        self.first_read(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))
     }
 
     fn too_new(&self, found: i64) -> Error {
@@ -201,14 +229,13 @@ fn create_private(path: &Path) -> Result<()> {
 /// cannot be made, because the directory is read-only or the disk full, and nothing waits in a write-ahead log.
 fn is_at_rest(path: &Path, error: &Error) -> bool {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
+    let log = beside(path, "-wal");
     let for_nobody = match error.code() {
         Code::DiskFull => true,
         Code::Store | Code::Io => rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err(),
         _ => false,
     };
-    for_nobody && !Path::new(&log).metadata().is_ok_and(|found| found.len() > 0)
+    for_nobody && !log.metadata().is_ok_and(|found| found.len() > 0)
 }
 
 pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
@@ -220,11 +247,36 @@ pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::StoreCorrupt { path, detail },
         Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::LockHeld { path, holder: None, waited }
+        _ if is_busy(error) => Error::LockHeld { holder: holder_of(&path), path, waited },
+        // A file beside the database could not be made: that is all SQLite says.
+        Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_space(&path) => {
+            io(std::io::ErrorKind::StorageFull)
         }
         _ => Error::Store { path, detail },
     }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
+    matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
+}
+
+/// The process that holds SQLite's locks: on the shared memory while it recovers, else on the file.
+fn holder_of(path: &Path) -> Option<Holder> {
+    find_writer(&beside(path, "-shm")).or_else(|| find_writer(path))
+}
+
+/// Whether the file system has no free block or no free inode.
+fn has_no_space(path: &Path) -> bool {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    rustix::fs::statvfs(dir)
+        .is_ok_and(|space| space.f_bavail == 0 || (space.f_files > 0 && space.f_favail == 0))
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// A path as SQLite reads it in a URI, whatever its bytes.

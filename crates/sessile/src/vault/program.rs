@@ -45,18 +45,23 @@ pub(crate) fn ask(
     let question = question.map(|question| Zeroizing::new(question.to_owned()));
     let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
+    let writer = std::thread::Builder::new().spawn(move || {
         if let (Some(stdin), Some(question)) = (stdin.as_mut(), question) {
             // One that does not listen may still answer.
             let _ = stdin.write_all(question.as_bytes());
         }
         drop(stdin);
     });
-    std::thread::spawn(move || {
+    let reader = std::thread::Builder::new().spawn(move || {
         let mut output = Zeroizing::new(Vec::new());
         let read = stdout.map(|stdout| stdout.take(LIMIT + 1).read_to_end(&mut output));
         sender.send(read.transpose().map(|_| output))
     });
+    if let Err(error) = writer.and(reader) {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(format!("cannot start a thread to ask it: {error}"));
+    }
     let Ok(output) = receiver.recv_timeout(limit) else {
         let _ = child.kill();
         let _ = child.wait();

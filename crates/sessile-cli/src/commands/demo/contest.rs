@@ -1,7 +1,7 @@
 //! The contest: agents switch, read back and write, all at once; then it is counted what went wrong.
 
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{PoisonError, RwLock};
 
 use sessile::tool::Race;
 
@@ -60,19 +60,23 @@ impl Contest {
                 place.run(&words).ok_or_else(|| format!("`{}` failed", words.join(" ")))?;
             }
         }
-        let together = Barrier::new(usize::from(agents));
-        let parts: Vec<(Score, Vec<String>)> = std::thread::scope(|scope| {
-            let agents: Vec<_> = (0..agents)
-                .map(|agent| {
-                    let together = &together;
-                    scope.spawn(move || {
-                        together.wait();
-                        self.agent(place, agent)
-                    })
+        // They begin together, when the gate opens; it stays shut for good if one of them cannot be started.
+        let gate = RwLock::new(false);
+        let parts: std::io::Result<Vec<(Score, Vec<String>)>> = std::thread::scope(|scope| {
+            let mut is_open = gate.write().unwrap_or_else(PoisonError::into_inner);
+            let start = |agent| {
+                let gate = &gate;
+                std::thread::Builder::new().spawn_scoped(scope, move || {
+                    let is_open = *gate.read().unwrap_or_else(PoisonError::into_inner);
+                    is_open.then(|| self.agent(place, agent))
                 })
-                .collect();
-            agents.into_iter().filter_map(|agent| agent.join().ok()).collect()
+            };
+            let agents = (0..agents).map(start).collect::<std::io::Result<Vec<_>>>()?;
+            *is_open = true;
+            drop(is_open);
+            Ok(agents.into_iter().filter_map(|agent| agent.join().ok().flatten()).collect())
         });
+        let parts = parts.map_err(|error| format!("cannot start a thread for each agent: {error}"))?;
         let mut score = Score::default();
         for (agent, (part, acknowledged)) in (0..agents).zip(parts) {
             score.reads += part.reads;

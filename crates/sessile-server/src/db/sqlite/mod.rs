@@ -86,8 +86,9 @@ impl Sqlite {
         });
         let (writer, readers, account_readers, abandoned) =
             opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
+        let no_thread = |error| DbError::Failed(format!("cannot start a thread to write the store: {error}"));
         let store = Sqlite {
-            writer: Writer::start(writer),
+            writer: Writer::start(writer).map_err(no_thread)?,
             readers,
             account_readers,
             owners: TokenOwners::default(),

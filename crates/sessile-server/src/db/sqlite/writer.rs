@@ -33,10 +33,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection) -> Self {
+    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(WAITING);
-        std::thread::spawn(move || write(&connection, queue));
-        Writer { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) }
+        std::thread::Builder::new().spawn(move || write(&connection, queue))?;
+        Ok(Writer { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) })
     }
 
     /// Makes a change, and puts it on the record.
