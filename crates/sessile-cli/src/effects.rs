@@ -81,7 +81,7 @@ pub const COMMON: &[Code] = &[
 macro_rules! writing {
     ($($code:ident),* $(,)?) => {
         &[
-            Code::LockHeld, Code::DiskFull, Code::NetworkFileSystem, Code::NoHome,
+            Code::LockHeld, Code::DiskFull, Code::NotRecorded, Code::NetworkFileSystem, Code::NoHome,
             $(Code::$code),*
         ]
     };

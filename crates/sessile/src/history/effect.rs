@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
@@ -10,6 +10,10 @@ use crate::session::EntryKind;
 use crate::settings::{SettingKey, write};
 use crate::state::State;
 use crate::store::{EntryPlace, PointerKey, PointerKind, Scope};
+
+/// Marks of a value that is null and not missing.
+const BEFORE_IS_NULL: &str = "before_is_null";
+const AFTER_IS_NULL: &str = "after_is_null";
 
 /// What a pointer says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -290,6 +294,52 @@ impl Effect {
             },
         }
     }
+}
+
+/// Effects as the history stores them. A missing value and the value null are both `null` there; a mark beside it tells
+/// them apart.
+pub(super) fn encode(effects: &[Effect]) -> String {
+    Json::Array(effects.iter().map(marked).collect()).to_string()
+}
+
+/// Effects from their stored form; none if it cannot be read.
+pub(super) fn decode(text: &str) -> Vec<Effect> {
+    let stored: Vec<Json> = serde_json::from_str(text).unwrap_or_default();
+    let effects: Option<Vec<Effect>> = stored.into_iter().map(unmarked).collect();
+    effects.unwrap_or_default()
+}
+
+/// Serializes effects as they are stored.
+pub(super) fn serialize<S: Serializer>(
+    effects: &[Effect],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(effects.iter().map(marked))
+}
+
+fn marked(effect: &Effect) -> Json {
+    let mut stored = serde_json::to_value(effect).unwrap_or_default();
+    if let Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } = effect {
+        for (side, mark) in [(before, BEFORE_IS_NULL), (after, AFTER_IS_NULL)] {
+            if *side == Some(Json::Null) {
+                stored[mark] = Json::Bool(true);
+            }
+        }
+    }
+    stored
+}
+
+fn unmarked(stored: Json) -> Option<Effect> {
+    let is_null = [BEFORE_IS_NULL, AFTER_IS_NULL].map(|mark| stored[mark] == Json::Bool(true));
+    let mut effect: Effect = serde_json::from_value(stored).ok()?;
+    if let Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } = &mut effect {
+        for (side, is_null) in [before, after].into_iter().zip(is_null) {
+            if is_null {
+                *side = Some(Json::Null);
+            }
+        }
+    }
+    Some(effect)
 }
 
 /// A setting's value as the history keeps it.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::context::approval::time;
 use crate::error::{Error, Result};
 use crate::history::Effect;
+use crate::history::effect::decode;
 use crate::state::State;
 use crate::store::{OperationFilter, OperationRow};
 use crate::terminal::Terminal;
@@ -35,12 +36,13 @@ pub struct Operation {
     /// Whether it can be undone at all.
     pub undoable: bool,
     /// What it changed.
+    #[serde(serialize_with = "crate::history::effect::serialize")]
     pub effects: Vec<Effect>,
 }
 
 impl From<OperationRow> for Operation {
     fn from(row: OperationRow) -> Self {
-        let effects: Vec<Effect> = serde_json::from_str(&row.effects).unwrap_or_default();
+        let effects = decode(&row.effects);
         Operation {
             id: row.id,
             at: time(row.at_ms),

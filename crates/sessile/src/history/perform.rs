@@ -9,7 +9,7 @@ use crate::context::transfer::looks_secret;
 use crate::context::weaken::authorize;
 use crate::error::{Error, Result};
 use crate::files::{LockedDir, create_dir};
-use crate::history::effect::Side;
+use crate::history::effect::{Side, decode, encode};
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
 use crate::secrets::has_url_password;
@@ -54,7 +54,8 @@ pub(super) fn perform_undoing(
             return Err(error);
         }
     }
-    store.close_operation(id, "done")?;
+    // The change is made. An intent that stays open, on a full disk for example, is settled by the next writer.
+    let _ = store.close_operation(id, "done");
     drop(mark);
     Ok(id)
 }
@@ -73,21 +74,21 @@ pub(crate) fn unless_overtaken<T>(mut attempt: impl FnMut() -> Result<T>) -> Res
     attempt()
 }
 
-/// Records something that happened by itself and cannot be undone this way.
+/// Records something that happened and cannot be undone this way. An error says that it happened all the same.
 pub fn record(state: &State, command: &str, subject: &str, reason: &str) -> Result<i64> {
     debug_assert!(
         recorded(command).is_none_or(|known| matches!(known.undo, Undo::No(_))),
         "{command} is in the table as one that can be undone or is not recorded"
     );
-    let mut store = state.store_for_writing()?;
-    store.add_operation(&row(
-        state,
-        command,
-        subject,
-        &[Effect::Event { reason: reason.to_owned() }],
-        "done",
-        None,
-    ))
+    let effects = [Effect::Event { reason: reason.to_owned() }];
+    let row = row(state, command, subject, &effects, "done", None);
+    state.store_for_writing().and_then(|mut store| store.add_operation(&row)).map_err(|source| {
+        Error::NotRecorded {
+            command: command.to_owned(),
+            subject: subject.to_owned(),
+            source: Box::new(source),
+        }
+    })
 }
 
 /// An operation as it goes into the store.
@@ -108,7 +109,7 @@ pub(crate) fn row(
         terminal: state.world().terminal().map(crate::terminal::Terminal::key),
         command: command.to_owned(),
         subject: subject.to_owned(),
-        effects: serde_json::to_string(&kept).unwrap_or_default(),
+        effects: encode(&kept),
         state: outcome.to_owned(),
         process: serde_json::to_string(&ProcessId::own()).unwrap_or_default(),
         undoes,
@@ -133,7 +134,7 @@ pub fn settle(state: &State) -> Result<()> {
     let _alone = LockedDir::lock(&state.locker()?, &Mark::dir(state)?, 0o700)?;
     let mut store = state.store_for_writing()?;
     for operation in store.open_operations()?.into_iter().filter(|operation| left.contains(&operation.id)) {
-        let effects: Vec<Effect> = serde_json::from_str(&operation.effects).unwrap_or_default();
+        let effects = decode(&operation.effects);
         let is_event = |effect: &Effect| matches!(effect, Effect::Event { .. });
         // What cannot be looked at now is left for later.
         let seen: Result<Vec<bool>> = effects.iter().map(|effect| effect.is_at(state, Side::After)).collect();

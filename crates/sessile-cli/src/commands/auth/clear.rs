@@ -32,9 +32,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let vault = cx.state.vault()?;
     let left = vault.list()?;
+    let mut recorded = Ok(0);
     for name in &names {
         vault.remove(name)?;
-        sessile::history::record(&cx.state, "auth clear", name.as_str(), "a secret is never recorded")?;
+        let outcome =
+            sessile::history::record(&cx.state, "auth clear", name.as_str(), "a secret is never recorded");
+        recorded = recorded.and(outcome);
         let users =
             left.iter().filter(|one| uses_login(&one.about, name) && !names.contains(&one.about.name));
         for user in users {
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             ));
         }
     }
+    recorded?;
     cx.changed(json!({ "cleared": names }), || {
         format!("cleared {} credential(s): {}\n", names.len(), words.join(", "))
     })

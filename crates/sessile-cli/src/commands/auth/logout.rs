@@ -59,10 +59,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         ask::confirm(&cx.state, &format!("log out {} credential(s): {}", names.len(), words.join(", ")))?;
     }
     // As they are at the moment when they go: one may have been renewed while the answer was waited for.
-    let mut removed = Vec::new();
+    let (mut removed, mut recorded) = (Vec::new(), Ok(0));
     for name in &names {
         removed.extend(vault.remove(name)?);
-        sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded")?;
+        // A full disk is no reason to leave the others logged in, or copies of the secret where they are.
+        let outcome =
+            sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded");
+        recorded = recorded.and(outcome);
     }
     let blotted = vault.blot_out(&removed);
     // Last: here they are gone already, whatever the server says.
@@ -74,6 +77,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             cx.out.note(&format!("{name} is gone here, and was not taken back by its server: {reason}"));
         }
     }
+    recorded?;
     let running = running(cx)?;
     let paths =
         |files: &[PathBuf]| files.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>();

@@ -49,6 +49,17 @@ impl Unprivileged {
         &self.home
     }
 
+    /// The same under a limit that the shell sets, as in `ulimit -u 0`.
+    pub(super) fn limited(&self, limit: &str, args: &[&str]) -> Call {
+        let script = format!("{limit} && exec \"$0\" \"$@\"");
+        let (program, uid) = (self.program.path().join("sessile"), self.uid.unwrap_or_default());
+        let ids = [format!("--reuid={uid}"), format!("--regid={uid}")];
+        let user = ["setpriv", &ids[0], &ids[1], "--clear-groups"];
+        let shell = ["/bin/bash", "-c", &script, program.to_str().unwrap()];
+        let words = if self.uid.is_some() { [&user[..], &shell].concat() } else { shell.to_vec() };
+        self.home.tool(words[0], &[&words[1..], args].concat())
+    }
+
     pub(super) fn call(&self, args: &[&str]) -> Call {
         let Some(uid) = self.uid else { return self.home.call(args) };
         let program = self.program.path().join("sessile");
@@ -108,12 +119,17 @@ fn a_file_that_may_not_be_read_is_an_error() {
 
 /// Runs a script in a mount namespace of its own, where `$D` is a small file system that only it sees.
 fn on_a_small_disk(script: &str) -> String {
+    on_a_disk("size=400k", script)
+}
+
+/// The same with options of tmpfs.
+pub(super) fn on_a_disk(options: &str, script: &str) -> String {
     let home = home();
     std::fs::create_dir(home.path("disk")).unwrap();
     let program = home.program().to_owned();
     let around = Home::new("unshare");
     let script = format!(
-        "set -u; D={0}/disk; mount -t tmpfs -o size=400k,mode=700 tmpfs $D || exit 99
+        "set -u; D={0}/disk; mount -t tmpfs -o {options},mode=700 tmpfs $D || exit 99
          export HOME=$D; cd $D
          says() {{ code=$1; want=$2; shift 2
            out=$(\"$BIN\" \"$@\" --output json 2>&1 >/dev/null); got=$?
