@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::process::{
@@ -15,6 +16,7 @@ use rustix::process::{
     waitpid,
 };
 use rustix::termios::tcgetpgrp;
+use sessile::Error;
 use sessile::process::ProcessId;
 use sessile::session::room::Running;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -42,6 +44,9 @@ pub(crate) fn forbid_core_dumps() {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn forbid_core_dumps() {}
+
+/// Stack of a thread that only waits and sends signals.
+const SMALL: usize = 1 << 17;
 
 /// A command to be run.
 pub(crate) struct Child {
@@ -138,6 +143,7 @@ impl Child {
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
         let wanted = wanted.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+        // No thread is started before: with the first one the C library takes over signals that the child would inherit.
         let spawned = self.command.spawn().or_else(|error| self.spawn_as_script(error));
         match spawned {
             Ok(child) => Ok((Pid::from_child(&child), signals)),
@@ -146,38 +152,97 @@ impl Child {
     }
 }
 
-/// Stays with a command to its end, or to the end of its time.
+/// Stays with a command to its end, or to the end of its time. Where the system refuses threads (`ulimit -u`, memory), the
+/// command is not left alone: this one looks after signals and time itself.
 fn attend<T: Send>(
     pid: Pid,
-    mut signals: SignalsInfo<WithOrigin>,
+    signals: SignalsInfo<WithOrigin>,
     timeout: Option<Duration>,
     watch: Option<impl FnOnce(&dyn Fn(), &mpsc::Receiver<()>) -> Option<T> + Send>,
 ) -> (Outcome, Option<T>) {
     let handle = signals.handle();
-    let forwarder = std::thread::spawn(move || {
-        for Origin { signal, process, .. } in signals.forever() {
-            let from_terminal = process.is_none() && [SIGINT, SIGQUIT].contains(&signal);
-            if let (Some(signal), false) = (Signal::from_named_raw(signal), from_terminal) {
-                let _ = kill_process(pid, signal);
-            }
-        }
+    let signals = Arc::new(Mutex::new(signals));
+    let theirs = Arc::clone(&signals);
+    let forwarder = Builder::new().stack_size(SMALL).spawn(move || {
+        let mut signals = theirs.lock().unwrap_or_else(PoisonError::into_inner);
+        signals.forever().for_each(|origin| pass_on(pid, &origin));
     });
-    let (ended, timer) = (mpsc::channel::<()>(), timeout);
-    let timer = timer.map(|timeout| std::thread::spawn(move || end_after(timeout, pid, &ended.1)));
+    let (ended, is_ended) = mpsc::channel::<()>();
+    let timer = timeout
+        .map(|timeout| Builder::new().stack_size(SMALL).spawn(move || end_after(timeout, pid, &is_ended)));
     let (over, is_over) = mpsc::channel::<()>();
-    let (status, found) = std::thread::scope(|scope| {
-        let watching = watch.map(|watch| scope.spawn(move || watch(&|| tell_to_end(pid), &is_over)));
-        let status = wait(pid);
+    let (waited, found) = std::thread::scope(|scope| {
+        let watcher = watch
+            .map(|watch| Builder::new().spawn_scoped(scope, move || watch(&|| tell_to_end(pid), &is_over)));
+        let watcher = watcher.transpose().map_err(|source| {
+            tell_to_end(pid);
+            Failure::Own(Error::ThreadRefused { purpose: "to watch the lock", source })
+        });
+        let waited = match (&forwarder, &timer) {
+            (Ok(_), None | Some(Ok(_))) => wait(pid).map(|status| (status, false)),
+            (forwarder, timer) => {
+                let unwatched = || signals.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut signals = forwarder.is_err().then(unwatched);
+                let timeout = timeout.filter(|_| matches!(timer, Some(Err(_))));
+                wait_without_threads(pid, signals.as_deref_mut(), timeout)
+            }
+        };
         drop(over);
-        (status, watching.and_then(|watching| watching.join().ok().flatten()))
+        let found = watcher.map(|watcher| watcher.and_then(|watcher| watcher.join().ok().flatten()));
+        (waited, found)
     });
-    drop(ended.0);
+    drop(ended);
     handle.close();
-    let _ = forwarder.join();
-    if timer.is_some_and(|timer| timer.join().unwrap_or(false)) {
-        return (Err(Failure::TimedOut(timeout.unwrap_or_default())), found);
+    let _ = forwarder.map(JoinHandle::join);
+    let was_ended = timer.and_then(Result::ok).is_some_and(|timer| timer.join().unwrap_or(false));
+    match (found, waited) {
+        (Err(refused), _) => (Err(refused), None),
+        (Ok(found), Ok((_, is_late))) if was_ended || is_late => {
+            (Err(Failure::TimedOut(timeout.unwrap_or_default())), found)
+        }
+        (Ok(found), waited) => {
+            (waited.map_err(Failure::from).and_then(|(status, _)| passed_on(status)), found)
+        }
     }
-    (status.map_err(Failure::from).and_then(passed_on), found)
+}
+
+/// Passes a signal on to the command, unless the terminal has sent it to both.
+fn pass_on(pid: Pid, origin: &Origin) {
+    let from_terminal = origin.process.is_none() && [SIGINT, SIGQUIT].contains(&origin.signal);
+    if let (Some(signal), false) = (Signal::from_named_raw(origin.signal), from_terminal) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Waits for the end of a child, and now and then looks after what threads would: signals to pass on, and its time.
+/// Whether its time was up comes with the status.
+fn wait_without_threads(
+    pid: Pid,
+    mut signals: Option<&mut SignalsInfo<WithOrigin>>,
+    timeout: Option<Duration>,
+) -> std::io::Result<(WaitStatus, bool)> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let begun = Instant::now();
+    let mut is_late = false;
+    loop {
+        if let Some(signals) = &mut signals {
+            signals.pending().for_each(|origin| pass_on(pid, &origin));
+        }
+        if let Some(status) = status_at_end(pid)? {
+            return Ok((status, is_late));
+        }
+        match timeout {
+            Some(timeout) if begun.elapsed() >= timeout.saturating_add(GRACE) => {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            Some(timeout) if begun.elapsed() >= timeout && !is_late => {
+                is_late = true;
+                tell_to_end(pid);
+            }
+            _ => {}
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// A status, as this program's own.
@@ -209,16 +274,24 @@ fn wait(pid: Pid) -> std::io::Result<WaitStatus> {
         if seen.is_some_and(|seen| seen.stopped()) {
             std::thread::sleep(SETTLED);
         }
-        let now = retry_on_intr(|| waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG))?;
-        match now {
-            Some((_, status)) if !status.stopped() => return Ok(status),
-            Some(_) if is_in_foreground() => {
-                let _ = kill_process(getpid(), Signal::STOP);
-                let _ = kill_process(pid, Signal::CONT);
-            }
-            _ => {}
+        if let Some(status) = status_at_end(pid)? {
+            return Ok(status);
         }
     }
+}
+
+/// The status of a child that has ended. If it has stopped, this process stops with it.
+fn status_at_end(pid: Pid) -> std::io::Result<Option<WaitStatus>> {
+    let now = retry_on_intr(|| waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG))?;
+    match now {
+        Some((_, status)) if !status.stopped() => return Ok(Some(status)),
+        Some(_) if is_in_foreground() => {
+            let _ = kill_process(getpid(), Signal::STOP);
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        _ => {}
+    }
+    Ok(None)
 }
 
 /// Whether the terminal is this process's and its companions'.

@@ -61,6 +61,26 @@ fn held_lock_is_waited_for_where_no_thread_can_be_started() {
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
+#[test]
+fn command_runs_or_fails_cleanly_at_every_memory_limit() {
+    let home = home();
+    let marker = home.path("ran");
+    let command = format!("echo ran >> {}", marker.display());
+    let (mut ran, mut refused) = (0, Vec::new());
+    for megabytes in (24..=100).step_by(2) {
+        let _ = std::fs::remove_file(&marker);
+        let limited = format!("ulimit -v {} && exec \"$0\" \"$@\"", megabytes * 1024);
+        let args = ["run", "--isolate", "home", "--timeout", "1m", "--", "sh", "-c", &command];
+        let done = home.tool("bash", &["-c", &limited]).arg(home.program()).args(&args).run();
+        let told = done.told();
+        assert!(done.status() != Some(101) && !told.contains("panicked"), "{megabytes} MB: {told}");
+        let has_run = marker.exists();
+        assert!(!has_run || done.status() == Some(0), "{megabytes} MB: {told}");
+        if has_run { ran += 1 } else { refused.push(told) }
+    }
+    assert!(ran > 0 && !refused.is_empty(), "{ran} ran; {:?}", refused.last());
+}
+
 /// A library that is loaded before all others.
 fn preloaded(home: &Home, source: &str) -> String {
     let (code, library) = (home.write("preloaded.c", source), home.path("preloaded.so"));
