@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
@@ -118,10 +118,15 @@ fn remove_abandoned(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some((main, _)) = temporary_name(name.as_bytes()) else { continue };
-        let main = dir.join(main);
-        let is_file = main.symlink_metadata().is_ok_and(|found| found.is_file());
-        let in_use = is_file && File::open(&main).is_ok_and(|file| file.try_lock().is_err());
-        if !in_use {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        // Neither follow a link nor wait for a pipe that somebody puts there.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let is_abandoned = match OpenOptions::new().read(true).custom_flags(flags).open(dir.join(main)) {
+            Ok(file) => file.try_lock().is_ok(),
+            // In a shared directory another user's file cannot be opened, and may be in use.
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        if is_file && is_abandoned {
             remove(&entry.path());
         }
     }
@@ -178,13 +183,15 @@ mod tests {
         create(&format!("{PREFIX}fedcba9876543210-wal"));
         let others = [format!("{PREFIX}notes"), format!("{abandoned}.txt"), ".sessile-tmp".to_owned()];
         others.iter().for_each(|name| create(name));
+        let link = format!("{PREFIX}00000000000000ff");
+        std::os::unix::fs::symlink("elsewhere", dir.path().join(&link)).unwrap();
         let used = NewFile::beside(&dir.path().join("a")).unwrap();
         let name = used.path().file_name().unwrap().to_str().unwrap().to_owned();
         create(&format!("{name}-wal"));
         let second = NewFile::beside(&dir.path().join("b")).unwrap();
         drop(second);
         let mut expected: Vec<String> = others.into();
-        expected.extend([format!("{name}-wal"), name]);
+        expected.extend([format!("{name}-wal"), name, link]);
         expected.sort();
         assert_eq!(names(dir.path()), expected);
     }

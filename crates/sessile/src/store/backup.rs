@@ -276,3 +276,63 @@ fn replace(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
     recover::raise_numbers(transaction, "SELECT name, seq FROM copy.sqlite_sequence")?;
     raise_revisions(transaction)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locker() -> Locker {
+        Locker::new(Duration::from_secs(5))
+    }
+
+    #[test]
+    fn backup_of_an_older_version_is_migrated_and_its_file_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = dir.path().join("old.db");
+        let connection = Connection::open(&old).unwrap();
+        // Also in the mode that a database has which was copied with its log.
+        connection.execute_batch("PRAGMA journal_mode=WAL").unwrap();
+        for migration in [
+            include_str!("migrations/0001_pointers_approvals_trust.sql"),
+            include_str!("migrations/0002_sessions_locks_history.sql"),
+            include_str!("migrations/0003_conversations.sql"),
+        ] {
+            connection.execute_batch(migration).unwrap();
+        }
+        connection
+            .execute_batch(
+                "INSERT INTO pin (id, hash) VALUES (1, 'old');
+                 INSERT INTO approval (context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin)
+                 VALUES ('prod', 0, 9000000000000000, '', 9000000000000000, 'ann', '', 0);
+                 INSERT INTO conversation_item VALUES ('u', 'c', 1, 'message', '{}', 0);
+                 PRAGMA user_version = 3",
+            )
+            .unwrap();
+        let mut store = Store::open_for_writing(&dir.path().join("state.db"), &locker()).unwrap();
+        let copy = store.open_copy(&old).unwrap();
+        let kept = store.restore(&copy, 7_000).unwrap();
+        assert_eq!(kept, dir.path().join("state.db.replaced-7-0"));
+        assert_eq!(store.pin().unwrap().unwrap().hash, "old");
+        assert!(store.approvals(None, 0).unwrap().is_empty());
+        assert_eq!(store.all_approvals().unwrap()[0].revoked_ms, Some(7_000));
+        let items = "SELECT count(*) FROM conversation_item";
+        assert_eq!(store.read(|c| c.query_row(items, [], |row| row.get::<_, i64>(0))).unwrap(), 1);
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        assert_eq!(version, 3);
+    }
+
+    #[test]
+    fn exclusive_open_fails_while_an_idle_connection_is_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.db");
+        let idle = Store::open_for_writing(&path, &locker()).unwrap();
+        let refused = Store::open_exclusive(&path, &locker());
+        assert!(matches!(refused, Err(Error::LockHeld { .. })), "{refused:?}");
+        drop(idle);
+        let alone = Store::open_exclusive(&path, &locker()).unwrap();
+        let impatient = Locker::new(Duration::ZERO);
+        assert!(Store::open_for_writing(&path, &impatient).is_err());
+        drop(alone);
+        Store::open_for_writing(&path, &impatient).unwrap();
+    }
+}
