@@ -159,7 +159,8 @@ impl Store {
         let patience = locker.timeout();
         let connect = || {
             let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(patience.min(SLICE))?;
+            // Its own locks are held for moments only, but among a hundred processes by others again and again.
+            connection.busy_timeout(locker.longest())?;
             Ok(connection)
         };
         match connect() {
@@ -168,11 +169,12 @@ impl Store {
         }
     }
 
-    /// Runs the first query of a connection, which may have to wait for a recovery. SQLite's own locks are held for
-    /// moments only, but among a hundred processes by others again and again; a process that is stopped holds them for
-    /// ever. So it is looked who holds them.
+    /// Runs the first query of a connection, which may have to wait for a recovery. A process that is stopped in one
+    /// holds SQLite's locks for ever, so it is looked who holds them.
     fn first_read<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut wait = Wait::new(&self.locker, &self.path);
+        let slice = self.connection.busy_timeout(self.locker.timeout().min(SLICE));
+        slice.map_err(|error| self.error(&error))?;
         let read = loop {
             match query(&self.connection) {
                 Err(error) if is_busy(&error) => {
