@@ -112,9 +112,12 @@ impl Feed {
         let _ = head.wait_for(|head| *head > seen).await;
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let first = recent.front().map(|event| event.number)?;
-        // The stream itself checks that no number is missing among these.
-        (first <= seen + 1)
-            .then(|| recent.iter().filter(|event| event.number > seen).map(Arc::clone).collect())
+        if first > seen + 1 {
+            return None;
+        }
+        let events: Vec<_> = recent.iter().filter(|event| event.number > seen).map(Arc::clone).collect();
+        // None of them if a sweep was faster. Gaps among them are found by the stream itself.
+        Some(events).filter(|events| !events.is_empty())
     }
 }
 

@@ -71,7 +71,8 @@ impl BusySession {
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let BusySession { token, session, .. } = self;
         let after = after.map_or_else(String::new, |after| format!("last-event-id: {after}\r\n"));
-        let head = format!("host: x\r\nauthorization: Bearer {token}\r\n{after}");
+        // Without it the connection stays open when the stream ends.
+        let head = format!("host: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n{after}");
         let request = format!("GET /v1/sessions/{session}/events HTTP/1.1\r\n{head}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let timeouts = stream.try_clone().unwrap();
