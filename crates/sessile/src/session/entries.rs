@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::secrets::has_url_password;
 use crate::session::{Session, Sessions};
 use crate::store::{EntryChange, EntryPlace, EntryRow, OperationRow};
 
@@ -86,11 +87,11 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
     }
 }
 
-/// Fails if a setting's key says that its value is a secret: a session is kept in the store, and no secret is.
-pub(crate) fn refuse_secret(key: &str) -> Result<()> {
+/// Fails if a setting's key says that its value is a secret, or if a URL in it has a password: a session is kept in the
+/// store, and no secret is.
+pub(crate) fn refuse_secret(key: &str, value: &Value) -> Result<()> {
     let name = key.rsplit('.').next().unwrap_or(key);
-    // The value is not looked at: a path or a number may be one too, and a session's settings come from anywhere.
-    if crate::context::transfer::looks_secret(name) {
+    if crate::context::transfer::looks_secret(name) || value.as_str().is_some_and(has_url_password) {
         return Err(Error::SecretRefused { place: key.to_owned(), instead: crate::secrets::USE_THE_VAULT });
     }
     Ok(())

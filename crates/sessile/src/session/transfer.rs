@@ -148,7 +148,7 @@ impl Sessions {
                 let text = value.to_string();
                 entries::check(key, Some(&text))?;
                 if kind == EntryKind::Setting {
-                    entries::refuse_secret(key)?;
+                    entries::refuse_secret(key, value)?;
                 }
                 contents.entries.push((kind.as_str(), key.clone(), text));
             }

@@ -199,7 +199,7 @@ fn change_in_session(
     }
     if let Some(value) = value {
         refuse_secret_value(key, value, &key.to_string())?;
-        crate::session::refuse_secret(&key.to_string())?;
+        crate::session::refuse_secret(&key.to_string(), &serde_json::json!(value))?;
     }
     unless_overtaken(|| {
         let found = state.sessions()?.entry(session, EntryKind::Setting, &key.to_string())?;

@@ -180,6 +180,11 @@ impl<'a> Copier<'a> {
 
     fn directory(&mut self, from: &Path, to: &Path, relative: &Path) -> Result<()> {
         make_dir(to)?;
+        if relative.as_os_str().is_empty() {
+            // A link may lead back to the top, and the copy may lie inside of what is copied.
+            let dirs = [from, to].into_iter().filter_map(|dir| dir.metadata().ok());
+            self.inside.extend(dirs.map(|found| (found.dev(), found.ino())));
+        }
         let entries = std::fs::read_dir(from).map_err(|error| Error::io("read", from, error))?;
         for entry in entries {
             let entry = entry.map_err(|error| Error::io("read", from, error))?;
@@ -345,6 +350,25 @@ fn add(path: &Path, name: &Path, hasher: &mut Sha256) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_back_and_the_copy_itself_are_not_copied() {
+        let root = tempfile::tempdir().unwrap();
+        let from = root.path().join("from");
+        std::fs::create_dir_all(from.join("below")).unwrap();
+        for name in ["back", "below/back"] {
+            std::os::unix::fs::symlink(&from, from.join(name)).unwrap();
+        }
+        let to = from.join("copies/one");
+        copy(&from, &to).unwrap();
+        let mut names: Vec<_> =
+            std::fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["below", "copies"]);
+        for empty in ["below", "copies"] {
+            assert_eq!(std::fs::read_dir(to.join(empty)).unwrap().count(), 0, "{empty}");
+        }
+    }
 
     #[test]
     fn patterns() {

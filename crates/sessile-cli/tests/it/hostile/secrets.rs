@@ -49,6 +49,11 @@ fn setting_that_holds_a_secret_is_refused() {
     home.call(&["session", "start", "--name", "s"]).ok();
     is_refused(&home, &["config", "set", "env.GH_TOKEN", SECRET, "--session", "s"]);
     is_refused(&home, &["config", "set", "env.REMOTE", URL, "--session", "s"]);
+    let exported = home.call(&["session", "export", "s"]).ok().stdout();
+    let mut exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
+    exported["settings"] = serde_json::json!({ "env.REMOTE": URL });
+    home.write("in.json", exported.to_string());
+    is_refused(&home, &["session", "import", "in.json", "--name", "t"]);
 }
 
 #[test]
