@@ -303,3 +303,31 @@ fn only_the_server_names_the_runtime() {
     }
     assert!(seen > 5, "the search has gone blind: {seen}");
 }
+
+/// The threat model names the test of each defence, as `module::test`, or a whole module as `module::`.
+#[test]
+fn threat_model_names_existing_tests() {
+    let page = repository::read("SECURITY.md");
+    let sources: Vec<(String, String)> = repository::files(".rs")
+        .into_iter()
+        .map(|file| (format!("/{}", file.display()), repository::read(&file)))
+        .collect();
+    let named =
+        page.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let mut checked = 0;
+    for name in named.filter(|name| name.contains("::") && !name.contains(' ')) {
+        checked += 1;
+        let (module, test) = name.rsplit_once("::").unwrap();
+        let module = module.rsplit("::").next().unwrap();
+        let is_there = |(path, text): &(String, String)| {
+            let is_module =
+                path.contains(&format!("/{module}")) || text.contains(&format!("mod {module} {{"));
+            // The tests of fuzz targets are made by a macro from a list of names.
+            let has_test = text.contains(&format!("fn {test}("))
+                || (text.contains("fuzz_tests!(") && text.contains(test));
+            is_module && (test.is_empty() || has_test)
+        };
+        assert!(sources.iter().any(is_there), "SECURITY.md names a test that does not exist: {name}");
+    }
+    assert!(checked > 30, "the search has gone blind: {checked} tests");
+}
