@@ -75,7 +75,8 @@ impl Project {
         for root in cwd.ancestors() {
             let dir = root.join(&name);
             let Ok(found) = dir.symlink_metadata() else { continue };
-            if !found.is_dir() && !(found.is_symlink() && dir.is_dir()) {
+            let is_directory = found.is_dir() || (found.is_symlink() && dir.is_dir());
+            if !is_directory {
                 continue;
             }
             let uid = world.uid();

@@ -1,6 +1,6 @@
 //! Exhausted resources: processes, memory, inodes, disk space, stopped processes. Nothing panics or lies.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use crate::{eventually, home};
 struct LockHolder(Child);
 
 impl LockHolder {
-    fn of(dir: PathBuf) -> Self {
+    fn of(dir: &Path) -> Self {
         let mut command = Command::new("flock");
-        let child = command.arg(&dir).args(["sleep", "600"]).stdin(Stdio::null()).spawn().unwrap();
+        let child = command.arg(dir).args(["sleep", "600"]).stdin(Stdio::null()).spawn().unwrap();
         let holder = LockHolder(child);
         let is_held = || {
-            let tried = Command::new("flock").arg("--nonblock").arg(&dir).arg("true").status().unwrap();
+            let tried = Command::new("flock").arg("--nonblock").arg(dir).arg("true").status().unwrap();
             !tried.success()
         };
         eventually("the lock is held", is_held);
@@ -44,7 +44,7 @@ impl Drop for LockHolder {
 fn held_lock_is_waited_for_where_no_thread_can_be_started() {
     let user = Unprivileged::new(61_201);
     user.call(&["context", "create", "a"]).ok();
-    let holder = LockHolder::of(user.home().path(".local/state/sessile"));
+    let holder = LockHolder::of(&user.home().path(".local/state/sessile"));
     let begun = Instant::now();
     let create = |name: &str, timeout: &str| {
         user.limited("ulimit -u 0", &["context", "create", name, "--lock-timeout", timeout, "-ojson"])
