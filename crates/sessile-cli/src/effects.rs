@@ -347,11 +347,11 @@ pub const TABLE: &[Entry] = &[
     )
     .outside(),
     write("serve", SERVICE, serving![]).outside(),
-    write("serve backup", "the backup's file", serving![FileNotFound, FileExists, StoreCorrupt]),
+    write("serve backup", "the backup's file", writing![FileWritable, FileNotFound, FileExists, StoreCorrupt]),
     destructive(
         "serve restore",
         "the service's store; the replaced store is kept",
-        serving![FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
+        writing![FileWritable, FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
     ),
     destructive(
         "session clear",
