@@ -17,7 +17,7 @@ with_every_store! {
 }
 
 /// Reads that are begun at once.
-const READS: usize = 64;
+const READS: usize = 128;
 
 /// Begins many long reads; how many of them are done.
 async fn flood(users: &[User]) -> (Arc<AtomicUsize>, tokio::task::JoinSet<()>) {
