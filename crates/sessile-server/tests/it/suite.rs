@@ -187,9 +187,10 @@ async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
 
 async fn an_expired_session_is_over(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
-    let short = session(user.change(starting(None, 30)).await);
+    // Long enough that a busy machine makes the first append in time.
+    let short = session(user.change(starting(None, 800)).await);
     user.append(&short.id, &["in time"]).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(60)).await;
+    tokio::time::sleep(Duration::from_millis(1000)).await;
     assert_eq!(user.append(&short.id, &["late"]).await, Err(Refusal::SessionOver));
     assert_eq!(user.ask_for(&turn(&short), Busy::Enqueue, 1000).await, Err(Refusal::SessionOver));
     assert_eq!(user.texts(&short.id).await, ["in time"], "what was said can still be read");
