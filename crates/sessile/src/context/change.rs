@@ -273,7 +273,7 @@ fn select_in(path: &Path, text: &str, from: &ContextName, to: Option<&ContextNam
 }
 
 fn text_effect(path: &Path, before: Option<String>, after: Option<String>) -> Effect {
-    Effect::Text { path: path.to_owned(), before, after }
+    Effect::Text { path: path.to_owned(), before, after, untrusted: false }
 }
 
 pub(super) fn apply<'c>(

@@ -116,7 +116,7 @@ fn is_pinned(state: &State, name: &ContextName) -> Result<bool> {
 
 /// The contexts that an effect changes.
 fn changes_in(effect: &Effect) -> Vec<ContextChange> {
-    let Effect::Text { path, before, after } = effect else { return Vec::new() };
+    let Effect::Text { path, before, after, .. } = effect else { return Vec::new() };
     let (mut before, after) = (contexts_in(path, before.as_deref()), contexts_in(path, after.as_deref()));
     let names: BTreeSet<String> = before.keys().chain(after.keys()).cloned().collect();
     let changes = names.into_iter().filter_map(|name| {
@@ -167,7 +167,7 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
                 let key: SettingKey = key.parse()?;
                 leads_others(state.app(), &key).then_some(key)
             }
-            Effect::Text { path, before, after } if !is_context_file(path) => {
+            Effect::Text { path, before, after, .. } if !is_context_file(path) => {
                 leading_change(state.app(), path, before.as_deref(), after.as_deref())
             }
             Effect::Pointer { target: PointerKind::Context, before, after, .. } => {
@@ -222,7 +222,7 @@ mod tests {
 
     fn text(path: &str, before: Option<&str>, after: Option<&str>) -> Effect {
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        Effect::Text { path: path.into(), before: owned(before), after: owned(after) }
+        Effect::Text { path: path.into(), before: owned(before), after: owned(after), untrusted: false }
     }
 
     /// Name, guard before and guard after.

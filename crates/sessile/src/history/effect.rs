@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::session::EntryKind;
-use crate::settings::{SettingKey, write};
+use crate::settings::SettingKey;
+use crate::settings::write::{self, TrustRule};
 use crate::state::State;
 use crate::store::{EntryPlace, PointerKey, PointerKind, Scope};
 
@@ -39,6 +40,9 @@ pub enum Effect {
         before: Option<Json>,
         /// What it is.
         after: Option<Json>,
+        /// Whether the content comes from a project's file that was not trusted.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untrusted: bool,
     },
     /// A whole file.
     Text {
@@ -49,6 +53,9 @@ pub enum Effect {
         before: Option<String>,
         /// What it says.
         after: Option<String>,
+        /// Whether the content comes from a project's file that was not trusted.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        untrusted: bool,
     },
     /// What a scope has selected.
     Pointer {
@@ -144,6 +151,13 @@ impl Effect {
         reversed
     }
 
+    /// Notes that the content comes from an untrusted file.
+    pub(super) fn mark_untrusted(&mut self) {
+        if let Effect::Setting { untrusted, .. } | Effect::Text { untrusted, .. } = self {
+            *untrusted = true;
+        }
+    }
+
     /// Whether both change the same thing.
     pub(super) fn is_about_the_same(&self, other: &Effect) -> bool {
         match (self, other) {
@@ -183,11 +197,11 @@ impl Effect {
     /// Whether the thing is now as one side says.
     pub(super) fn is_at(&self, state: &State, side: Side) -> Result<bool> {
         Ok(match self {
-            Effect::Setting { path, key, before, after } => {
+            Effect::Setting { path, key, before, after, .. } => {
                 let now = write::value_in_file(state, path, &key.parse()?)?;
                 json_of(now.as_ref()) == *side.of(before, after)
             }
-            Effect::Text { path, before, after } => state.read(path)? == *side.of(before, after),
+            Effect::Text { path, before, after, .. } => state.read(path)? == *side.of(before, after),
             Effect::Pointer { before, after, .. } => {
                 let now = state
                     .fresh_store()?
@@ -220,18 +234,20 @@ impl Effect {
         })
     }
 
-    /// Brings the thing to one side, if it is at the other.
-    pub(super) fn bring_to(&self, state: &State, side: Side) -> Result<()> {
+    /// Brings the thing to one side, if it is at the other. What `rule` says about trust is for content that does not
+    /// come from an untrusted file.
+    pub(super) fn bring_to(&self, state: &State, side: Side, rule: TrustRule) -> Result<()> {
+        let rule_for = |untrusted: bool| if untrusted { TrustRule::Withhold } else { rule };
         let changed = || Error::ConcurrentChange { path: PathBuf::from(self.subject()), kept: None };
         match self {
-            Effect::Setting { path, key, before, after } => {
+            Effect::Setting { path, key, before, after, untrusted } => {
                 let key: SettingKey = key.parse()?;
                 let (from, to) = (side.other().of(before, after), side.of(before, after));
-                write::replace_setting(state, path, &key, from.as_ref(), to.as_ref())
+                write::replace_setting(state, path, &key, from.as_ref(), to.as_ref(), rule_for(*untrusted))
             }
-            Effect::Text { path, before, after } => {
+            Effect::Text { path, before, after, untrusted } => {
                 let (from, to) = (side.other().of(before, after), side.of(before, after));
-                write::replace_text(state, path, from.as_deref(), to.as_deref())
+                write::replace_text(state, path, from.as_deref(), to.as_deref(), rule_for(*untrusted))
             }
             Effect::Pointer { before, after, .. } => {
                 let (from, to) = (side.other().of(before, after), side.of(before, after));

@@ -13,6 +13,7 @@ use crate::history::effect::{Side, decode, encode};
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
 use crate::secrets::has_url_password;
+use crate::settings::write::{TrustRule, is_untrusted};
 use crate::settings::{Data, Document, Node};
 use crate::state::State;
 use crate::store::OperationRow;
@@ -36,6 +37,13 @@ pub(super) fn perform_undoing(
         "{command} is in the table as one that cannot be undone"
     );
     let removed = authorize(state, effects)?;
+    let mut effects = effects.to_vec();
+    // An undo brings back what its operation replaced, and that was looked at then.
+    let rule = if undoes.is_some() { TrustRule::Keep } else { TrustRule::Extend };
+    if undoes.is_none() {
+        mark_untrusted(state, &mut effects)?;
+    }
+    let effects = effects.as_slice();
     // Revoked before the change, no approval opens a successor of that name, whatever happens after.
     for context in removed {
         revoke_unrecorded(state, &context)?;
@@ -45,9 +53,9 @@ pub(super) fn perform_undoing(
     // One effect is whole or absent by itself; of several, a reader must not see some.
     let mark = if effects.len() > 1 { Some(Mark::set(state, id)?) } else { None };
     for (index, effect) in effects.iter().enumerate() {
-        if let Err(error) = effect.bring_to(state, Side::After) {
+        if let Err(error) = effect.bring_to(state, Side::After, rule) {
             for made in effects[..index].iter().rev() {
-                made.bring_to(state, Side::Before)?;
+                made.bring_to(state, Side::Before, TrustRule::Keep)?;
             }
             store.void_operation(id)?;
             drop(mark);
@@ -58,6 +66,31 @@ pub(super) fn perform_undoing(
     let _ = store.close_operation(id, "done");
     drop(mark);
     Ok(id)
+}
+
+/// Marks the effects that remove, replace or move content of a project's file that is not trusted, so that neither this
+/// operation nor an undo makes that content trusted.
+fn mark_untrusted(state: &State, effects: &mut [Effect]) -> Result<()> {
+    let mut moves_untrusted = false;
+    for effect in effects.iter_mut() {
+        let is_marked = match effect {
+            Effect::Text { path, before: Some(text), .. } => is_untrusted(state, path, text)?,
+            Effect::Setting { path, before: Some(_), .. } => match state.read(path)? {
+                Some(text) => is_untrusted(state, path, &text)?,
+                None => false,
+            },
+            _ => false,
+        };
+        if is_marked {
+            moves_untrusted |= matches!(effect, Effect::Text { .. });
+            effect.mark_untrusted();
+        }
+    }
+    let is_new_file = |effect: &&mut Effect| matches!(effect, Effect::Text { before: None, .. });
+    if moves_untrusted {
+        effects.iter_mut().filter(is_new_file).for_each(Effect::mark_untrusted);
+    }
+    Ok(())
 }
 
 /// How often a change is tried again when another process was quicker.
@@ -147,7 +180,7 @@ pub fn settle(state: &State) -> Result<()> {
         } else {
             let made = effects.iter().zip(seen).rev().filter(|(effect, made)| *made && !is_event(effect));
             let taken_back: Result<Vec<()>> =
-                made.map(|(effect, _)| effect.bring_to(state, Side::Before)).collect();
+                made.map(|(effect, _)| effect.bring_to(state, Side::Before, TrustRule::Keep)).collect();
             // What cannot be taken back is at least not lost: it stays in the history.
             taken_back.err().map(|_| "unknown")
         };
@@ -207,7 +240,7 @@ impl Drop for Mark {
 /// The effect as it may be kept: a text with what looks like a secret is not.
 fn without_secrets(effect: &Effect) -> Effect {
     let hides = match effect {
-        Effect::Text { path, before, after } => {
+        Effect::Text { path, before, after, .. } => {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
         // A setting of that name names a credential and holds none.

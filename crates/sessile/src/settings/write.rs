@@ -221,8 +221,12 @@ fn change_in_session(
 /// Puts a new text into a file that still says what was seen, and records it.
 pub fn change_text(state: &State, command: &str, path: &Path, old: Option<&str>, new: &str) -> Result<()> {
     settle(state)?;
-    let effect =
-        Effect::Text { path: path.to_owned(), before: old.map(str::to_owned), after: Some(new.to_owned()) };
+    let effect = Effect::Text {
+        path: path.to_owned(),
+        before: old.map(str::to_owned),
+        after: Some(new.to_owned()),
+        untrusted: false,
+    };
     perform(state, command, &path.display().to_string(), &[effect]).map(drop)
 }
 
@@ -238,6 +242,7 @@ pub(crate) fn setting_effect(
         key: key.to_string(),
         before: old.map(|value| serde_json::json!(value)),
         after: new.map(|value| serde_json::json!(value)),
+        untrusted: false,
     }
 }
 
@@ -284,10 +289,11 @@ pub(crate) fn replace_setting(
     key: &SettingKey,
     from: Option<&serde_json::Value>,
     to: Option<&serde_json::Value>,
+    rule: TrustRule,
 ) -> Result<()> {
     let kind = crate::settings::definition(state.app(), key)?.kind;
     let to = to.and_then(|json| kind.of_json(json));
-    rewrite(state, path, |text| {
+    rewrite(state, path, rule, |text| {
         let document = Document::parse(path, text.unwrap_or_else(|| empty(path)).to_owned())?;
         let now = value_in(state, &document, key)?;
         if now.map(|value| serde_json::json!(value)).as_ref() != from {
@@ -302,8 +308,14 @@ pub(crate) fn replace_setting(
 }
 
 /// Brings a whole file from one text to another, under its lock; no text means no file.
-pub(crate) fn replace_text(state: &State, path: &Path, from: Option<&str>, to: Option<&str>) -> Result<()> {
-    rewrite(state, path, |text| {
+pub(crate) fn replace_text(
+    state: &State,
+    path: &Path,
+    from: Option<&str>,
+    to: Option<&str>,
+    rule: TrustRule,
+) -> Result<()> {
+    rewrite(state, path, rule, |text| {
         if text != from {
             return Err(Error::ConcurrentChange { path: path.to_owned(), kept: None });
         }
@@ -311,10 +323,23 @@ pub(crate) fn replace_text(state: &State, path: &Path, from: Option<&str>, to: O
     })
 }
 
-/// Rewrites a file under its lock. In a project, trust that covered the old text goes over to the new one.
+/// How a rewritten file of a project comes by its trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrustRule {
+    /// The command made the content: trusted if the replaced text was trusted, asked for nothing, or did not exist.
+    Extend,
+    /// The content is restored: trusted if the replaced text was trusted.
+    Keep,
+    /// The content comes from an untrusted file.
+    Withhold,
+}
+
+/// Rewrites a file under its lock. In a project, trust in the old text extends to the new one as the rule says; a text
+/// that was trusted at this path before is trusted in any case.
 fn rewrite(
     state: &State,
     path: &Path,
+    rule: TrustRule,
     change: impl FnOnce(Option<&str>) -> Result<Option<String>>,
 ) -> Result<()> {
     let locker = state.locker()?;
@@ -335,8 +360,14 @@ fn rewrite(
         return Ok(());
     }
     let Some(text) = new else { return dir.remove(&name).map(drop) };
-    let covered = project.is_some() && is_covered(state, path, old)?;
-    if !covered {
+    let is_trusted = match (rule, old) {
+        _ if project.is_none() => false,
+        (TrustRule::Withhold, _) | (TrustRule::Keep, None) => false,
+        (TrustRule::Extend, None) => true,
+        (TrustRule::Extend, Some(old)) => is_covered(state, path, old)?,
+        (TrustRule::Keep, Some(old)) => state.is_trusted(&Document::parse(path, old)?)?,
+    };
+    if !is_trusted {
         return dir.replace(&name, &text, mode);
     }
     let (key, fingerprint) = (trust::key(state.app(), path), trust::fingerprint(&text));
@@ -366,11 +397,23 @@ pub(crate) fn empty(path: &Path) -> &'static str {
     if is_json(path) { "{}" } else { "" }
 }
 
-/// Whether everything in a file is there with its user's knowledge: it was trusted, asked for nothing that
-/// needs trust, or did not exist.
-fn is_covered(state: &State, path: &Path, text: Option<String>) -> Result<bool> {
-    let Some(text) = text else { return Ok(true) };
+/// Whether everything in a file is there with its user's knowledge: it was trusted, or asked for nothing that needs
+/// trust.
+fn is_covered(state: &State, path: &Path, text: String) -> Result<bool> {
     let document = Rc::new(Document::parse(path, text)?);
     let is_settings = path.parent().is_some_and(|dir| dir.file_name().is_some_and(|name| name != "contexts"));
     Ok((is_settings && !state.asks_for_trust(&document)) || state.is_trusted(&document)?)
+}
+
+/// Whether a text of a file belongs to a project and is not trusted, whatever settings this call uses.
+pub(crate) fn is_untrusted(state: &State, path: &Path, text: &str) -> Result<bool> {
+    if Project::containing(state.app(), state.world(), path).is_none() {
+        return Ok(false);
+    }
+    match is_covered(state, path, text.to_owned()) {
+        Ok(covered) => Ok(!covered),
+        // Nobody has read and trusted what cannot be parsed.
+        Err(Error::FileSyntax { .. } | Error::FileValue { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
 }

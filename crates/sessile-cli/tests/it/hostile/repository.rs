@@ -222,6 +222,108 @@ fn revoked_trust_covers_files_that_are_missing() {
     in_project(&home, &["config", "get", "server"]).run().exit(5);
 }
 
+/// The number of the last operation.
+fn last_operation(home: &Home) -> String {
+    crate::history(home)[0]["id"].to_string()
+}
+
+/// Asserts that no file of the project `p` is trusted and that its context `name` cannot be used.
+#[track_caller]
+fn assert_untrusted_context(home: &Home, name: &str) {
+    let list = home.call(&["trust", "--list"]).ok().stdout();
+    assert!(list.starts_with("no project's file"), "{list}");
+    let done = in_project(home, &["run", "--context", name, "--", "printenv", "EVIL"]).run().exit(125);
+    assert!(done.stderr().contains("not trusted") && done.stdout().is_empty(), "{}", done.told());
+}
+
+#[test]
+fn untrusted_context_that_is_moved_or_restored_stays_untrusted() {
+    for session in ["", "a"] {
+        let home = home();
+        home.call(&["session", "start", "--name", "a"]).ok();
+        home.write("p/.sessile/contexts/x.toml", "[env]\nEVIL = \"pwned\"\n");
+        let call = |args: &[&str]| in_project(&home, args).env("SESSILE_SESSION", session).ok();
+        call(&["context", "rename", "x", "z"]);
+        assert_untrusted_context(&home, "z");
+        call(&["undo", &last_operation(&home)]);
+        assert_untrusted_context(&home, "x");
+        call(&["undo", &last_operation(&home)]);
+        assert_untrusted_context(&home, "z");
+        call(&["context", "delete", "z", "--yes"]);
+        call(&["undo", &last_operation(&home)]);
+        assert_untrusted_context(&home, "z");
+        call(&["context", "edit", "z", "--env", "B=1"]);
+        assert_untrusted_context(&home, "z");
+        call(&["undo", &last_operation(&home)]);
+        assert_untrusted_context(&home, "z");
+    }
+}
+
+#[test]
+fn edit_of_an_untrusted_context_that_is_undone_after_trusting_is_untrusted() {
+    let home = home();
+    home.write("p/.sessile/contexts/x.toml", "[env]\nEVIL = \"pwned\"\n");
+    in_project(&home, &["context", "edit", "x", "--env", "EVIL=good"]).ok();
+    let edit = last_operation(&home);
+    in_project(&home, &["trust", "--yes"]).ok();
+    in_project(&home, &["undo", &edit]).ok();
+    assert!(home.read("p/.sessile/contexts/x.toml").contains("pwned"));
+    in_project(&home, &["run", "--context", "x", "--", "true"]).run().exit(125);
+}
+
+#[test]
+fn untrusted_setting_that_is_removed_and_restored_stays_untrusted() {
+    let between: &[Option<&[&str]>] =
+        &[None, Some(&["config", "set", "lock-timeout", "9s"]), Some(&["trust", "--yes"])];
+    for (file, scope) in [("config.toml", "--project"), ("local.toml", "--dir")] {
+        for then in between {
+            let home = home();
+            home.write(format!("p/.sessile/{file}"), "color = \"never\"\n[env]\nEVIL = \"pwned\"\n");
+            in_project(&home, &["config", "unset", "env.EVIL", scope]).ok();
+            let unset = last_operation(&home);
+            match then {
+                Some(args) if args[0] == "config" => drop(in_project(&home, args).arg(scope).ok()),
+                Some(args) => drop(in_project(&home, args).ok()),
+                None => {}
+            }
+            in_project(&home, &["undo", &unset]).ok();
+            assert!(home.read(format!("p/.sessile/{file}")).contains("pwned"));
+            in_project(&home, &["config", "get", "env.EVIL"]).run().exit(5);
+        }
+    }
+}
+
+#[test]
+fn selection_in_an_untrusted_local_file_does_not_trust_the_file() {
+    let home = home_with(&["mine"]);
+    home.write("p/.sessile/local.toml", "context = \"other\"\n[env]\nEVIL = \"pwned\"\n");
+    in_project(&home, &["context", "use", "mine", "--dir"]).ok();
+    in_project(&home, &["config", "get", "env.EVIL"]).run().exit(5);
+    in_project(&home, &["undo", &last_operation(&home)]).ok();
+    in_project(&home, &["config", "get", "env.EVIL"]).run().exit(5);
+}
+
+#[test]
+fn trusted_context_that_is_restored_keeps_its_trust_until_it_is_revoked() {
+    let home = home();
+    home.write("p/.sessile/contexts/x.toml", "[env]\nA = \"1\"\n");
+    in_project(&home, &["trust", "--yes"]).ok();
+    let use_it = |name: &str| in_project(&home, &["run", "--context", name, "--", "true"]).run();
+    in_project(&home, &["context", "rename", "x", "z"]).ok();
+    use_it("z").exit(0);
+    in_project(&home, &["undo", &last_operation(&home)]).ok();
+    use_it("x").exit(0);
+    in_project(&home, &["context", "delete", "x", "--yes"]).ok();
+    let delete = last_operation(&home);
+    in_project(&home, &["undo", &delete]).ok();
+    use_it("x").exit(0);
+    in_project(&home, &["context", "delete", "x", "--yes"]).ok();
+    let delete = last_operation(&home);
+    in_project(&home, &["trust", "--revoke"]).ok();
+    in_project(&home, &["undo", &delete]).ok();
+    use_it("x").exit(125);
+}
+
 #[test]
 fn changes_never_leave_the_project_through_a_linked_file() {
     let home = home_with(&["dev"]);
