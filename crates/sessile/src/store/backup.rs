@@ -3,10 +3,12 @@
 //! A restore brings data back, never permissions: no approval stays in force, trust counts only where both sides have it,
 //! the current PIN stays, stopped sessions stay stopped, and live terminals keep their selections.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::backup::Backup;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
@@ -61,6 +63,9 @@ impl Snapshot {
         if version < migrate::VERSION {
             migrate::run(&mut connection, version).map_err(wrong)?;
         }
+        if let Some(damage) = invalid_text(&connection).map_err(wrong)?.into_iter().next() {
+            return Err(unfit(damage));
+        }
         Ok(Snapshot { connection })
     }
 
@@ -84,6 +89,29 @@ impl Snapshot {
 fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     Ok(Some(found).filter(|found| found != "ok"))
+}
+
+/// The columns with text that is not UTF-8, which SQLite stores and no reader accepts: one line for each.
+pub(super) fn invalid_text(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let tables = connection
+        .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    let mut found = BTreeSet::new();
+    for table in tables {
+        let mut select =
+            connection.prepare(&format!("SELECT * FROM main.\"{}\"", table.replace('"', "\"\"")))?;
+        let columns: Vec<String> = select.column_names().map(str::to_owned).collect();
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            for (index, column) in columns.iter().enumerate() {
+                if matches!(row.get_ref(index)?, ValueRef::Text(text) if std::str::from_utf8(text).is_err()) {
+                    found.insert(format!("{table}.{column} has text that is not valid UTF-8"));
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
 }
 
 impl Store {

@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::files::{Holder, LockedDir, Locker, Wait, find_writer, network_file_system, require_file};
+use crate::store::backup::invalid_text;
 use crate::store::migrate;
 
 /// How long SQLite waits by itself while a database is opened, before it is looked who holds its locks.
@@ -119,12 +120,15 @@ impl Store {
         &self.path
     }
 
-    /// What SQLite finds wrong with the file, line by line; nothing if it is sound.
+    /// What is wrong with the file or its text, line by line; nothing if it is sound.
     pub fn integrity_problems(&self) -> Result<Vec<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
             let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
-            Ok(lines.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().filter(|line| line != "ok").collect())
+            let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
+            let problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
+            // Rows of a damaged file cannot be relied on.
+            if problems.is_empty() { invalid_text(connection) } else { Ok(problems) }
         })
     }
 

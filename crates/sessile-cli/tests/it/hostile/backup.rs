@@ -184,6 +184,29 @@ fn restore_inside_a_session_is_refused() {
 }
 
 #[test]
+fn restore_of_a_backup_with_invalid_text_changes_nothing() {
+    let home = home();
+    start(&home, &["--name", "zebra"]);
+    home.call(&["backup", "bk"]).ok();
+    let mut bytes = std::fs::read(home.path("bk")).unwrap();
+    let places: Vec<usize> = (0..bytes.len() - 5).filter(|at| bytes[*at..].starts_with(b"zebra")).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] = 0xff);
+    std::fs::write(home.path("bk"), &bytes).unwrap();
+    let done = restore(&home, "bk").arg("-ojson").run();
+    assert_eq!(done.code(), "STORE_CORRUPT", "{}", done.told());
+    assert!(done.told().contains("UTF-8"), "{}", done.told());
+    assert!(home.call(&["session", "list"]).ok().stdout().contains("zebra"));
+    assert!(files(&home.path(STATE), "state.db.replaced").is_empty());
+    // The same damage in the store itself is reported and repaired.
+    sql(home.path(STORE), &["UPDATE session SET name = CAST(x'ff656272' AS TEXT)"]);
+    let done = home.call(&["doctor"]).run().exit(1);
+    assert!(done.stdout().contains("UTF-8"), "{}", done.told());
+    home.call(&["doctor", "--repair", "--yes"]).run();
+    home.call(&["session", "list"]).ok();
+}
+
+#[test]
 fn restore_leaves_stopped_sessions_stopped() {
     let home = guarded();
     home.write(".config/sessile/contexts/staging.toml", "");
