@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, statat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, symlinkat, unlinkat};
 
 /// How deep a tree is removed; what is deeper stays.
 const DEEPEST: usize = 200;
@@ -38,6 +38,11 @@ impl PlainDir {
     /// Opens a directory by its path. Links in the path are followed: it must come from the user.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         Ok(PlainDir { handle: rustix::fs::open(path, DIRECTORY, Mode::empty())? })
+    }
+
+    /// Inode number of the directory.
+    pub(crate) fn inode(&self) -> io::Result<u64> {
+        Ok(fstat(&self.handle)?.st_ino)
     }
 
     /// Opens a directory in this one. A link in its place is an error.
@@ -121,7 +126,7 @@ impl PlainDir {
 
     /// Metadata of the directory itself.
     pub(crate) fn stat(&self) -> io::Result<rustix::fs::Stat> {
-        Ok(rustix::fs::fstat(&self.handle)?)
+        Ok(fstat(&self.handle)?)
     }
 
     /// Removes a directory of this one with everything in it. Anything else in its place stays and is an error.

@@ -11,7 +11,7 @@ use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, S
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::{Missing, Starting, State};
 use crate::store::{Contents, EntryPlace, OperationRow, PointerKey, PointerKind, Scope};
-use crate::text::quoted;
+use crate::text::{quoted, shown};
 
 /// The session of a call, and what named it.
 #[derive(Clone, Debug)]
@@ -245,7 +245,14 @@ impl State {
 
     /// Stops a session and records it; returns the processes that were ended.
     pub fn stop_session(&self, command: &str, session: &Session) -> Result<Vec<i32>> {
+        let displaced = crate::tool::displaced_copies(session.room().dir());
         let ended = self.sessions()?.stop(session, "stopped")?;
+        for path in displaced {
+            self.warn(
+                format!("{} was not removed: its working directory was replaced", shown(path.display())),
+                Some("remove it yourself if it is the session's".to_owned()),
+            );
+        }
         record(self, command, session.label(), "what was stopped does not run on; start a new session")?;
         Ok(ended)
     }

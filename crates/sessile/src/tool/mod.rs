@@ -33,3 +33,4 @@ pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profil
 pub use seed::Seeded;
 
 pub(crate) use leave::leave;
+pub(crate) use work::displaced_copies;

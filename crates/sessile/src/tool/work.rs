@@ -33,8 +33,11 @@ const MOST_LEVELS: usize = 4;
 /// A copy that the session has made in a working directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct WorkCopy {
-    /// Working directory.
+    /// Working directory, without links in its path.
     dir: PathBuf,
+    /// Inode of that directory.
+    #[serde(default)]
+    inode: u64,
     /// Path of the copy below it.
     to: PathBuf,
 }
@@ -59,7 +62,7 @@ fn plant_in(state: &State, tool: &str, dir: &Path, seed: &WorkSeed, room: &Path)
     if !found.is_dir() && !found.is_symlink() || dir.join(&seed.to).symlink_metadata().is_ok() {
         return Ok(());
     }
-    let copy = WorkCopy { dir: dir.to_owned(), to: seed.to.clone() };
+    let Some(copy) = WorkCopy::new(dir, &seed.to) else { return Ok(()) };
     let is_known = recorded(room).contains(&copy);
     // Before the copy is there, or a crash would leave it without a record.
     let record = || if is_known { Ok(()) } else { record(room, copy.clone(), state) };
@@ -207,10 +210,32 @@ pub(crate) fn remove_copies(room: &Path) {
     }
 }
 
+/// The paths at which a session has put something and that lead to another working directory now.
+pub(crate) fn displaced_copies(room: &Path) -> Vec<PathBuf> {
+    let copies = recorded(room).into_iter().filter(|copy| copy.open_dir().is_err());
+    copies.map(|copy| copy.dir.join(copy.to)).filter(|path| path.symlink_metadata().is_ok()).collect()
+}
+
 impl WorkCopy {
+    fn new(dir: &Path, to: &Path) -> Option<Self> {
+        let real = dir.canonicalize().ok()?;
+        let inode = PlainDir::open(&real).ok()?.inode().ok()?;
+        Some(WorkCopy { dir: real, inode, to: to.to_owned() })
+    }
+
+    /// Opens the working directory; one that took its place, behind a link for example, is an error.
+    fn open_dir(&self) -> std::io::Result<PlainDir> {
+        let root = PlainDir::open(&self.dir)?;
+        // The device is not compared: its number may change when the machine starts again.
+        if root.inode()? != self.inode || self.dir.canonicalize()? != self.dir {
+            return Err(ErrorKind::NotFound.into());
+        }
+        Ok(root)
+    }
+
     fn remove(&self) -> std::io::Result<()> {
         let (parent, name) = split(&self.to);
-        let root = PlainDir::open(&self.dir)?;
+        let root = self.open_dir()?;
         root.walk(parent)?.remove_tree(name)?;
         let (above, parent) = split(parent);
         root.walk(above)?.remove_empty(parent)

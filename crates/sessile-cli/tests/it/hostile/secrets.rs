@@ -37,6 +37,21 @@ fn context_variable_that_holds_a_secret_is_refused() {
 }
 
 #[test]
+fn secret_that_was_written_into_a_context_file_is_private_in_the_room() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    home.write(".config/sessile/contexts/a.toml", format!("[env]\nGH_TOKEN = \"{SECRET}\"\n"));
+    home.call(&["run", "--session", "s1", "--context", "a", "--", "true"]).ok();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+    let plans: Vec<_> = home.tree().into_iter().filter(|(path, _)| path.ends_with("plan.json")).collect();
+    assert_eq!(plans.len(), 1, "{plans:?}");
+    for (path, _) in plans {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        assert_eq!(mode(path.parent().unwrap()), 0o700, "{}", path.display());
+    }
+}
+
+#[test]
 fn setting_that_holds_a_secret_is_refused() {
     let home = home();
     for (key, value) in [("env.GH_TOKEN", SECRET), ("env.DB_PASSWORD", "1234"), ("env.REMOTE", URL)] {

@@ -181,6 +181,47 @@ fn stopped_session_removes_nothing_through_a_link() {
 }
 
 #[test]
+fn stopped_session_removes_nothing_through_a_link_above_tool_state() {
+    for replaced in ["r/sub", "r"] {
+        let home = home();
+        home.write("r/sub/.terraform/environment", "mine");
+        run_in(&home, "r/sub").ok();
+        let id = session_id(&home);
+        std::fs::rename(home.path(replaced), home.path("aside")).unwrap();
+        home.write(format!("other/.terraform/sessile/{id}/precious"), "keep");
+        home.write(format!("other/sub/.terraform/sessile/{id}/precious"), "keep");
+        symlink(home.path("other"), home.path(replaced)).unwrap();
+        let before = home.tree_of_people();
+        let done = clean(home.call(&["session", "stop", "s1"]).ok());
+        assert!(home.tree_of_people() == before, "{replaced}");
+        assert!(done.stderr().contains("was not removed"), "{}", done.told());
+    }
+}
+
+#[test]
+fn stopped_session_removes_nothing_from_a_directory_that_took_the_place_of_its_own() {
+    let home = home_with_repository();
+    run_in(&home, "p").ok();
+    let id = session_id(&home);
+    std::fs::rename(home.path("p"), home.path("aside")).unwrap();
+    home.write(format!("p/.terraform/sessile/{id}/precious"), "keep");
+    let before = home.tree_of_people();
+    clean(home.call(&["session", "stop", "s1"]).ok());
+    assert!(home.tree_of_people() == before);
+}
+
+#[test]
+fn session_started_through_a_linked_directory_removes_its_copy() {
+    let home = home_with_repository();
+    symlink("p", home.path("link")).unwrap();
+    let before = home.tree_of_people();
+    run_in(&home, "link").env("PWD", home.path("link")).ok();
+    assert!(copy_in(&home, "p").exists());
+    clean(home.call(&["session", "stop", "s1"]).ok());
+    assert!(home.tree_of_people() == before);
+}
+
+#[test]
 fn stopped_session_removes_its_copy_and_not_what_links_in_it_point_to() {
     let home = home_with_repository();
     let before = home.tree_of_people();
