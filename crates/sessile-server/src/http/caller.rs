@@ -92,7 +92,9 @@ impl Gate {
     /// The token that a request carries. It is looked up by its hash: what the time of a look-up could tell is about the
     /// hash, from which nobody gets to a token, so no comparison depends on the secret itself.
     ///
-    /// Invalid tokens are rate limited. Past the limit only those are looked up that were valid a moment ago.
+    /// Invalid tokens are rate limited. A look-up is charged before it begins, so that parallel requests have no more of them,
+    /// and refunded unless the token proves invalid. A token that was valid at its last look-up is charged afterwards. Past
+    /// the limit only those are looked up that were valid a moment ago.
     async fn token(
         &self,
         headers: &HeaderMap,
@@ -109,19 +111,33 @@ impl Gate {
             return Err(Problem::unauthenticated());
         }
         let hash = users::hash(secret.trim_end());
-        if let Err(after_ms) = guesses.check(extensions)
-            && !self.valid_tokens.may_contain(&self.db, &hash).await?
-        {
-            return Err(Problem::rate_limited("too many invalid tokens", after_ms));
+        if self.valid_tokens.was_valid(&hash) {
+            return match self.db.token(&hash).await? {
+                Some(token) => Ok((token, hash)),
+                None => {
+                    self.valid_tokens.remove(&hash);
+                    // Charged as far as something is left.
+                    let _ = guesses.take(extensions);
+                    Err(Problem::unauthenticated())
+                }
+            };
         }
-        match self.db.token(&hash).await? {
-            Some(token) => Ok((token, hash)),
-            None => {
-                // Counted as far as there is something to count.
-                let _ = guesses.take(extensions);
-                Err(Problem::unauthenticated())
+        let charge = match guesses.take(extensions) {
+            Ok(charge) => Some(charge),
+            Err(after_ms) if !self.valid_tokens.may_contain(&self.db, &hash).await? => {
+                return Err(Problem::rate_limited("too many invalid tokens", after_ms));
             }
+            Err(_) => None,
+        };
+        let found = self.db.token(&hash).await;
+        if let Some(charge) = charge
+            && !matches!(found, Ok(None))
+        {
+            guesses.refund(charge);
         }
+        let token = found?.ok_or_else(Problem::unauthenticated)?;
+        self.valid_tokens.add(&hash);
+        Ok((token, hash))
     }
 
     fn share(&self, user: &UserId, limits: &Limits) -> Arc<Share> {

@@ -1,6 +1,7 @@
 //! Which tokens may be valid, known without a look-up: while wrong ones are rate limited, valid ones still pass.
 
 use std::collections::HashSet;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
@@ -13,9 +14,14 @@ const FRESH: Duration = Duration::from_secs(1);
 /// Reading the snapshot takes at most one part in so many of the time.
 const SHARE: u32 = 20;
 
-/// A snapshot of the tokens that can be used, taken only while it is needed.
+/// Tokens that may be valid.
 #[derive(Debug, Default)]
-pub(super) struct ValidTokens(Mutex<Snapshot>);
+pub(super) struct ValidTokens {
+    /// Of the tokens that can be used, taken only while it is needed.
+    snapshot: Mutex<Snapshot>,
+    /// Beginnings of the hashes of tokens that were valid at their last look-up. No more than tokens were created.
+    seen: std::sync::Mutex<HashSet<u64>>,
+}
 
 #[derive(Debug, Default)]
 struct Snapshot {
@@ -27,13 +33,28 @@ struct Snapshot {
 impl ValidTokens {
     /// Whether a token with this hash was valid a moment ago. Whether it still is, only the store knows.
     pub(super) async fn may_contain(&self, db: &Db, hash: &str) -> Result<bool, DbError> {
-        let mut snapshot = self.0.lock().await;
+        let mut snapshot = self.snapshot.lock().await;
         if snapshot.stale.is_none_or(|stale| stale <= Instant::now()) {
             let began = Instant::now();
             snapshot.hashes = db.token_hashes().await?.iter().map(|hash| beginning(hash)).collect();
             snapshot.stale = Some(Instant::now() + FRESH.max(began.elapsed() * SHARE));
         }
         Ok(snapshot.hashes.contains(&beginning(hash)))
+    }
+
+    /// Whether a token with this hash was valid at its last look-up.
+    pub(super) fn was_valid(&self, hash: &str) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(&beginning(hash))
+    }
+
+    /// Notes that a look-up found a token valid.
+    pub(super) fn add(&self, hash: &str) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(beginning(hash));
+    }
+
+    /// Notes that a look-up found a token invalid.
+    pub(super) fn remove(&self, hash: &str) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&beginning(hash));
     }
 }
 

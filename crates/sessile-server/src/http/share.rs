@@ -64,10 +64,9 @@ impl Bucket {
         self.left + now.saturating_duration_since(self.at).as_secs_f64() * self.rate >= self.burst
     }
 
-    /// Whether there is one. If not, after how many milliseconds there would be.
-    pub(crate) fn check(&self, now: Instant) -> Result<(), i64> {
-        let mut bucket = Bucket { left: self.left, at: self.at, rate: self.rate, burst: self.burst };
-        bucket.take(now)
+    /// Puts one back that was taken.
+    pub(crate) fn refund(&mut self) {
+        self.left = (self.left + 1.0).min(self.burst);
     }
 
     /// Takes one. If there is none, after how many milliseconds there would be.

@@ -51,39 +51,48 @@ pub(crate) struct Paced {
 
 impl Paced {
     /// Once more. If it is too often, after how many milliseconds it would not be.
-    pub(crate) fn take(&self, extensions: &Extensions) -> Result<(), i64> {
+    pub(crate) fn take(&self, extensions: &Extensions) -> Result<Charge, i64> {
         let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
         self.take_at(peer, Instant::now())
     }
 
-    /// Whether once more would be too often; if so, after how many milliseconds it would not be.
-    pub(crate) fn check(&self, extensions: &Extensions) -> Result<(), i64> {
-        let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
-        self.check_at(peer, Instant::now())
-    }
-
-    fn check_at(&self, peer: Option<IpAddr>, now: Instant) -> Result<(), i64> {
+    /// Puts back what was taken.
+    pub(crate) fn refund(&self, Charge(peer): Charge) {
         if self.each.is_some() {
-            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            // One that is not remembered while the table is full shares what the others there have.
-            let bucket = seen.get(&peer).or_else(|| seen.get(&None).filter(|_| seen.len() >= ADDRESSES));
-            bucket.map_or(Ok(()), |bucket| bucket.check(now))?;
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            // One that was forgotten meanwhile was full.
+            if let Some(bucket) = seen.get_mut(&peer) {
+                bucket.refund();
+            }
         }
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).check(now)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).refund();
     }
 
-    fn take_at(&self, peer: Option<IpAddr>, now: Instant) -> Result<(), i64> {
-        if let Some(pace) = self.each {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if seen.len() >= ADDRESSES && !seen.contains_key(&peer) {
-                seen.retain(|_, bucket| !bucket.is_full(now));
+    fn take_at(&self, mut peer: Option<IpAddr>, now: Instant) -> Result<Charge, i64> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pace) = self.each else {
+            self.all.lock().unwrap_or_else(PoisonError::into_inner).take(now)?;
+            return Ok(Charge(peer));
+        };
+        if seen.len() >= ADDRESSES && !seen.contains_key(&peer) {
+            seen.retain(|_, bucket| !bucket.is_full(now));
+            if seen.len() >= ADDRESSES {
+                peer = None;
             }
-            let peer = if seen.len() >= ADDRESSES && !seen.contains_key(&peer) { None } else { peer };
-            seen.entry(peer).or_insert_with(|| Bucket::new(pace)).take(now)?;
         }
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+        let bucket = seen.entry(peer).or_insert_with(|| Bucket::new(pace));
+        bucket.take(now)?;
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner).take(now);
+        if all.is_err() {
+            bucket.refund();
+        }
+        all.map(|()| Charge(peer))
     }
 }
+
+/// What was taken, and can be put back: the address it was taken from.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Charge(Option<IpAddr>);
 
 /// Who has one address of the newer kind has 2^64 of them.
 fn network(address: IpAddr) -> IpAddr {
@@ -133,5 +142,20 @@ mod tests {
         let few = paced(None, Pace { rate: 1.0, burst: 1.0 });
         assert!(few.take_at(address(1), now).is_ok());
         assert_eq!(few.take_at(address(2), now), Err(1000));
+    }
+
+    #[test]
+    fn refund_restores_what_was_taken_and_no_more() {
+        let now = Instant::now();
+        let pace = Pace { rate: 0.001, burst: 1.0 };
+        let address = |number: u32| Some(IpAddr::V4(number.into()));
+        for paced in [paced(Some(pace), pace), paced(None, pace)] {
+            let charge = paced.take_at(address(1), now).unwrap();
+            assert!(paced.take_at(address(1), now).is_err());
+            assert!(paced.take_at(address(2), now).is_err(), "all together have one");
+            paced.refund(charge);
+            assert!(paced.take_at(address(2), now).is_ok(), "a refusal takes nothing from the address");
+            assert!(paced.take_at(address(1), now).is_err());
+        }
     }
 }

@@ -49,3 +49,35 @@ fn missing_tokens_are_not_counted_as_guesses() {
         nobody.get("/v1/me").refused(401, "CREDENTIAL_REJECTED");
     }
 }
+
+#[test]
+fn wrong_tokens_sent_in_parallel_have_the_same_limit() {
+    let server = server();
+    let ann = server.user("ann");
+    let began = std::time::Instant::now();
+    let looked_up: usize = std::thread::scope(|scope| {
+        let valid = scope.spawn(|| (0..200).for_each(|_| drop(ann.get("/v1/me").ok(200))));
+        let guessing: Vec<_> = (0..64).map(|_| scope.spawn(|| guess(&server.nobody(), 20).0)).collect();
+        valid.join().unwrap();
+        guessing.into_iter().map(|guessing| guessing.join().unwrap()).sum()
+    });
+    let allowed = 100 + 5 * (1 + usize::try_from(began.elapsed().as_secs()).unwrap());
+    assert!(looked_up <= allowed, "{looked_up} were looked up, {allowed} are allowed");
+    ann.get("/v1/me").ok(200);
+}
+
+#[test]
+fn valid_tokens_sent_in_parallel_are_not_charged() {
+    let server = server();
+    server.user("ann");
+    let clients: Vec<_> = (0..150).map(|_| server.token("ann", &[Scope::Read], None).0).collect();
+    for _ in 0..2 {
+        std::thread::scope(|scope| {
+            for client in &clients {
+                scope.spawn(|| client.get("/v1/me").ok(200));
+            }
+        });
+    }
+    let (looked_up, _) = guess(&server.nobody(), 90);
+    assert_eq!(looked_up, 90);
+}
