@@ -34,6 +34,8 @@ pub enum Query {
         after: i64,
         /// So many at most.
         limit: i64,
+        /// Size of the page: it ends with the body that fills it.
+        bytes: i64,
     },
     /// The last messages, oldest first.
     LastMessages {
@@ -41,6 +43,8 @@ pub enum Query {
         session: String,
         /// So many at most.
         limit: i64,
+        /// Size of the page: it begins with the body that fills it.
+        bytes: i64,
     },
     /// Values, in the order of their keys.
     Entries {
@@ -52,6 +56,8 @@ pub enum Query {
         after: Option<String>,
         /// So many at most.
         limit: i64,
+        /// Size of the page: it ends with the value that fills it.
+        bytes: i64,
     },
     /// Locks that are held.
     Locks {
@@ -124,6 +130,30 @@ impl EventPage {
 /// Rows that a store reads at most in search of the items of one page. A page that is not full by then ends there.
 pub const SCAN_ROWS: i64 = 256;
 
+/// Size of a page while it is read. A store stops at the item that fills the page, so that one query reads the whole page and
+/// no more than the page and one item are in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageSize {
+    left: i64,
+}
+
+impl PageSize {
+    /// A page of so many bytes.
+    pub(crate) fn new(bytes: i64) -> Self {
+        PageSize { left: bytes }
+    }
+
+    /// Adds an item.
+    pub(crate) fn add(&mut self, item: &JsonText) {
+        self.left = self.left.saturating_sub(i64::try_from(item.get().len()).unwrap_or(i64::MAX));
+    }
+
+    /// Whether no item may be added.
+    pub(crate) fn is_full(self) -> bool {
+        self.left <= 0
+    }
+}
+
 /// A part of a list, in its order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListPage<T> {
@@ -135,8 +165,8 @@ pub struct ListPage<T> {
 
 impl<T> ListPage<T> {
     /// A page of `limit` items. If it is full, the next page begins after its last item.
-    pub(crate) fn of(items: Vec<T>, limit: i64, cursor: impl FnOnce(&T) -> String) -> Self {
-        let is_full = i64::try_from(items.len()).is_ok_and(|count| count >= limit);
+    pub(crate) fn of(items: Vec<T>, limit: i64, size: PageSize, cursor: impl FnOnce(&T) -> String) -> Self {
+        let is_full = size.is_full() || i64::try_from(items.len()).is_ok_and(|count| count >= limit);
         ListPage { next: items.last().filter(|_| is_full).map(cursor), items }
     }
 }

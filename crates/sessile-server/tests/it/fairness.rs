@@ -30,7 +30,7 @@ async fn flood(users: &[User]) -> (Arc<AtomicUsize>, tokio::task::JoinSet<()>) {
         for _ in 0..READS {
             let (user, session, done) = (user.clone(), session.id.clone(), Arc::clone(&done));
             work.spawn(async move {
-                user.ask(Query::LastMessages { session, limit: 1000 }).await.unwrap();
+                user.ask(Query::LastMessages { session, limit: 1000, bytes: i64::MAX }).await.unwrap();
                 done.fetch_add(1, Ordering::SeqCst);
             });
         }

@@ -14,8 +14,13 @@ async fn client(user: User, session: String, rounds: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     for _ in 0..rounds {
         let begun = tick();
-        let query =
-            Query::Entries { session: session.clone(), key: Some("k".to_owned()), after: None, limit: 1 };
+        let query = Query::Entries {
+            session: session.clone(),
+            key: Some("k".to_owned()),
+            after: None,
+            limit: 1,
+            bytes: i64::MAX,
+        };
         let Ok(Answer::Entries(entries)) = user.ask(query).await else { panic!() };
         let revision = entries.items.first().map_or(0, |entry| entry.revision);
         seen.push(Seen { begun, ended: tick(), what: What::Read(revision) });

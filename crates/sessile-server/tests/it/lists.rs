@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use sessile_server::change::{Busy, Change};
 use sessile_server::db::{Access, Read};
+use sessile_server::model::Message;
 use sessile_server::query::{Answer, ListPage, Query, SCAN_ROWS};
 
 use crate::stores::{Throwaway, User, id, lock, session, starting, ticket};
 use crate::suite::with_every_store;
 
 with_every_store! {
+    page_ends_with_the_item_that_fills_it
     live_sessions_are_found_behind_many_ended_ones
     labels_are_found_edited_and_removed
     page_ends_early_where_little_matches
@@ -246,4 +249,30 @@ async fn list_in_postgres_reads_a_bounded_number_of_rows() {
     }
     let read = rows() - before;
     assert!((1..=lists * 2 * SCAN_ROWS).contains(&read), "{read} rows were read for {lists} lists");
+}
+
+async fn page_ends_with_the_item_that_fills_it(store: &Throwaway) {
+    let user = User::new(&store.db, "ann");
+    let session = user.start(None).await.id;
+    // Each has three bytes as JSON.
+    user.append(&session, &["a", "b", "c", "d"]).await.unwrap();
+    for key in ["a", "b", "c", "d"] {
+        let (key, value) = (key.to_owned(), Some(json!(key).into()));
+        let set = Change::SetEntry { session: session.clone(), key, value, if_revision: None };
+        user.change(set).await.unwrap();
+    }
+    for (bytes, count) in [(1, 1), (3, 1), (4, 2), (9, 3), (12, 4), (i64::MAX, 4)] {
+        let first = Query::Messages { session: session.clone(), after: 0, limit: 9, bytes };
+        let Ok(Answer::Messages(first)) = user.ask(first).await else { panic!() };
+        let numbers = |read: &[Message]| read.iter().map(|one| one.number).collect::<Vec<_>>();
+        assert_eq!(numbers(&first), (1..=count).collect::<Vec<_>>(), "{bytes} bytes");
+        let last = Query::LastMessages { session: session.clone(), limit: 9, bytes };
+        let Ok(Answer::Messages(last)) = user.ask(last).await else { panic!() };
+        assert_eq!(numbers(&last), (5 - count..=4).collect::<Vec<_>>(), "{bytes} bytes");
+        let entries = Query::Entries { session: session.clone(), key: None, after: None, limit: 9, bytes };
+        let Ok(Answer::Entries(page)) = user.ask(entries).await else { panic!() };
+        assert_eq!(i64::try_from(page.items.len()).unwrap(), count, "{bytes} bytes");
+        let is_full = bytes <= 12;
+        assert_eq!(page.next, page.items.last().filter(|_| is_full).map(|last| last.key.clone()));
+    }
 }

@@ -249,7 +249,8 @@ impl User {
     }
 
     pub(crate) async fn texts(&self, session: &str) -> Vec<String> {
-        let query = Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000 };
+        let query =
+            Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000, bytes: i64::MAX };
         let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
         assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "{numbers:?}");
@@ -258,7 +259,8 @@ impl User {
     }
 
     pub(crate) async fn bodies(&self, session: &str) -> Vec<serde_json::Value> {
-        let query = Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000 };
+        let query =
+            Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000, bytes: i64::MAX };
         let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         messages.iter().map(|message| message.body.to_value()).collect()
     }

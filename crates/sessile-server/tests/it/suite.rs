@@ -86,7 +86,7 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     assert_eq!(ann.texts(&hers).await, ["hers"]);
     assert_eq!(bob.texts(&hers).await, ["his", "his", "his"]);
     bob.append(&hers, &["his is not over"]).await.unwrap();
-    let all = Query::Entries { session: hers.clone(), key: None, after: None, limit: 10 };
+    let all = Query::Entries { session: hers.clone(), key: None, after: None, limit: 10, bytes: i64::MAX };
     assert!(
         matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(2))
     );
@@ -144,10 +144,13 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
     let nothing = Err(Refusal::NoSession);
     assert_eq!(bob.ask(Query::Session { session: id() }).await, nothing);
     assert_eq!(bob.ask(Query::Session { session: "secret".to_owned() }).await, nothing);
-    assert_eq!(bob.ask(Query::Messages { session: id(), after: 0, limit: 9 }).await, nothing);
-    assert_eq!(bob.ask(Query::LastMessages { session: id(), limit: 9 }).await, nothing);
+    assert_eq!(
+        bob.ask(Query::Messages { session: id(), after: 0, limit: 9, bytes: i64::MAX }).await,
+        nothing
+    );
+    assert_eq!(bob.ask(Query::LastMessages { session: id(), limit: 9, bytes: i64::MAX }).await, nothing);
     assert_eq!(bob.ask(Query::Events { session: id(), after: 0, limit: 9 }).await, nothing);
-    let entries = Query::Entries { session: id(), key: None, after: None, limit: 9 };
+    let entries = Query::Entries { session: id(), key: None, after: None, limit: 9, bytes: i64::MAX };
     assert_eq!(bob.ask(entries).await, nothing);
     let nothing = Err(Refusal::NoSession);
     assert_eq!(bob.append(&started.id, &["his"]).await, nothing);
@@ -203,10 +206,11 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
     assert_eq!(user.append(&of, &["c", "d", "e"]).await, Ok(Done::Appended { first: 3, last: 5 }));
     let stale = Change::Append { session: of.clone(), bodies: vec![json!("x").into()], if_last: Some(2) };
     assert_eq!(user.change(stale).await, Err(Refusal::Changed { revision: 5 }));
-    let page = |after, limit| Query::Messages { session: of.clone(), after, limit };
+    let page = |after, limit| Query::Messages { session: of.clone(), after, limit, bytes: i64::MAX };
     let Ok(Answer::Messages(two)) = user.ask(page(2, 2)).await else { panic!() };
     assert_eq!(two.iter().map(|one| one.body.to_value()).collect::<Vec<_>>(), ["c", "d"]);
-    let Ok(Answer::Messages(last)) = user.ask(Query::LastMessages { session: of.clone(), limit: 2 }).await
+    let Ok(Answer::Messages(last)) =
+        user.ask(Query::LastMessages { session: of.clone(), limit: 2, bytes: i64::MAX }).await
     else {
         panic!()
     };
@@ -243,7 +247,7 @@ async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
     assert_eq!(revision(user.change(set(Some(json!(2)), Some(1))).await), 2);
     assert_eq!(user.change(set(None, None)).await, Ok(Done::Entry(None)));
     assert_eq!(revision(user.change(set(Some(json!(null)), Some(0))).await), 4, "none comes twice");
-    let all = Query::Entries { session: of.clone(), key: None, after: None, limit: 10 };
+    let all = Query::Entries { session: of.clone(), key: None, after: None, limit: 10, bytes: i64::MAX };
     assert!(
         matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(null))
     );
@@ -310,7 +314,7 @@ async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throw
     assert_eq!(user.change(late).await, Err(Refusal::Lost { token }));
     // Neither among the values nor among the settings.
     talk(&user, &of, &second).await;
-    let entries = Query::Entries { session: of.clone(), key: None, after: None, limit: 9 };
+    let entries = Query::Entries { session: of.clone(), key: None, after: None, limit: 9, bytes: i64::MAX };
     assert_eq!(user.ask(entries).await, Ok(Answer::Entries(ListPage { items: Vec::new(), next: None })));
     let Ok(Answer::Session(shown)) = user.ask(Query::Session { session: of }).await else { panic!() };
     assert!(shown.settings.is_empty());
@@ -599,7 +603,8 @@ async fn texts_come_back_as_they_were(store: &Throwaway) {
         if_last: None,
     };
     user.change(append).await.unwrap();
-    let Ok(Answer::Messages(all)) = user.ask(Query::LastMessages { session: of.clone(), limit: 9 }).await
+    let Ok(Answer::Messages(all)) =
+        user.ask(Query::LastMessages { session: of.clone(), limit: 9, bytes: i64::MAX }).await
     else {
         panic!()
     };

@@ -64,7 +64,7 @@ pub(super) async fn attempt(
                     &request.change
             {
                 let session = make.session_id().unwrap_or_default();
-                let params = params![user.to_owned(), session, (*limit).max(0)];
+                let params = params![user.to_owned(), session, (*limit).max(0), i64::MAX];
                 let rows = link.send(&[Step::Run(Sql::LastMessages, params)]).await;
                 let messages =
                     rows.and_then(|rows| rows.first().map_or(Ok(Vec::new()), |rows| rows::messages(rows)));

@@ -13,7 +13,7 @@ use crate::db::lists::{self, Candidate, LockPlace, LockScan};
 use crate::db::record;
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
-use crate::query::{Answer, EventPage, ListPage, Query, SCAN_ROWS};
+use crate::query::{Answer, EventPage, ListPage, PageSize, Query, SCAN_ROWS};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -58,26 +58,28 @@ impl Asking<'_> {
                 let items = self.sessions(ids, *live).await?;
                 Ok(Ok(Answer::Sessions(ListPage { items, next })))
             }
-            Query::Messages { session, after, limit } => {
-                let params = params![user(), session.clone(), *after, (*limit).max(0)];
+            Query::Messages { session, after, limit, bytes } => {
+                let params = params![user(), session.clone(), *after, (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::Messages, params), |rows| {
                     rows::messages(rows).map(Answer::Messages)
                 })
                 .await
             }
-            Query::LastMessages { session, limit } => {
-                let params = params![user(), session.clone(), (*limit).max(0)];
+            Query::LastMessages { session, limit, bytes } => {
+                let params = params![user(), session.clone(), (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::LastMessages, params), |rows| {
                     rows::messages(rows).map(Answer::Messages)
                 })
                 .await
             }
-            Query::Entries { session, key, after, limit } => {
+            Query::Entries { session, key, after, limit, bytes } => {
                 let after = after.clone().unwrap_or_default();
-                let params = params![user(), session.clone(), key.clone(), after, (*limit).max(0)];
+                let params = params![user(), session.clone(), key.clone(), after, (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::Entries, params), |rows| {
                     let entries = rows.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
-                    Ok(Answer::Entries(ListPage::of(entries, *limit, |last| last.key.clone())))
+                    let mut size = PageSize::new(*bytes);
+                    entries.iter().for_each(|entry: &Entry| size.add(&entry.value));
+                    Ok(Answer::Entries(ListPage::of(entries, *limit, size, |last| last.key.clone())))
                 })
                 .await
             }

@@ -113,9 +113,14 @@ statements! {
 
     Entry = "SELECT kind, revision FROM entry
         WHERE {mine} AND session = $2 AND kind IN ('state', 'state-gone') AND key = $3";
-    Entries = "SELECT key, value, revision FROM entry
-        WHERE {mine} AND session = $2 AND kind = 'state' AND ($3::text IS NULL OR key = $3) AND key > $4
-        ORDER BY key LIMIT $5";
+    /// Up to the value that fills the page.
+    Entries = "SELECT key, value, revision FROM (
+            SELECT key, value, revision, sum(octet_length(value)) OVER (
+                ORDER BY key ROWS UNBOUNDED PRECEDING) - octet_length(value) AS size_before
+            FROM (SELECT key, value, revision FROM entry
+                WHERE {mine} AND session = $2 AND kind = 'state' AND ($3::text IS NULL OR key = $3) AND key > $4
+                ORDER BY key LIMIT $5) AS found) AS page
+        WHERE size_before < $6 ORDER BY key";
     DropEntry = "DELETE FROM entry
         WHERE {mine} AND session = $2 AND kind IN ('state', 'state-gone') AND key = $3";
     InsertEntry = "INSERT INTO entry (user_id, session, kind, key, value, revision, changed_ms)
@@ -131,13 +136,20 @@ statements! {
         SELECT $1, session, 'conversation', '', $4, 1, $5 FROM agent_context
         WHERE {mine} AND context = $2 AND session = $3";
 
-    Messages = "SELECT number, token, body, at_ms FROM message
-        WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4";
-    /// Numbers have no gaps, so the last ones are found by the last one.
-    LastMessages = "SELECT number, token, body, at_ms FROM message
-        WHERE {mine} AND session = $2
-            AND number >= (SELECT next_message - $3 FROM session WHERE {mine} AND id = $2)
-        ORDER BY number";
+    /// Up to the body that fills the page.
+    Messages = "SELECT number, token, body, at_ms FROM (
+            SELECT number, token, body, at_ms, sum(octet_length(body)) OVER (
+                ORDER BY number ROWS UNBOUNDED PRECEDING) - octet_length(body) AS size_before
+            FROM (SELECT number, token, body, at_ms FROM message
+                WHERE {mine} AND session = $2 AND number > $3 ORDER BY number LIMIT $4) AS found) AS page
+        WHERE size_before < $5 ORDER BY number";
+    /// Numbers have no gaps, so the last ones are found by the last one. From the body that fills the page.
+    LastMessages = "SELECT number, token, body, at_ms FROM (
+            SELECT number, token, body, at_ms, sum(octet_length(body)) OVER (
+                ORDER BY number DESC ROWS UNBOUNDED PRECEDING) - octet_length(body) AS size_before
+            FROM message WHERE {mine} AND session = $2
+                AND number >= (SELECT next_message - $3 FROM session WHERE {mine} AND id = $2)) AS page
+        WHERE size_before < $4 ORDER BY number";
     InsertMessages = "INSERT INTO message (user_id, session, number, token, body, at_ms)
         SELECT $1, $2, $3::bigint + n - 1, $4, body, $5 FROM unnest($6::text[]) WITH ORDINALITY AS given (body, n)";
     CopyMessages = "INSERT INTO message (user_id, session, number, token, body, at_ms)

@@ -492,7 +492,7 @@ impl Make<'_> {
                 if begins {
                     self.event(&session.id, "turn.began", &json!({ "token": token }))?;
                 }
-                Some(rows::last_messages(self.connection, self.user, session, history)?)
+                Some(rows::last_messages(self.connection, self.user, session, history, i64::MAX)?)
             }
             _ => None,
         };

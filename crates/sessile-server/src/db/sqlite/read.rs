@@ -8,7 +8,7 @@ use crate::change::Refusal;
 use crate::db::{lists, record};
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
-use crate::query::{Answer, EventPage, ListPage, Query};
+use crate::query::{Answer, EventPage, ListPage, PageSize, Query};
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
 
@@ -46,29 +46,38 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 Listing { live: *live, label: label.as_ref(), after: after.as_deref(), limit: *limit };
             Ok(Ok(Answer::Sessions(listing.page(connection, user, now)?)))
         }
-        Query::Messages { session, after, limit } => match known(session)? {
+        Query::Messages { session, after, limit, bytes } => match known(session)? {
             Ok(session) => {
-                Ok(Ok(Answer::Messages(rows::messages(connection, user, &session.id, *after, *limit)?)))
+                let page = rows::messages(connection, user, &session.id, *after, *limit, *bytes)?;
+                Ok(Ok(Answer::Messages(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
-        Query::LastMessages { session, limit } => match known(session)? {
-            Ok(session) => Ok(Ok(Answer::Messages(rows::last_messages(connection, user, &session, *limit)?))),
+        Query::LastMessages { session, limit, bytes } => match known(session)? {
+            Ok(session) => {
+                Ok(Ok(Answer::Messages(rows::last_messages(connection, user, &session, *limit, *bytes)?)))
+            }
             Err(refusal) => Ok(Err(refusal)),
         },
-        Query::Entries { session, key, after, limit } => match known(session)? {
+        Query::Entries { session, key, after, limit, bytes } => match known(session)? {
             Ok(session) => {
-                let entries = connection
-                    .prepare_cached(
-                        "SELECT key, value, revision FROM entry
-                         WHERE user = ?1 AND session = ?2 AND kind = 'state' AND (?3 IS NULL OR key = ?3) AND key > ?4
-                         ORDER BY key LIMIT ?5",
-                    )?
-                    .query_map((user, &session.id, key, after.as_deref().unwrap_or(""), limit), |row| {
-                        Ok(Entry { key: row.get(0)?, value: JsonText::stored(row.get(1)?), revision: row.get(2)? })
-                    })?
-                    .collect::<Result<Vec<_>>>()?;
-                Ok(Ok(Answer::Entries(ListPage::of(entries, *limit, |last: &Entry| last.key.clone()))))
+                let mut statement = connection.prepare_cached(
+                    "SELECT key, value, revision FROM entry
+                     WHERE user = ?1 AND session = ?2 AND kind = 'state' AND (?3 IS NULL OR key = ?3) AND key > ?4
+                     ORDER BY key LIMIT ?5",
+                )?;
+                let mut rows =
+                    statement.query((user, &session.id, key, after.as_deref().unwrap_or(""), limit))?;
+                let (mut entries, mut size) = (Vec::new(), PageSize::new(*bytes));
+                while !size.is_full()
+                    && let Some(row) = rows.next()?
+                {
+                    let value = JsonText::stored(row.get(1)?);
+                    size.add(&value);
+                    entries.push(Entry { key: row.get(0)?, value, revision: row.get(2)? });
+                }
+                let page = ListPage::of(entries, *limit, size, |last: &Entry| last.key.clone());
+                Ok(Ok(Answer::Entries(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Result, Row};
+use rusqlite::{Connection, OptionalExtension, Result, Row, Rows};
 use serde_json::Value;
 
 use crate::json_text::JsonText;
 use crate::model::{Message, Session};
+use crate::query::PageSize;
 
 /// A session, and the times that its life is counted by.
 pub(super) struct Found {
@@ -75,39 +76,51 @@ fn with_settings(connection: &Connection, user: &str, mut found: Found) -> Resul
     Ok(found)
 }
 
-/// Messages of a session after a number.
+/// Messages of a session after a number, up to the one that fills the page.
 pub(super) fn messages(
     connection: &Connection,
     user: &str,
     session: &str,
     after: i64,
     limit: i64,
+    bytes: i64,
 ) -> Result<Vec<Message>> {
-    connection
-        .prepare_cached(
-            "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number > ?3
-                 AND number < (SELECT next_message FROM session WHERE user = ?1 AND id = ?2)
-             ORDER BY number LIMIT ?4",
-        )?
-        .query_map((user, session, after, limit), |row| {
-            Ok(Message {
-                number: row.get(0)?,
-                token: row.get(1)?,
-                body: JsonText::stored(row.get(2)?),
-                at_ms: row.get(3)?,
-            })
-        })?
-        .collect()
+    let mut statement = connection.prepare_cached(
+        "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number > ?3
+             AND number < (SELECT next_message FROM session WHERE user = ?1 AND id = ?2)
+         ORDER BY number LIMIT ?4",
+    )?;
+    page(statement.query((user, session, after, limit))?, bytes)
 }
 
-/// The last messages of a session, oldest first. Numbers have no gaps, so they are found by the last one.
+/// The last messages of a session, oldest first, from the one that fills the page. Numbers have no gaps, so they are found
+/// by the last one.
 pub(super) fn last_messages(
     connection: &Connection,
     user: &str,
     session: &Session,
     limit: i64,
+    bytes: i64,
 ) -> Result<Vec<Message>> {
-    messages(connection, user, &session.id, session.messages.saturating_sub(limit.max(0)), limit)
+    let mut statement = connection.prepare_cached(
+        "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number <= ?3
+         ORDER BY number DESC LIMIT ?4",
+    )?;
+    let mut messages = page(statement.query((user, &session.id, session.messages, limit.max(0)))?, bytes)?;
+    messages.reverse();
+    Ok(messages)
+}
+
+fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<Message>> {
+    let (mut messages, mut size) = (Vec::new(), PageSize::new(bytes));
+    while !size.is_full()
+        && let Some(row) = rows.next()?
+    {
+        let body = JsonText::stored(row.get(2)?);
+        size.add(&body);
+        messages.push(Message { number: row.get(0)?, token: row.get(1)?, body, at_ms: row.get(3)? });
+    }
+    Ok(messages)
 }
 
 /// What was stored as JSON.

@@ -19,10 +19,10 @@ use super::replies;
 use crate::change::{Change, Done};
 use crate::json_text::JsonText;
 use crate::model::Message;
-use crate::query::{Answer, Query};
+use crate::query::{Answer, PageSize, Query};
 
-/// How many are read from the store at once, so that a page of large ones is not held whole before it is cut.
-const AT_ONCE: i64 = 64;
+/// How many are written as JSON before other requests have their turn at this thread.
+const AT_ONCE: usize = 64;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -123,9 +123,8 @@ async fn list(
     match (last, after.or(limit)) {
         (Some(_), Some(_)) => Err(Problem::usage("`last` goes without `after` and `limit`")),
         (Some(last), None) => {
-            // The look at the session is the one that stands on the record.
-            caller.ask(Query::LastMessages { session: session.clone(), limit: 0 }).await?;
-            let messages = last_messages(&app, &caller.bound(), &session, last).await?;
+            let query = Query::LastMessages { session, limit: last, bytes: page_bytes(&app) };
+            let messages = written_from_end(&app, read(caller.ask(query).await?)?).await?;
             reply::json(StatusCode::OK, &Page { messages, next: None })
         }
         (None, _) => {
@@ -142,31 +141,17 @@ async fn page(
     after: i64,
     limit: i64,
 ) -> Result<Response, Problem> {
-    let (mut bytes, mut at, mut left) = (0, after, limit);
-    let mut messages: Vec<Box<RawValue>> = Vec::new();
-    let mut full = false;
-    while left > 0 && !full {
-        let wanted = left.min(AT_ONCE);
-        let query = Query::Messages { session: session.clone(), after: at, limit: wanted };
-        let answer =
-            if messages.is_empty() { caller.ask(query).await? } else { caller.ask_more(query).await? };
-        let Answer::Messages(read) = answer else { return Err(unexpected(&answer)) };
-        let is_end = i64::try_from(read.len()).is_ok_and(|read| read < wanted);
-        for message in read {
-            let raw = to_raw_value(&message).map_err(|error| Problem::internal(error.to_string()))?;
-            bytes += raw.get().len();
-            if bytes > app.limits.page_bytes && !messages.is_empty() {
-                full = true;
-                break;
-            }
-            (at, left) = (message.number, left - 1);
-            messages.push(raw);
-        }
-        if is_end && !full {
-            return reply::json(StatusCode::OK, &Page { messages, next: None });
-        }
-    }
-    reply::json(StatusCode::OK, &Page { messages, next: Some(at) })
+    let query = Query::Messages { session, after, limit, bytes: page_bytes(app) };
+    let read = read(caller.ask(query).await?)?;
+    let mut size = PageSize::new(page_bytes(app));
+    read.iter().for_each(|message| size.add(&message.body));
+    let numbers: Vec<i64> = read.iter().map(|message| message.number).collect();
+    let is_end = !size.is_full() && i64::try_from(read.len()).is_ok_and(|read| read < limit);
+    let messages = written(app, read.into_iter()).await?;
+    let is_end = is_end && messages.len() == numbers.len();
+    let last = messages.len().checked_sub(1).and_then(|last| numbers.get(last).copied());
+    let next = (!is_end).then(|| last.unwrap_or(after));
+    reply::json(StatusCode::OK, &Page { messages, next })
 }
 
 async fn rewind(
@@ -220,33 +205,41 @@ pub(crate) async fn last_messages(
     session: &str,
     count: i64,
 ) -> Result<Vec<Box<RawValue>>, Problem> {
-    let mut last = match bound.peek(Query::Session { session: session.to_owned() }).await? {
-        Answer::Session(session) => session.messages,
-        other => return Err(unexpected(&other)),
-    };
-    let first = last.saturating_sub(count).max(0);
-    let (mut bytes, mut found) = (0, Vec::new());
-    // From the end to the beginning, because what does not fit is the oldest.
-    while last > first {
-        let after = first.max(last - AT_ONCE);
-        for message in read(bound, session, after, last - after).await?.iter().rev() {
-            let raw = to_raw_value(message).map_err(|error| Problem::internal(error.to_string()))?;
-            bytes += raw.get().len();
-            if bytes > app.limits.page_bytes && !found.is_empty() {
-                found.reverse();
-                return Ok(found);
-            }
-            found.push(raw);
-        }
-        last = after;
-    }
-    found.reverse();
-    Ok(found)
+    let query = Query::LastMessages { session: session.to_owned(), limit: count, bytes: page_bytes(app) };
+    written_from_end(app, read(bound.peek(query).await?)?).await
 }
 
-async fn read(bound: &Bound, session: &str, after: i64, limit: i64) -> Result<Vec<Message>, Problem> {
-    match bound.peek(Query::Messages { session: session.to_owned(), after, limit }).await? {
+fn page_bytes(app: &App) -> i64 {
+    i64::try_from(app.limits.page_bytes).unwrap_or(i64::MAX)
+}
+
+fn read(answer: Answer) -> Result<Vec<Message>, Problem> {
+    match answer {
         Answer::Messages(messages) => Ok(messages),
         other => Err(unexpected(&other)),
     }
+}
+
+/// Messages as JSON: those that fit into a page, and the first one in any case.
+async fn written(app: &App, messages: impl Iterator<Item = Message>) -> Result<Vec<Box<RawValue>>, Problem> {
+    let (mut bytes, mut written) = (0, Vec::new());
+    for message in messages {
+        let raw = to_raw_value(&message).map_err(|error| Problem::internal(error.to_string()))?;
+        bytes += raw.get().len();
+        if bytes > app.limits.page_bytes && !written.is_empty() {
+            break;
+        }
+        written.push(raw);
+        if written.len() % AT_ONCE == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(written)
+}
+
+/// The same from the end to the beginning, because the oldest are those that do not fit.
+async fn written_from_end(app: &App, messages: Vec<Message>) -> Result<Vec<Box<RawValue>>, Problem> {
+    let mut written = written(app, messages.into_iter().rev()).await?;
+    written.reverse();
+    Ok(written)
 }

@@ -31,6 +31,9 @@ const SETTING_BYTES: usize = 16 << 10;
 /// Nobody means a longer life.
 const LONGEST_MS: i64 = 10 * 365 * 24 * HOUR_MS;
 
+/// How many are read from the store at once: their settings may be large.
+const AT_ONCE: i64 = 16;
+
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/sessions", WRITE, create)
@@ -116,6 +119,7 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
     let sessions = Paged {
         name: "sessions",
         query: Box::new(move |after, limit| Query::Sessions { live, label: label.clone(), after, limit }),
+        at_once: Some(AT_ONCE),
         answered: |answer| match answer {
             Answer::Sessions(sessions) => Some(sessions),
             _ => None,

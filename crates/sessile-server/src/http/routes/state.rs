@@ -54,6 +54,7 @@ async fn list(
     let session = input::session(&session)?;
     let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
+    let bytes = i64::try_from(app.limits.page_bytes).unwrap_or(i64::MAX);
     let entries = Paged {
         name: "entries",
         query: Box::new(move |after, limit| Query::Entries {
@@ -61,7 +62,9 @@ async fn list(
             key: None,
             after,
             limit,
+            bytes,
         }),
+        at_once: None,
         answered: |answer| match answer {
             Answer::Entries(entries) => Some(entries),
             _ => None,
@@ -80,7 +83,7 @@ async fn get(
     params.done()?;
     let session = input::session(&session)?;
     check_key(&key)?;
-    match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1 }).await? {
+    match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1, bytes: 1 }).await? {
         Answer::Entries(page) => match page.items.first() {
             None => Err(Problem::no_entry()),
             Some(entry) if input::has(&headers, entry.revision)? => Ok(reply::unchanged(entry.revision)),

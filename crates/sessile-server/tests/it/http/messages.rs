@@ -1,5 +1,7 @@
 //! Messages.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{server, with};
@@ -69,4 +71,60 @@ fn many_messages_are_one_page() {
     let numbers: Vec<i64> =
         last["messages"].as_array().unwrap().iter().map(|m| m["number"].as_i64().unwrap()).collect();
     assert!(numbers.iter().copied().eq(21..=150), "{numbers:?}");
+}
+
+/// Reads beside a writer that commits 500 messages in one turn and rewinds them; each answer has all of a commit or nothing.
+#[test]
+fn messages_answer_is_one_snapshot() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let before: Vec<i64> = (1..=100).collect();
+    ann.post(&format!("{session}/messages"), &json!({ "messages": before })).ok(201);
+    let until = Instant::now() + Duration::from_secs(4);
+    let check = |query: &str, answer: &Value, list: &str| {
+        let read = answer[list].as_array().unwrap();
+        let tail: Vec<&Value> =
+            read.iter().filter(|m| m["number"].as_i64().unwrap() > 100).map(|m| &m["body"]).collect();
+        assert!(!read.is_empty() || query.starts_with("after"), "{query}: no message");
+        assert!(tail.iter().all(|body| *body == tail[0]), "{query}: messages of two commits");
+        let whole = if query == "last=1" { 1 } else { 500 };
+        assert!([0, whole].contains(&tail.len()), "{query}: {} of 500 messages", tail.len());
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                let turn = ann.post(&format!("{session}/turns"), &json!({ "history": 1 })).ok(201);
+                check("last=1", &turn, "history");
+                let commit = format!("{session}/turns/{}/commit", turn["token"]);
+                ann.post(&commit, &json!({ "messages": vec![number; 500] })).ok(200);
+                ann.post(&format!("{session}/rewind"), &json!({ "to": 100 })).ok(200);
+                if Instant::now() > until {
+                    break;
+                }
+            }
+        });
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while Instant::now() < until {
+                    for query in ["after=100&limit=1000", "last=1000", "last=1"] {
+                        check(query, &ann.get(&format!("{session}/messages?{query}")).ok(200), "messages");
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn message_larger_than_a_page_is_a_page_of_its_own() {
+    let server = with(|limits| limits.page_bytes = 500);
+    let ann = server.user("ann");
+    let session = ann.session();
+    let text = "x".repeat(1000);
+    ann.append(&session, &[&text, "short", "short"]);
+    let page = ann.get(&format!("{session}/messages")).ok(200);
+    assert_eq!((page["messages"].as_array().unwrap().len(), &page["next"]), (1, &json!(1)));
+    let page = ann.get(&format!("{session}/messages?after=1")).ok(200);
+    assert_eq!((page["messages"].as_array().unwrap().len(), &page["next"]), (2, &Value::Null));
 }

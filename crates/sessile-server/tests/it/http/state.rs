@@ -85,3 +85,34 @@ fn a_lock_excludes_within_a_user_and_not_between_users() {
     ann.post("/v1/locks/deploy", &json!({ "ttl_ms": 0 })).refused(400, "INVALID_VALUE");
     ann.post("/v1/locks/deploy", &json!({ "busy": "later" })).refused(400, "INVALID_VALUE");
 }
+
+/// A writer sets the first key, then the last one: in a snapshot the first is never behind.
+#[test]
+fn state_list_is_one_snapshot() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let set = |key: &str, value: i64| {
+        ann.send("PUT", &format!("{session}/state/{key}"), &[], Some(&value.to_string())).ok(200);
+    };
+    for key in 0..80 {
+        set(&format!("k{key:02}"), 0);
+    }
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(3);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 1.. {
+                set("k00", number);
+                set("k79", number);
+                if std::time::Instant::now() > until {
+                    break;
+                }
+            }
+        });
+        while std::time::Instant::now() < until {
+            let list = ann.get(&format!("{session}/state?limit=100")).ok(200);
+            let value = |index: usize| list["entries"][index]["value"].as_i64().unwrap();
+            assert!(value(0) >= value(79), "k00 is {} and k79 is {}", value(0), value(79));
+        }
+    });
+}
