@@ -388,7 +388,7 @@ mod tests {
         // Set by another process, after this state has looked.
         let world = crate::World::empty().with_home(home.path());
         let elsewhere = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
-        elsewhere.store_for_writing().unwrap().set_pin(Some("hash")).unwrap();
+        elsewhere.store_for_writing().unwrap().set_pin(None, Some("hash")).unwrap();
         for refused in [
             check_grantable(&state, &prod()).map(drop),
             grant_through(&state, &prod(), HALF_AN_HOUR, "c").map(drop),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::hex::{hex, unhex};
 use crate::process::boot_id;
 use crate::state::State;
-use crate::store::PinAttempt;
+use crate::store::{PinAttempt, PinReservation};
 
 /// Failed attempts before the PIN is locked.
 const MAX_ATTEMPTS: u32 = 5;
@@ -21,12 +21,14 @@ const SHORTEST: usize = 4;
 /// Sets a PIN, or removes it with `None`. The old one, if there is one, must be given.
 pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()> {
     approval::check_place(state)?;
-    verify_pin(state, old)?;
+    let known = verify(state, old)?;
     if new.is_some_and(|pin| pin.chars().count() < SHORTEST) {
         return Err(Error::WrongPin(format!("a PIN has at least {SHORTEST} characters")));
     }
     let hash = new.map(hash).transpose()?;
-    state.store_for_writing()?.set_pin(hash.as_deref())?;
+    if !state.store_for_writing()?.set_pin(known.as_deref(), hash.as_deref())? {
+        return Err(changed_meanwhile());
+    }
     let subject = if new.is_some() { "--set-pin" } else { "--remove-pin" };
     crate::history::record(state, "context approve", subject, "a PIN is never recorded").map(drop)
 }
@@ -38,31 +40,42 @@ pub fn is_pin_set(state: &State) -> Result<bool> {
 
 /// Whether a PIN is set and this is it; an error if one is set and it is not.
 pub fn verify_pin(state: &State, pin: Option<&str>) -> Result<bool> {
-    let Some(row) = state.store()?.map(|store| store.pin()).transpose()?.flatten() else { return Ok(false) };
+    Ok(verify(state, pin)?.is_some())
+}
+
+/// The hash of the PIN that was verified; `None` if no PIN is set.
+fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
+    if !is_pin_set(state)? {
+        return Ok(None);
+    }
     let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
     let now =
-        PinAttempt { wall_ms: state.now_ms(), boot: boot_id(), boot_ms: approval::since_boot_ms(state) };
+        || PinAttempt { wall_ms: state.now_ms(), boot: boot_id(), boot_ms: approval::since_boot_ms(state) };
     let mut store = state.store_for_writing()?;
-    let counted = store.count_pin_attempt(&now, MAX_ATTEMPTS, LOCKOUT_MS)?;
-    let Some(tried) = store.pin()? else { return Ok(false) };
-    if !counted {
-        let left = Duration::from_millis(tried.locked_for_ms(&now, LOCKOUT_MS).unsigned_abs());
-        return Err(Error::WrongPin(format!(
-            "the PIN was wrong {} times; try again in {}",
-            tried.failures,
-            crate::duration::short(left)
-        )));
-    }
+    let row = match store.reserve_pin_attempt(now, MAX_ATTEMPTS, LOCKOUT_MS)? {
+        PinReservation::NoPin => return Err(changed_meanwhile()),
+        PinReservation::Locked { failures, left_ms } => {
+            let left = crate::duration::short(Duration::from_millis(left_ms.unsigned_abs()));
+            return Err(Error::WrongPin(format!("the PIN was wrong {failures} times; try again in {left}")));
+        }
+        PinReservation::Granted(row) => row,
+    };
     if !matches(pin, &row.hash) {
-        let left = MAX_ATTEMPTS.saturating_sub(tried.failures);
+        let left = MAX_ATTEMPTS.saturating_sub(row.failures);
         return Err(Error::WrongPin(match left {
             0 => "the PIN is wrong; no try is left for 5 minutes".to_owned(),
             1 => "the PIN is wrong; 1 try is left".to_owned(),
             _ => format!("the PIN is wrong; {left} tries are left"),
         }));
     }
-    store.reset_pin_attempts()?;
-    Ok(true)
+    if !store.reset_pin_attempts(&row.hash)? {
+        return Err(changed_meanwhile());
+    }
+    Ok(Some(row.hash))
+}
+
+fn changed_meanwhile() -> Error {
+    Error::WrongPin("the PIN was changed by another process meanwhile".into())
 }
 
 fn hash(pin: &str) -> Result<String> {

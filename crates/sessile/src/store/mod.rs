@@ -29,7 +29,7 @@ pub use messages::{Commit, MessageRow};
 pub use migrate::VERSION;
 pub use open::Store;
 pub use operations::{OperationFilter, OperationRow};
-pub use pins::{PinAttempt, PinRow};
+pub use pins::{PinAttempt, PinReservation, PinRow};
 pub use pointers::{PointerKey, PointerKind, PointerRow, PointerState, Scope};
 pub use recover::Recovered;
 pub use sessions::{Contents, SessionRow};

@@ -7,7 +7,7 @@ use sessile::names::ContextName;
 use sessile::process::ProcessId;
 use sessile::terminal::Terminal;
 use sessile::{App, Error, State, StateArgs, World};
-use testkit::Home;
+use testkit::{Home, Tty};
 
 use crate::home;
 
@@ -127,4 +127,34 @@ fn pin_locked_with_a_clock_ahead_is_not_locked_for_longer() {
     }
     let refused = wrong_pin(&home, Duration::ZERO);
     assert!(refused.ends_with("try again in 5 min") || refused.contains("try again in 4 min"), "{refused}");
+}
+
+#[test]
+fn pins_typed_in_parallel_share_five_attempts() {
+    const CALLS: usize = 40;
+    let home = with_pin();
+    let mut calls: Vec<Tty> =
+        (0..CALLS).map(|_| home.tty(&["context", "approve", "prod", "--lock-timeout", "60s"])).collect();
+    for call in &mut calls {
+        call.expect("PIN: ");
+    }
+    // The last call has the right PIN and waits at its prompt until the others have failed.
+    let mut held = calls.pop().unwrap();
+    // Every process reads the PIN while nobody can write, so that all of them compete for the lock at once.
+    let database = rusqlite::Connection::open(home.path(".local/state/sessile/state.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for (guess, call) in calls.iter_mut().enumerate() {
+        call.type_line(&format!("{guess:04}"));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    database.execute_batch("ROLLBACK").unwrap();
+    let told: Vec<String> = calls.into_iter().map(|call| call.finish().0).collect();
+    let count = |text: &str| told.iter().filter(|told| told.contains(text)).count();
+    assert_eq!(count("the PIN is wrong"), 5, "{told:#?}");
+    assert_eq!(count("wrong 5 times; try again in"), CALLS - 6, "{told:#?}");
+    held.type_line("4711");
+    let (text, status) = held.finish();
+    assert_eq!(status, 7, "{text}");
+    assert!(text.contains("wrong 5 times; try again in"), "{text}");
+    check(&home, 7);
 }
