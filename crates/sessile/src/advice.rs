@@ -68,6 +68,7 @@ impl Error {
             Error::ScopeRequired { flags, .. } => format!("add {flags}"),
             Error::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
             Error::TerminalRequired { instead, .. } => instead.clone(),
+            Error::ShiftedClock { .. } => "run it on a terminal outside the time namespace".to_owned(),
             Error::SecretRefused { instead, .. } => instead.replace("{name}", name),
             Error::FileTooLarge { .. } => "is this the right file?".to_owned(),
             Error::EditorFailed { kept: Some(kept), .. } => {

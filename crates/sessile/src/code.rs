@@ -251,7 +251,7 @@ impl Error {
             Error::UnknownSetting { .. } => Code::UnknownSetting,
             Error::ScopeRequired { .. } => Code::ScopeRequired,
             Error::ConfirmationRequired { .. } => Code::ConfirmationRequired,
-            Error::TerminalRequired { .. } => Code::TerminalRequired,
+            Error::TerminalRequired { .. } | Error::ShiftedClock { .. } => Code::TerminalRequired,
             Error::SecretRefused { .. } => Code::SecretRefused,
             Error::Declined(_) => Code::Declined,
             Error::FileSyntax { .. } => Code::FileSyntax,

@@ -451,6 +451,12 @@ pub enum Error {
         /// Why, and what to do instead.
         instead: &'static str,
     },
+    /// A time namespace shifts the clock since boot.
+    #[error("{what} is refused in a time namespace that shifts the clock since boot")]
+    ShiftedClock {
+        /// What was asked.
+        what: String,
+    },
     /// Wrong PIN.
     #[error("{0}")]
     WrongPin(String),

@@ -41,6 +41,7 @@ pub struct World {
     streams: Streams,
     terminal: OnceCell<Option<Terminal>>,
     clock: Clock,
+    is_boot_clock_shifted: OnceCell<bool>,
 }
 
 impl World {
@@ -53,6 +54,7 @@ impl World {
             streams: Streams::default(),
             terminal: OnceCell::from(None),
             clock: Clock::System,
+            is_boot_clock_shifted: OnceCell::new(),
         }
     }
 
@@ -70,6 +72,7 @@ impl World {
             },
             terminal: OnceCell::new(),
             clock: Clock::System,
+            is_boot_clock_shifted: OnceCell::new(),
         }
     }
 
@@ -98,6 +101,13 @@ impl World {
     #[must_use]
     pub fn with_now(mut self, now: Timestamp) -> Self {
         self.clock = Clock::Fixed(now);
+        self
+    }
+
+    /// The same world in a time namespace that shifts the clock since boot.
+    #[must_use]
+    pub fn with_shifted_boot_clock(mut self) -> Self {
+        self.is_boot_clock_shifted = OnceCell::from(true);
         self
     }
 
@@ -193,10 +203,16 @@ impl World {
         }
     }
 
-    /// Time since the machine started, suspension included: it cannot be set back.
+    /// Time since the machine started, suspension included. Nobody can set it, but a time namespace can shift it: see
+    /// [`World::is_boot_clock_shifted`].
     pub fn since_boot(&self) -> Duration {
         let now = rustix::time::clock_gettime(BOOT_CLOCK);
         Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
+    /// Whether a time namespace shifts the clocks since boot. It reads files of the kernel, so that only approvals ask.
+    pub fn is_boot_clock_shifted(&self) -> bool {
+        *self.is_boot_clock_shifted.get_or_init(is_in_shifted_time_namespace)
     }
 
     /// Time since the machine started without what it slept.
@@ -226,6 +242,42 @@ const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
+/// Whether this process or its children have clocks with an offset. The kernel tells the offsets of the children only, so
+/// that children in another namespace count too.
+#[cfg(target_os = "linux")]
+fn is_in_shifted_time_namespace() -> bool {
+    let namespace = |name: &str| std::fs::read_link(format!("/proc/self/ns/{name}")).ok();
+    namespace("time") != namespace("time_for_children")
+        || crate::files::read_kernel_file("/proc/self/timens_offsets").is_some_and(|text| has_offset(&text))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_shifted_time_namespace() -> bool {
+    false
+}
+
+/// Whether a clock in `/proc/self/timens_offsets` has an offset: lines of a name, seconds and nanoseconds.
+#[cfg(target_os = "linux")]
+fn has_offset(offsets: &str) -> bool {
+    offsets.lines().flat_map(|line| line.split_ascii_whitespace().skip(1)).any(|offset| offset != "0")
+}
+
 fn passwd_entry() -> Option<nix::unistd::User> {
     nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_namespace_offset_of_any_clock_is_found() {
+        assert!(!has_offset("monotonic           0         0\nboottime            0         0\n"));
+        assert!(!has_offset(""));
+        for offsets in ["monotonic 0 0\nboottime 400 0\n", "monotonic -1 0\nboottime 0 0\n", "boottime 0 5\n"]
+        {
+            assert!(has_offset(offsets), "{offsets}");
+        }
+        assert!(!World::empty().is_boot_clock_shifted(), "the tests run with the machine's clocks");
+    }
 }

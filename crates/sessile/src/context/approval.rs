@@ -101,12 +101,19 @@ fn holding(
         .collect())
 }
 
-/// Whether an approval holds. A clock that was set back neither extends it nor brings it back: within one start
-/// of the machine the clock since that start decides too, and an approval from the future is none.
+/// Whether an approval holds: by the wall clock, which may have been set back, and by the clock since boot.
 fn holds(approval: &NewApproval, now_ms: i64, boot: &str, since_boot_ms: i64) -> bool {
     const SKEW_MS: i64 = 60_000;
-    let by_wall = now_ms < approval.expires_ms && now_ms > approval.granted_ms - SKEW_MS;
-    by_wall && !is_over_since_boot(approval, boot, since_boot_ms)
+    let by_wall = now_ms < approval.expires_ms && now_ms > approval.granted_ms.saturating_sub(SKEW_MS);
+    by_wall && holds_since_boot(approval, boot, since_boot_ms)
+}
+
+/// Whether an approval holds by the clock since boot: given in this boot, not later than now, and not over. Without a boot
+/// id a smaller number shows a reboot, and only the wall clock counts.
+fn holds_since_boot(approval: &NewApproval, boot: &str, since_boot_ms: i64) -> bool {
+    let time_ms = approval.expires_ms.saturating_sub(approval.granted_ms);
+    let is_before_grant = since_boot_ms < approval.expires_boot_ms.saturating_sub(time_ms);
+    approval.boot == boot && since_boot_ms < approval.expires_boot_ms && (boot.is_empty() || !is_before_grant)
 }
 
 /// Every approval that was ever given, the newest first.
@@ -115,10 +122,11 @@ pub fn all(state: &State) -> Result<Vec<Approval>> {
     Ok(rows.into_iter().map(Approval::from).collect())
 }
 
-/// Fails unless a person can give an approval here: on a terminal, outside any session.
+/// Fails unless a person can give an approval here: on a terminal, outside any session, with the machine's clocks.
 pub fn check_place(state: &State) -> Result<()> {
     state
         .refuse_in_session("approving a context", "a person approves it on a terminal outside the session")?;
+    check_clock(state)?;
     if can_ask(state) && state.world().terminal().is_some() {
         return Ok(());
     }
@@ -126,6 +134,15 @@ pub fn check_place(state: &State) -> Result<()> {
         what: "approving a context".into(),
         instead: "ask a person to run it on a terminal of theirs".into(),
     })
+}
+
+/// Fails if the clock since boot is not the machine's, so that neither the time of an approval nor the lockout of the PIN
+/// could be measured.
+pub(super) fn check_clock(state: &State) -> Result<()> {
+    if state.world().is_boot_clock_shifted() {
+        return Err(Error::ShiftedClock { what: "approving a context".into() });
+    }
+    Ok(())
 }
 
 /// Gives an approval. With a PIN set, the right one must be given too.
@@ -160,6 +177,7 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
             instead: "a person approves it on a terminal outside the session",
         });
     }
+    check_clock(state)?;
     let context = state.contexts().get(name)?;
     context.require_trust(state)?;
     // A PIN is typed on a terminal and goes through no program.
@@ -219,7 +237,7 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
         granted_ms: now,
         expires_ms: now + millis(time),
         boot: boot_id(),
-        expires_boot_ms: millis(state.world().since_boot() + time),
+        expires_boot_ms: since_boot_ms(state).saturating_add(millis(time)),
         granted_by: state.world().user_name(),
         terminal,
         with_pin,
@@ -254,11 +272,6 @@ pub(crate) fn revoke_unrecorded(state: &State, name: &ContextName) -> Result<usi
 /// Milliseconds since the machine started.
 pub(super) fn since_boot_ms(state: &State) -> i64 {
     i64::try_from(state.world().since_boot().as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Whether an approval is over by the clock since the start of the machine, which nobody can set.
-fn is_over_since_boot(approval: &NewApproval, boot: &str, since_boot_ms: i64) -> bool {
-    approval.boot == boot && since_boot_ms >= approval.expires_boot_ms
 }
 
 impl From<ApprovalRow> for Approval {
@@ -306,8 +319,36 @@ mod tests {
         assert!(holds(&approval(), 1_500_000, "b1", 100_000));
         assert!(!holds(&approval(), 2_000_000, "b1", 100_000), "over by the wall clock");
         assert!(!holds(&approval(), 1_500_000, "b1", 500_000), "over by the boot clock");
-        assert!(holds(&approval(), 1_500_000, "b2", 900_000), "another boot has another clock");
-        assert!(!holds(&approval(), 500_000, "b2", 0), "from the future");
+        assert!(!holds(&approval(), 500_000, "b1", 0), "from the future");
+    }
+
+    #[test]
+    fn clock_since_boot_before_the_grant_shuts_the_context() {
+        let approval = NewApproval { expires_boot_ms: 1_500_000, ..approval() };
+        assert!(holds(&approval, 1_000_000, "b1", 500_000), "at the moment of the grant");
+        for since_boot_ms in [499_999, 0] {
+            assert!(!holds(&approval, 1_000_000, "b1", since_boot_ms), "{since_boot_ms}");
+        }
+    }
+
+    #[test]
+    fn reboot_ends_an_approval() {
+        for boot in ["b2", ""] {
+            for since_boot_ms in [0, 100_000, 900_000] {
+                assert!(!holds(&approval(), 1_500_000, boot, since_boot_ms), "{boot:?} {since_boot_ms}");
+            }
+        }
+        let unknown = NewApproval { boot: String::new(), ..approval() };
+        assert!(!holds(&unknown, 1_500_000, "b2", 100_000));
+    }
+
+    #[test]
+    fn without_boot_ids_the_wall_clock_ends_an_approval() {
+        let approval = NewApproval { boot: String::new(), expires_boot_ms: 1_500_000, ..approval() };
+        assert!(holds(&approval, 1_500_000, "", 1_000_000));
+        assert!(holds(&approval, 1_500_000, "", 10_000), "a smaller number shows a reboot");
+        assert!(!holds(&approval, 1_500_000, "", 1_500_000));
+        assert!(!holds(&approval, 2_000_000, "", 10_000));
     }
 
     const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
@@ -378,6 +419,17 @@ mod tests {
             assert!(matches!(refused, Err(Error::ContextNotFound { .. })), "{refused:?}");
         }
         assert!(in_force(&state).unwrap().is_empty());
+    }
+
+    #[test]
+    fn through_a_client_nothing_is_approved_with_a_shifted_clock() {
+        let home = tempfile::tempdir().unwrap();
+        guarded(&home.path().join(".config/sessile/contexts"));
+        let world = crate::World::empty().with_home(home.path()).with_shifted_boot_clock();
+        let state = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
+        let refused = grant_through(&state, &prod(), HALF_AN_HOUR, "c");
+        assert!(matches!(refused, Err(Error::ShiftedClock { .. })), "{refused:?}");
+        assert!(all(&state).unwrap().is_empty());
     }
 
     #[test]

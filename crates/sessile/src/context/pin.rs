@@ -48,6 +48,7 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
     if !is_pin_set(state)? {
         return Ok(None);
     }
+    approval::check_clock(state)?;
     let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
     let now =
         || PinAttempt { wall_ms: state.now_ms(), boot: boot_id(), boot_ms: approval::since_boot_ms(state) };

@@ -16,7 +16,7 @@ pub struct NewApproval {
     pub expires_ms: i64,
     /// Which start of the machine it was given in.
     pub boot: String,
-    /// When it ends on that start's own clock, which cannot be set back.
+    /// When it ends on that start's own clock.
     pub expires_boot_ms: i64,
     /// The OS user who gave it.
     pub granted_by: String,
@@ -114,7 +114,7 @@ impl Store {
 
     /// Revokes every approval of a context that is not revoked yet, and returns how many may have been in force. The wall
     /// clock does not decide which: one that is wrong now would leave an approval that is valid again later. An approval
-    /// that is over by the clock since boot is recorded as ended when it expired.
+    /// that is over by the clock since boot or by a reboot is recorded as ended when it expired.
     pub fn revoke_approvals(
         &mut self,
         context: &str,
@@ -125,7 +125,7 @@ impl Store {
         self.write(|connection| {
             connection.execute(
                 "UPDATE approval SET revoked_ms = expires_ms
-                 WHERE context = ?1 AND revoked_ms IS NULL AND boot = ?2 AND expires_boot_ms <= ?3",
+                 WHERE context = ?1 AND revoked_ms IS NULL AND (boot <> ?2 OR expires_boot_ms <= ?3)",
                 (context, boot, since_boot_ms),
             )?;
             connection.execute(

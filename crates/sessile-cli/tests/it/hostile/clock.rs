@@ -24,14 +24,19 @@ fn prod() -> ContextName {
     "prod".parse().unwrap()
 }
 
-/// A person's state at a terminal of that home, with a wall clock that is ahead by this much.
-fn ahead(home: &Home, by: Duration) -> State {
+/// A person's world at a terminal of that home.
+fn person(home: &Home) -> World {
     let terminal = Terminal { device: "/dev/pts/9".into(), leader: ProcessId::own().unwrap() };
-    let world = World::empty()
+    World::empty()
         .with_home(home.dir())
         .with_cwd(home.dir())
         .with_variable("SESSILE_SYSTEM_DIR", home.path("etc"))
-        .with_terminal(Some(terminal));
+        .with_terminal(Some(terminal))
+}
+
+/// A person's state with a wall clock that is ahead by this much.
+fn ahead(home: &Home, by: Duration) -> State {
+    let world = person(home);
     let now = world.now() + by;
     State::open(&App::new("sessile"), world.with_now(now), StateArgs::default()).unwrap()
 }
@@ -156,5 +161,52 @@ fn pins_typed_in_parallel_share_five_attempts() {
     let (text, status) = held.finish();
     assert_eq!(status, 7, "{text}");
     assert!(text.contains("wrong 5 times; try again in"), "{text}");
+    check(&home, 7);
+}
+
+#[test]
+fn time_namespace_with_shifted_clocks_neither_approves_nor_tries_a_pin() {
+    let home = with_pin();
+    let shifted = || {
+        let world = person(&home).with_shifted_boot_clock();
+        State::open(&App::new("sessile"), world, StateArgs::default()).unwrap()
+    };
+    for refused in [
+        verify_pin(&shifted(), Some("4711")).map(drop),
+        set_pin(&shifted(), Some("4711"), None),
+        approval::grant(&shifted(), &prod(), HALF_AN_HOUR, Some("4711")).map(drop),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, Error::ShiftedClock { .. }), "{error}");
+        assert_eq!(
+            error.hint(&App::new("sessile")).unwrap(),
+            "run it on a terminal outside the time namespace"
+        );
+    }
+    let told = wrong_pin(&home, Duration::ZERO);
+    assert!(told.contains("4 tries are left"), "no attempt was counted before: {told}");
+    check(&home, 7);
+}
+
+/// Changes one row of the store: what it knows of the boot, or a time on that clock.
+fn change_store(home: &Home, statement: &str) {
+    let database = rusqlite::Connection::open(home.path(".local/state/sessile/state.db")).unwrap();
+    assert_eq!(database.execute(statement, []).unwrap(), 1, "{statement}");
+}
+
+#[test]
+fn approval_of_an_earlier_boot_opens_nothing() {
+    let home = approved();
+    change_store(&home, "UPDATE approval SET boot = 'earlier'");
+    check(&home, 7);
+    let listed = home.call(&["context", "approve", "--list"]).ok().stdout();
+    assert_eq!(listed, "no approval is in force\n");
+    home.call(&["context", "approve", "prod", "--revoke"]).run().exit(5);
+}
+
+#[test]
+fn approval_opens_nothing_before_its_time_on_the_clock_since_boot() {
+    let home = approved();
+    change_store(&home, "UPDATE approval SET expires_boot_ms = expires_boot_ms + 1000000");
     check(&home, 7);
 }
