@@ -40,11 +40,6 @@ impl PlainDir {
         Ok(PlainDir { handle: rustix::fs::open(path, DIRECTORY, Mode::empty())? })
     }
 
-    /// Inode number of the directory.
-    pub(crate) fn inode(&self) -> io::Result<u64> {
-        Ok(fstat(&self.handle)?.st_ino)
-    }
-
     /// Opens a directory in this one. A link in its place is an error.
     pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
         Ok(PlainDir { handle: openat(&self.handle, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())? })

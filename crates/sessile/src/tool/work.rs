@@ -219,7 +219,7 @@ pub(crate) fn displaced_copies(room: &Path) -> Vec<PathBuf> {
 impl WorkCopy {
     fn new(dir: &Path, to: &Path) -> Option<Self> {
         let real = dir.canonicalize().ok()?;
-        let inode = PlainDir::open(&real).ok()?.inode().ok()?;
+        let inode = PlainDir::open(&real).ok()?.stat().ok()?.st_ino;
         Some(WorkCopy { dir: real, inode, to: to.to_owned() })
     }
 
@@ -227,7 +227,7 @@ impl WorkCopy {
     fn open_dir(&self) -> std::io::Result<PlainDir> {
         let root = PlainDir::open(&self.dir)?;
         // The device is not compared: its number may change when the machine starts again.
-        if root.inode()? != self.inode || self.dir.canonicalize()? != self.dir {
+        if root.stat()?.st_ino != self.inode || self.dir.canonicalize()? != self.dir {
             return Err(ErrorKind::NotFound.into());
         }
         Ok(root)
