@@ -14,7 +14,7 @@ pub struct JsonText(Box<RawValue>);
 impl JsonText {
     /// Checks a text strictly, as every reader will: strings are Unicode, and numbers are within the range of a double.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<Value>(text)?;
+        sessile::json::from_str::<Value>(text)?;
         RawValue::from_string(minified(text)).map(JsonText)
     }
 
@@ -30,7 +30,7 @@ impl JsonText {
 
     /// The value as Rust has it: large numbers are rounded, and of duplicate keys the last one counts.
     pub fn to_value(&self) -> Value {
-        serde_json::from_str(self.get()).unwrap_or_default()
+        sessile::json::from_str(self.get()).unwrap_or_default()
     }
 
     /// Whether both say the same: keys may be in another order, and characters escaped in another way.

@@ -18,6 +18,7 @@ pub mod files;
 pub mod fuzz;
 mod hex;
 pub mod history;
+pub mod json;
 pub mod lock;
 pub mod names;
 pub mod path_text;

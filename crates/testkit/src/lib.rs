@@ -14,6 +14,7 @@ pub mod agent;
 mod call;
 pub mod fuzz;
 mod home;
+mod json;
 mod keyring;
 pub mod linear;
 mod loopback;
@@ -30,6 +31,7 @@ pub use agent::{
 };
 pub use call::{Call, Done};
 pub use home::Home;
+pub use json::{RESERVED_KEY, embedded_documents};
 pub use keyring::Keyring;
 pub use loopback::Loopback;
 pub use mcp::{Inspector, McpClient, McpServer, McpUrl, PythonMcpClient, Revision};

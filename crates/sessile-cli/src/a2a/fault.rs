@@ -83,7 +83,7 @@ pub(super) fn of_status(mut coming: Coming) -> A2aError {
         429 => return A2aError::RateLimited { retry_after: coming.retry_after() },
         _ => {}
     }
-    let body = coming.read_all(1 << 20).ok().and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+    let body = coming.read_all(1 << 20).ok().and_then(|body| sessile::json::from_slice::<Value>(&body).ok());
     let said = body.as_ref().and_then(|body| match body.get("error") {
         Some(error) if error.is_object() => Some(Refusal::read(error)),
         _ => Some(Refusal::by_status(status, text(body, &["message"])?)),

@@ -9,6 +9,8 @@ pub(super) fn read(said: &[u8], largest: usize) -> Result<Value, A2aError> {
     if values(said) > largest {
         return Err(A2aError::Malformed("the agent's answer has too many values in it".to_owned()));
     }
+    sessile::json::check(said)
+        .map_err(|error| A2aError::Malformed(format!("the agent's answer is invalid: {error}")))?;
     serde_json::from_slice(said).map_err(|_| A2aError::malformed("the agent's answer is not JSON", said))
 }
 

@@ -8,7 +8,7 @@ use super::tools::TOOLS;
 
 /// A line of a client: parsed as the transport parses it.
 pub fn mcp_frame(bytes: &[u8]) {
-    let Ok(value) = serde_json::from_slice::<Value>(bytes.trim_ascii()) else { return };
+    let Ok(value) = sessile::json::from_slice::<Value>(bytes.trim_ascii()) else { return };
     let messages = match value {
         Value::Array(messages) => messages,
         message => vec![message],
@@ -22,7 +22,7 @@ pub fn mcp_frame(bytes: &[u8]) {
 
 /// Arguments for every tool. No value of a client becomes a flag of its own.
 pub fn mcp_arguments(bytes: &[u8]) {
-    let Ok(given) = serde_json::from_slice::<JsonObject>(bytes) else { return };
+    let Ok(given) = sessile::json::from_slice::<JsonObject>(bytes) else { return };
     let flags: Vec<&str> =
         given.values().filter_map(Value::as_str).filter(|text| text.starts_with('-')).collect();
     for tool in TOOLS {

@@ -115,7 +115,7 @@ impl Invocation {
         };
         let told = || {
             let text = report.as_ref().and_then(|file| sessile::files::read(file.path()).ok()?)?;
-            serde_json::from_str::<Value>(&text).ok().map(|mut report| report["error"].take())
+            sessile::json::from_str::<Value>(&text).ok().map(|mut report| report["error"].take())
         };
         Ok(match how {
             How::Ended(status) => Outcome::Ended(Ended { status: Some(status), out, err, report: told() }),

@@ -33,7 +33,7 @@ pub(super) async fn tell(
 
 /// What our own notes say, else the line.
 fn readable(line: &str) -> String {
-    let note = serde_json::from_str::<serde_json::Value>(line).ok();
+    let note = sessile::json::from_str::<serde_json::Value>(line).ok();
     let note = note.as_ref().and_then(|note| note["note"].as_str());
     shortened(&shown(note.unwrap_or(line)), 200)
 }

@@ -36,7 +36,7 @@ pub(super) fn reply(tool: &Tool, ended: &Ended) -> Reply {
     }
     // A result that is bad news has a status of its own; it is a result all the same.
     let text = ended.out.text();
-    let result = serde_json::from_str(&text).ok().map(|result| shaped(tool, result));
+    let result = sessile::json::from_str(&text).ok().map(|result| shaped(tool, result));
     match (result, messages.error) {
         (Some(result), None) => {
             let mut reply = CallToolResult::structured(result);
@@ -166,7 +166,7 @@ impl Messages {
     fn in_lines(text: &str) -> Self {
         let mut messages = Messages::default();
         for line in text.lines() {
-            let Ok(mut line) = serde_json::from_str::<Value>(line) else { continue };
+            let Ok(mut line) = sessile::json::from_str::<Value>(line) else { continue };
             if line["error"].is_object() {
                 messages.error = Some(line["error"].take());
             } else if let Some(warning) = line["warning"]["message"].as_str() {

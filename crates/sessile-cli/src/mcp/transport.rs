@@ -73,8 +73,8 @@ impl Stdio {
         if line.is_empty() {
             return;
         }
-        match serde_json::from_slice(line) {
-            Err(error) => self.complain(ErrorCode::PARSE_ERROR, &format!("this is not JSON: {error}")),
+        match sessile::json::from_slice(line) {
+            Err(error) => self.complain(ErrorCode::PARSE_ERROR, &format!("invalid JSON: {error}")),
             Ok(Value::Array(messages)) if messages.is_empty() => {
                 self.complain(ErrorCode::INVALID_REQUEST, "an empty batch");
             }

@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
     /// The fields of an answer.
     pub(super) fn read(body: &'a Secret) -> Result<Self, OAuthError> {
         // The parser's own words would repeat what it read.
-        serde_json::from_str(body.expose())
+        sessile::json::from_str(body.expose())
             .map(Fields)
             .map_err(|_| OAuthError::Malformed("it is not a JSON object".to_owned()))
     }

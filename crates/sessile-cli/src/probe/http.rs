@@ -87,7 +87,7 @@ fn is_user(role: &str) -> bool {
 }
 
 fn json(whole: &str) -> Result<Value, Trouble> {
-    serde_json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
+    sessile::json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
 }
 
 fn text_of(value: &Value) -> String {

@@ -21,8 +21,8 @@ impl Service for OpenAiService {
         let body = json!({ "model": self.model, "messages": messages, "user": user.name, "stream": false });
         let path = (&Method::POST, "/chat/completions");
         let whole = self.wire.ask((user, message), path, Some(&body.to_string()))?;
-        let answer: Value =
-            serde_json::from_str(&whole).map_err(|_| Trouble::unusable("the answer is not JSON", &whole))?;
+        let answer: Value = sessile::json::from_str(&whole)
+            .map_err(|_| Trouble::unusable("the answer is not JSON", &whole))?;
         let said = answer.pointer("/choices/0/message/content").map(content);
         let text = said.ok_or_else(|| Trouble::unusable("the answer has no choices", &whole))?;
         if !self.is_stateful {

@@ -176,7 +176,7 @@ fn has_no_upstream(trouble: &Trouble) -> bool {
 }
 
 fn json(whole: &str) -> Result<Value, Trouble> {
-    serde_json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
+    sessile::json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
 }
 
 #[cfg(test)]

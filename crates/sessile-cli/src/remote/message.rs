@@ -110,7 +110,7 @@ fn follow(mut coming: Coming, on_piece: &mut dyn FnMut(&str)) -> Result<Value, T
         let pushed = reader.push(&buffer[..count], &mut events);
         pushed.map_err(|_| Trouble::Http(HttpError::TooLarge { url: url() }))?;
         for SseEvent { kind, data } in events.drain(..) {
-            let data: Value = serde_json::from_str(&data).unwrap_or_default();
+            let data: Value = sessile::json::from_str(&data).unwrap_or_default();
             match kind.as_str() {
                 "delta" => on_piece(data["content"].as_str().unwrap_or_default()),
                 "done" => return Ok(data),

@@ -209,7 +209,7 @@ impl Server {
         if body.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&body).map_err(|_| Trouble::Refused(Problem::of(coming.status, b"", None)))
+        sessile::json::from_slice(&body).map_err(|_| Trouble::Refused(Problem::of(coming.status, b"", None)))
     }
 
     /// Asks for a stream of events; anything else is the trouble that it tells of.

@@ -33,7 +33,7 @@ pub(crate) struct Problem {
 impl Problem {
     /// What a body says; a server that is none may say anything.
     pub(crate) fn of(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
-        let told: Value = serde_json::from_slice(body).unwrap_or_default();
+        let told: Value = sessile::json::from_slice(body).unwrap_or_default();
         Problem::of_json(status, &told, retry_after)
     }
 

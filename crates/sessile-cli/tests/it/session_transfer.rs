@@ -86,3 +86,29 @@ fn an_ended_session_can_still_be_exported() {
     let exported = home.call(&["session", "export", &id, "-ojson"]).ok().json();
     assert_eq!(exported["state"], json!({ "k": 1 }));
 }
+
+#[test]
+fn reserved_key_in_a_file_is_refused() {
+    let home = home();
+    let id = start(&home, &["--name", "model"]);
+    let model = home.call(&["session", "export", &id, "-ojson"]).ok().json();
+    let (state, embedded) = (json!({ "k": "HERE" }), testkit::embedded_documents(16));
+    let mut file = model;
+    file["name"] = json!("imported");
+    file["state"] = state;
+    let file = file.to_string().replace("\"HERE\"", &embedded);
+    let refused = home.call(&["session", "import", "-", "-ojson"]).stdin(file).run().exit(1);
+    assert!(refused.stderr().contains("is reserved"), "{}", refused.told());
+    assert_eq!(live(&home).len(), 1);
+    // State values and settings files are JSON of the same origin.
+    home.write("embedded.json", &embedded);
+    let set = ["session", "state", "set", "k", "--file", "embedded.json", "--session", "model"];
+    let refused = home.call(&set).run().exit(2);
+    assert!(refused.stderr().contains("is reserved"), "{}", refused.told());
+    let set = ["session", "state", "set", testkit::RESERVED_KEY, "1", "--session", "model"];
+    let refused = home.call(&set).run().exit(2);
+    assert!(refused.stderr().contains("is reserved"), "{}", refused.told());
+    home.write("settings.json", format!("{{\"env\":{embedded}}}"));
+    let refused = home.call(&["--config", "settings.json", "status"]).run().exit(1);
+    assert!(refused.stderr().contains("is reserved"), "{}", refused.told());
+}

@@ -130,7 +130,8 @@ impl Completing {
         }
         let history = last_messages(&self.app, &bound, session, self.history).await?;
         let body = |message: &Value| message["body"].clone();
-        let history = history.iter().map(|raw| serde_json::from_str(raw.get()).map(|message| body(&message)));
+        let history =
+            history.iter().map(|raw| sessile::json::from_str(raw.get()).map(|message| body(&message)));
         let history = history
             .collect::<Result<Vec<Value>, _>>()
             .map_err(|error| Problem::internal(error.to_string()))?;

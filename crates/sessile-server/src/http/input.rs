@@ -54,7 +54,8 @@ pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), Problem
 /// what exists already is found by [`text`] alone.
 pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), Problem> {
     text(what, name, longest)?;
-    match sessile::names::deceptive(name) {
+    let reserved = sessile::json::is_reserved(name).then_some("the name is reserved");
+    match reserved.or_else(|| sessile::names::deceptive(name)) {
         None => Ok(()),
         Some(reason) => {
             let detail = format!("invalid {what} {}: {reason}", sessile::text::quoted(shortened(name, 80)));
@@ -87,7 +88,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
     }
 }
 
-/// A body that says it is JSON, and is not too large, too late or nested too deep.
+/// A body that says it is JSON, is not too large, too late or nested too deep, and has no reserved key.
 pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &App) -> Result<Vec<u8>, Problem> {
     let media = header(headers, header::CONTENT_TYPE.as_str())?.unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
@@ -102,6 +103,7 @@ pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &App) -> Result<
         .await
         .map_err(|_| Problem::timed_out("the body did not come in time"))??;
     check_depth(&bytes, app.limits.depth)?;
+    sessile::json::check(&bytes).map_err(|error| Problem::invalid(error.to_string()))?;
     Ok(bytes)
 }
 

@@ -121,12 +121,12 @@ fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, Problem>
 pub(super) fn result(status: StatusCode, body: &[u8]) -> Value {
     let text = String::from_utf8_lossy(body);
     if !status.is_success() {
-        return failed(&serde_json::from_str(&text).unwrap_or_default());
+        return failed(&sessile::json::from_str(&text).unwrap_or_default());
     }
     if text.is_empty() {
         return json!({ "content": [{ "type": "text", "text": "done" }], "isError": false });
     }
-    let content: Value = serde_json::from_str(&text).unwrap_or_default();
+    let content: Value = sessile::json::from_str(&text).unwrap_or_default();
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": content, "isError": false })
 }
 

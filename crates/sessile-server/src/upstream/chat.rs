@@ -53,7 +53,7 @@ pub(super) fn piece(data: &str) -> Result<Piece, Fault> {
 }
 
 fn parsed(bytes: &[u8]) -> Result<Value, Fault> {
-    serde_json::from_slice(bytes).map_err(|error| Fault::Unusable(format!("it is not JSON: {error}")))
+    sessile::json::from_slice(bytes).map_err(|error| Fault::Unusable(format!("it is not JSON: {error}")))
 }
 
 #[cfg(test)]

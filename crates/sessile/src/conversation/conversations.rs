@@ -262,7 +262,7 @@ impl From<ItemRow> for Item {
             source: if row.kind == "sent" { "user" } else { "agent" },
             kind: row.kind,
             at: time(row.at_ms),
-            body: serde_json::from_str(&row.body).unwrap_or(Value::Null),
+            body: crate::json::from_str(&row.body).unwrap_or(Value::Null),
         }
     }
 }

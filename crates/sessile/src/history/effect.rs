@@ -215,7 +215,7 @@ impl Effect {
                 let user = state.account();
                 let place = EntryPlace { user: &user, session, kind: entry.as_str() };
                 let now = state.fresh_store()?.map(|store| store.entry(place, key)).transpose()?.flatten();
-                let now = now.map(|row| serde_json::from_str::<Json>(&row.value).unwrap_or_default());
+                let now = now.map(|row| crate::json::from_str::<Json>(&row.value).unwrap_or_default());
                 now == *side.of(before, after)
             }
             Effect::SessionName { session, before, after } => {
@@ -320,7 +320,7 @@ pub(super) fn encode(effects: &[Effect]) -> String {
 
 /// Effects from their stored form; none if it cannot be read.
 pub(super) fn decode(text: &str) -> Vec<Effect> {
-    let stored: Vec<Json> = serde_json::from_str(text).unwrap_or_default();
+    let stored: Vec<Json> = crate::json::from_str(text).unwrap_or_default();
     let effects: Option<Vec<Effect>> = stored.into_iter().map(unmarked).collect();
     effects.unwrap_or_default()
 }

@@ -48,7 +48,7 @@ impl From<EntryRow> for Entry {
     fn from(row: EntryRow) -> Self {
         Entry {
             key: row.key,
-            value: serde_json::from_str(&row.value).unwrap_or_default(),
+            value: crate::json::from_str(&row.value).unwrap_or_default(),
             revision: row.revision,
         }
     }
@@ -73,7 +73,11 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
         });
     }
     // What is there already can be read and removed.
-    if let Some(reason) = text.and(crate::names::deceptive(key)) {
+    let reason = match crate::json::is_reserved(key) {
+        true => Some("the name is reserved"),
+        false => crate::names::deceptive(key),
+    };
+    if let Some(reason) = text.and(reason) {
         let name = crate::text::shortened(key, 80);
         return Err(Error::InvalidName { what: "key", name, reason: reason.into() });
     }

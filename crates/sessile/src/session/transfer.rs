@@ -120,7 +120,7 @@ impl Sessions {
                 task_state: row.task_state,
                 items: items
                     .into_iter()
-                    .map(|item| (item.kind, serde_json::from_str(&item.body).unwrap_or(Value::Null)))
+                    .map(|item| (item.kind, crate::json::from_str(&item.body).unwrap_or(Value::Null)))
                     .collect(),
             });
         }
@@ -183,7 +183,7 @@ pub fn read(path: &Path, text: &str) -> Result<Exported> {
         message,
     };
     let exported: Exported =
-        serde_json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;
+        crate::json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;
     match (exported.format.as_str(), exported.version) {
         (FORMAT, 1..=VERSION) => Ok(exported),
         (FORMAT, newer) => Err(wrong(1, format!("version {newer} of the format is newer than {VERSION}"))),

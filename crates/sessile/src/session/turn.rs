@@ -77,7 +77,7 @@ impl Sessions {
             .into_iter()
             .map(|row| Message {
                 number: row.number,
-                body: serde_json::from_str(&row.body).unwrap_or_default(),
+                body: crate::json::from_str(&row.body).unwrap_or_default(),
             })
             .collect())
     }

@@ -235,7 +235,7 @@ fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
         place: place(path, text, offset).into(),
         message: message.to_owned(),
     };
-    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).map_err(|error| {
+    crate::json::from_str::<serde_json::Map<String, serde_json::Value>>(text).map_err(|error| {
         let line_start: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
         let message = error.to_string();

@@ -36,6 +36,8 @@ pub enum Misbehaviour {
     DeepJson(usize),
     /// JSON that says something else: an object with no known member.
     OtherJson,
+    /// This JSON text; in a stream, one event of it.
+    Json(String),
     /// This status, with a small page.
     Status(u16),
     /// To this address, with status 307.
@@ -75,6 +77,8 @@ impl Misbehaviour {
             }
             Misbehaviour::OtherJson if streams => event(stream, "{\"unheard\": \"of\"}"),
             Misbehaviour::OtherJson => reply(stream, 200, "application/json", "", "{\"unheard\": \"of\"}"),
+            Misbehaviour::Json(text) if streams => event(stream, text),
+            Misbehaviour::Json(text) => reply(stream, 200, "application/json", "", text),
             Misbehaviour::Status(status) => reply(stream, *status, "text/html", "", "<h1>no</h1>"),
             Misbehaviour::Redirect(to) => {
                 reply(stream, 307, "text/plain", &format!("Location: {to}\r\n"), "there")

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         );
     }
     let Some(file) = &args.file else {
-        let json: Option<Value> = serde_json::from_str(&exported.text).ok();
+        let json: Option<Value> = sessile::json::from_str(&exported.text).ok();
         return cx.out.result(&json, || exported.text);
     };
     let path = cx.state.absolute(file);

@@ -191,7 +191,7 @@ impl Compose {
             Some(file) => input::read(cx, Path::new(file), LARGEST)?.1,
             None => text.to_owned(),
         };
-        Ok(serde_json::from_str(&read).map_err(|error| Error::InvalidValue {
+        Ok(sessile::json::from_str(&read).map_err(|error| Error::InvalidValue {
             place: "--data".into(),
             value: sessile::text::shortened(text, 60),
             expected: format!("JSON ({error})"),

@@ -61,6 +61,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             value: pair.clone(),
             expected: "KEY=VALUE".into(),
         })?;
+        if sessile::json::is_reserved(key) {
+            let (name, reason) = (key.to_owned(), "the name is reserved".into());
+            return Err(Error::InvalidName { what: "label", name, reason }.into());
+        }
         labels.insert(key.to_owned(), value.to_owned());
     }
     let (idle, max) = lifetime(&cx.state, args.idle, args.max)?;

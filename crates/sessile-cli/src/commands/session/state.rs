@@ -155,6 +155,12 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
         (None, Some(file)) => input::read(cx, file, sessile::files::LIMIT)?.1,
         (None, None) => return Err(Error::Usage("there is no value: give VALUE or --file".into()).into()),
     };
+    // A value that is not JSON is a text; JSON with a reserved key is neither.
+    sessile::json::check(text.as_bytes()).map_err(|error| Error::InvalidValue {
+        place: args.key.clone(),
+        value: sessile::text::shortened(&text, 60),
+        expected: format!("a valid value: {error}"),
+    })?;
     let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
     let json = |old: Option<Value>, revision: Option<i64>| json!({ "key": args.key, "old": old, "new": value, "revision": revision });
     let text = |revision: Option<i64>| {

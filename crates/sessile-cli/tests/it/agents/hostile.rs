@@ -66,6 +66,18 @@ fn nonsense_is_told() {
 }
 
 #[test]
+fn embedded_documents_are_refused() {
+    let how = Misbehaviour::Json(testkit::embedded_documents(16));
+    for place in [Where::Card, Where::Calls] {
+        refused(place, &how, &[], 1, "AGENT_UNUSABLE");
+        let (home, agent) = (home(), agent());
+        agent.misbehave(place, Some(how.clone()));
+        let done = home.call(&["message", "send", agent.url(), "echo hi", "--session", "work"]).run().exit(1);
+        assert!(done.stderr().contains("is reserved"), "{}", done.told());
+    }
+}
+
+#[test]
 fn a_status_has_its_code() {
     for place in [Where::Card, Where::Calls] {
         refused(place, &Misbehaviour::Status(500), &[], 12, "UNREACHABLE");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use testkit::{Home, McpClient};
+use testkit::{Home, McpClient, RESERVED_KEY, embedded_documents};
 
 use super::{USUAL, code, content, refused, result, serve, signal, still_answers};
 use crate::{eventually, home, home_with, live, lives, start};
@@ -61,6 +61,29 @@ fn what_is_no_message_is_answered_and_ends_nothing() {
     assert_eq!((&answer["id"], &answer["result"]), (&json!("crlf"), &json!({})));
     still_answers(&mut client);
     assert_eq!(client.stderr(), "");
+    assert!(client.close().success());
+}
+
+#[test]
+fn reserved_key_in_a_frame_is_refused() {
+    let home = home();
+    let mut client = serve(&home, &[]);
+    let escaped = "{\"\\u0024serde_json::private::RawValue\":\"[1]\"}".to_owned();
+    for value in [json!({ RESERVED_KEY: "[1]" }).to_string(), escaped, embedded_documents(16)] {
+        for frame in [
+            value.clone(),
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"ping\",\"params\":{{\"a\":[{value}]}}}}"
+            ),
+        ] {
+            client.send_raw(format!("{frame}\n"));
+            let told = client.read_message(SOON).unwrap();
+            assert_eq!(told["error"]["code"], -32700, "{told}");
+            let message = told["error"]["message"].as_str().unwrap();
+            assert!(message.contains("key \"$serde_json::private::RawValue\" is reserved"), "{message}");
+        }
+    }
+    still_answers(&mut client);
     assert!(client.close().success());
 }
 

@@ -245,3 +245,27 @@ fn secret_that_others_can_read_is_used_with_a_warning_of_serve() {
         assert!(done.stderr().contains("cert.pem"), "it is read all the same: {}", done.told());
     }
 }
+
+#[test]
+fn embedded_documents_do_not_end_the_service() {
+    let home = home();
+    let store = Store::file(&home);
+    let token = store.user("ann");
+    let service = Service::start(&store);
+    let ann = service.client(&token);
+    let session = ann.session();
+    let embedded = testkit::embedded_documents(14);
+    for (method, path, body) in [
+        ("POST", "/v1/sessions".to_owned(), format!("{{\"settings\":{{\"a\":{embedded}}}}}")),
+        ("PATCH", session.clone(), format!("{{\"settings\":{{\"a\":{embedded}}}}}")),
+        ("POST", format!("{session}/messages"), format!("{{\"messages\":[{embedded}]}}")),
+        ("PUT", format!("{session}/state/k"), embedded.clone()),
+        ("POST", "/mcp".to_owned(), embedded.clone()),
+    ] {
+        let request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", ann.base));
+        let request = request.header("authorization", format!("Bearer {token}"));
+        let request = request.header("content-type", "application/json").body(body).unwrap();
+        assert_eq!(ann.agent.run(request).unwrap().status().as_u16(), 400, "{method} {path}");
+    }
+    assert_eq!(ann.get("/v1/me")["user"], "ann");
+}

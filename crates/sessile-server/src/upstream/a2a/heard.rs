@@ -33,7 +33,7 @@ pub(super) struct Artifact {
 }
 
 pub(super) fn parsed(bytes: &[u8]) -> Result<Value, Fault> {
-    serde_json::from_slice(bytes).map_err(|error| Fault::Unusable(format!("it is not JSON: {error}")))
+    sessile::json::from_slice(bytes).map_err(|error| Fault::Unusable(format!("it is not JSON: {error}")))
 }
 
 impl Interface {

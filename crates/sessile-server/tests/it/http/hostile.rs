@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use testkit::{RESERVED_KEY, embedded_documents};
 
 use super::{server, with};
 
@@ -287,4 +288,40 @@ fn only_so_many_of_one_user_wait_at_once_and_they_keep_out_nobody() {
         one.join().unwrap().refused(408, "TIMED_OUT");
     }
     ann.get("/v1/me").ok(200);
+}
+
+#[test]
+fn reserved_keys_in_a_body_are_refused() {
+    let server = server();
+    let ann = server.user("ann");
+    let session = ann.session();
+    let plain = json!({ RESERVED_KEY: "hello" }).to_string();
+    for value in [
+        plain.replace("hello", "[1]"),
+        plain.replace('$', "\\u0024"),
+        plain.replace('V', "\\u0056").replace("\":", "\" \n:"),
+        plain.replace("RawValue", "Number"),
+        format!("{{\"a\":[1,{plain}]}}"),
+        plain.replace('{', "{\"a\":1,"),
+        plain,
+        embedded_documents(14),
+    ] {
+        for (method, path, body) in [
+            ("POST", "/v1/sessions", format!("{{\"settings\":{{\"a\":{value}}}}}")),
+            ("PATCH", &session, format!("{{\"settings\":{{\"a\":{value}}}}}")),
+            ("POST", &format!("{session}/messages"), format!("{{\"messages\":[{value}]}}")),
+            ("PUT", &format!("{session}/state/k"), value.clone()),
+            ("POST", "/mcp", value.clone()),
+        ] {
+            let refused = ann.send(method, path, &[], Some(&body));
+            refused.refused(400, "INVALID_VALUE");
+            let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.starts_with("key \"$serde_json::private::"), "{detail}");
+            assert!(detail.ends_with("\" is reserved"), "{detail}");
+        }
+    }
+    ann.send("PUT", &format!("{session}/state/{RESERVED_KEY}"), &[], Some("1")).refused(400, "INVALID_NAME");
+    // As a value, or as a part of a key, the same text is data.
+    let values = json!([RESERVED_KEY, { "a": RESERVED_KEY }, { "$serde_json::private::RawValue2": "$ref" }]);
+    ann.post(&format!("{session}/messages"), &json!({ "messages": values })).ok(201);
 }
