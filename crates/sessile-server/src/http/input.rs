@@ -161,6 +161,10 @@ impl FromRequestParts<App> for Params {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
+            // PostgreSQL stores no text with NUL.
+            if name.contains('\0') || value.contains('\0') {
+                return Err(Problem::invalid("query parameters must not contain NUL"));
+            }
             if params.iter().any(|(other, _)| *other == name) {
                 return Err(Problem::usage("a parameter is given more than once"));
             }

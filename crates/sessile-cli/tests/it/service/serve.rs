@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 use serde_json::json;
+use testkit::Postgres;
 
 use super::{Service, Store, a_moment};
 use crate::home;
@@ -243,6 +244,50 @@ fn secret_that_others_can_read_is_used_with_a_warning_of_serve() {
         let done = serve();
         assert_eq!(done.stderr().matches("can be read by other users").count(), warnings, "{}", done.told());
         assert!(done.stderr().contains("cert.pem"), "it is read all the same: {}", done.told());
+    }
+}
+
+#[test]
+fn nul_in_a_query_is_refused_by_a_file_store() {
+    let home = home();
+    nul_in_a_query_is_refused(&Store::file(&home));
+}
+
+#[test]
+fn nul_in_a_query_is_refused_by_a_database() {
+    let (home, server) = (home(), Postgres::shared());
+    let database = server.database();
+    nul_in_a_query_is_refused(&Store::postgres(&home, &database.url()));
+}
+
+fn nul_in_a_query_is_refused(store: &Store<'_>) {
+    let token = store.user("ann");
+    let service = Service::start(store);
+    let ann = service.client(&token);
+    let session = ann.session();
+    for path in [
+        "/v1/sessions?label=a=%00",
+        "/v1/sessions?label=%00=a",
+        "/v1/sessions?label=a%3Db%00c",
+        "/v1/sessions?cursor=%00",
+        "/v1/sessions?%00=a",
+        "/v1/locks?cursor=a%00",
+        &format!("{session}/state?prefix=%00"),
+        &format!("{session}/state?cursor=%00"),
+        &format!("{session}/state/%00"),
+        &format!("{session}/state/a%00b"),
+    ] {
+        let (status, answer) = ann.send("GET", path, None);
+        assert_eq!(status, 400, "{path}: {answer}");
+    }
+    for (method, path) in [
+        ("PUT", format!("{session}/state/a%00")),
+        ("DELETE", format!("{session}/state/a%00")),
+        ("DELETE", "/v1/locks/a%00?token=1".to_owned()),
+        ("POST", "/v1/locks/a%00".to_owned()),
+    ] {
+        let (status, answer) = ann.send(method, &path, (method != "DELETE").then_some(&json!({})));
+        assert_eq!(status, 400, "{method} {path}: {answer}");
     }
 }
 
