@@ -20,7 +20,7 @@ use crate::runtime::RuntimeProblem;
 use crate::said::{said, with_variables};
 use crate::session::current::{self, Current};
 use crate::settings::project::{ForeignDir, Project, ProjectSearch};
-use crate::settings::{Document, Layer, Origin, SettingKey, Source, Stack, trust};
+use crate::settings::{Disclosure, Document, Layer, Origin, SettingKey, Source, Stack, trust};
 use crate::store::Store;
 use crate::text::{quoted, shown_lines};
 use crate::world::World;
@@ -359,7 +359,25 @@ impl State {
     pub fn load(&self, path: &Path) -> Result<Option<Document>> {
         match self.project_of(path) {
             Some(project) => project.load(path),
-            None => Document::load(path),
+            None => Document::load_as(self.disclosure(path), path),
+        }
+    }
+
+    /// Parses the text of a file, be it new or as it is stored.
+    pub(crate) fn parse(&self, path: &Path, text: String) -> Result<Document> {
+        Document::parse_as(self.disclosure(path), path, text)
+    }
+
+    /// Whether errors may show a file: only one in the user's configuration directory or in the system's.
+    fn disclosure(&self, path: &Path) -> Disclosure {
+        let is_own = || {
+            path.starts_with(self.dirs.system()) || self.dirs.config().is_ok_and(|dir| path.starts_with(dir))
+        };
+        let is_usual = matches!(self.source, ConfigSource::Usual);
+        if is_usual && self.project_of(path).is_none() && is_own() {
+            Disclosure::Quoted
+        } else {
+            Disclosure::Hidden
         }
     }
 
@@ -533,8 +551,7 @@ impl State {
         match &self.source {
             ConfigSource::Nothing => {}
             ConfigSource::File(file) => {
-                let document =
-                    Document::load_named(file)?.ok_or_else(|| Error::FileNotFound(file.clone()))?;
+                let document = Document::load(file)?.ok_or_else(|| Error::FileNotFound(file.clone()))?;
                 files.push((Layer::File, Rc::new(document), true));
             }
             ConfigSource::Usual => {
@@ -548,7 +565,7 @@ impl State {
                 }
                 let user = self.dirs.user_settings().map(|path| (Layer::User, path));
                 for (layer, path) in user.into_iter().chain([(Layer::System, self.dirs.system_settings())]) {
-                    if let Some(document) = Document::load(&path)? {
+                    if let Some(document) = Document::load_as(Disclosure::Quoted, &path)? {
                         files.push((layer, Rc::new(document), true));
                     }
                 }

@@ -10,7 +10,7 @@ use crate::context::weaken::guard_of;
 use crate::context::{Context, Guard};
 use crate::error::{Error, Result};
 use crate::names::{ContextName, nearest};
-use crate::settings::{Document, Layer, Origin, trust};
+use crate::settings::{Disclosure, Document, Layer, Origin, trust};
 use crate::state::{ConfigSource, State};
 use crate::store::Store;
 use crate::text::{quoted, shown};
@@ -166,7 +166,7 @@ impl<'a> Contexts<'a> {
         }
         let project = self.state.project().map(|project| file_in(&project.contexts(), name));
         if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
-            && let Some(document) = Document::load(&path)?
+            && let Some(document) = Document::load_as(Disclosure::Quoted, &path)?
         {
             let mut context = self.read(name, Home::User, true, document, Vec::new())?;
             if let Some(shadowed) = project.filter(|path| path.exists()) {

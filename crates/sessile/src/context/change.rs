@@ -206,7 +206,7 @@ impl Contexts<'_> {
             let old = self.state.read(path)?;
             let new = change(old.as_deref())?;
             let within = self.prefix(name);
-            let document = std::rc::Rc::new(Document::parse(path, new.clone())?);
+            let document = std::rc::Rc::new(self.state.parse(path, new.clone())?);
             Context::read(self.state.app(), name.clone(), super::Home::User, true, document, within)?;
             if old.as_deref() == Some(new.as_str()) {
                 return Ok(());
@@ -216,7 +216,7 @@ impl Contexts<'_> {
     }
 
     fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
-        let document = std::rc::Rc::new(Document::parse(path, text.to_owned())?);
+        let document = std::rc::Rc::new(self.state.parse(path, text.to_owned())?);
         Context::read(self.state.app(), name.clone(), super::Home::User, true, document, Vec::new())
     }
 

@@ -215,7 +215,7 @@ impl Reader<'_> {
             place: self.file.place(node.offset).into(),
             key: key.to_owned(),
             expected: expected.into(),
-            found: node.described(),
+            found: self.file.describe(node),
         }
     }
 

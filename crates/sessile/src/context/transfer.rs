@@ -6,7 +6,6 @@ use std::rc::Rc;
 use crate::app::App;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
 use crate::error::{Error, Result};
-use crate::files::is_behind_link;
 use crate::names::ContextName;
 use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret};
 use crate::settings::write;
@@ -37,10 +36,7 @@ pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> 
 
 /// Reads the contexts in an exported text; the name decides the format.
 pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
-    let parsed = Document::parse(path, text);
-    // Behind a link it may be any file of the user's, so no line is quoted.
-    let hide = |error: Error| if is_behind_link(path) { error.without_excerpt() } else { error };
-    let document = Rc::new(parsed.map_err(hide)?);
+    let document = Rc::new(Document::parse(path, text)?);
     let Some(all) = document.root().get("contexts") else {
         return Err(Error::FileSyntax {
             place: document.place(0).into(),
@@ -52,7 +48,7 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
             place: document.place(all.offset).into(),
             key: "contexts".into(),
             expected: "a table with a table for each context".into(),
-            found: all.described(),
+            found: document.describe(all),
         });
     };
     let mut contexts = Vec::new();

@@ -27,4 +27,4 @@ pub use trusted::check_trusted;
 
 pub(crate) use beneath::{Beneath, is_own};
 pub(crate) use lock::{Wait, find_writer, open_lock_file};
-pub(crate) use read::{is_behind_link, read_kernel_file, read_up_to, require_file};
+pub(crate) use read::{read_kernel_file, read_up_to, require_file};

@@ -89,11 +89,6 @@ pub(super) fn require_file_type(path: &Path, kind: FileType) -> Result<()> {
     Err(Error::NotAFile { path: path.to_owned(), found })
 }
 
-/// Whether a link, at its end or on the way, leads to a file that was named.
-pub(crate) fn is_behind_link(path: &Path) -> bool {
-    path.canonicalize().is_ok_and(|real| real != path)
-}
-
 /// The path with symbolic links at its end followed, so that a linked dotfile stays a link when written.
 pub fn resolve_links(path: &Path) -> Result<PathBuf> {
     let mut real = path.to_owned();

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::error::{Error, Place, Result};
 use crate::history::entry_hides;
 use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions, entries};
+use crate::settings::json;
 use crate::store::{Contents, ConversationFilter, ConversationRow, OperationRow};
 use crate::world::World;
 
@@ -173,20 +174,22 @@ impl Sessions {
 
 /// Reads an exported session.
 pub fn read(path: &Path, text: &str) -> Result<Exported> {
-    let wrong = |line: usize, message: String| Error::FileSyntax {
+    // The file may be any of the user's, so no line is quoted.
+    let wrong_at = |line: usize, column: usize, message: String| Error::FileSyntax {
         place: Box::new(Place {
             path: path.to_owned(),
             line: line.max(1),
-            column: 1,
-            text: crate::text::shortened(text.lines().nth(line.saturating_sub(1)).unwrap_or_default(), 200),
+            column: column.max(1),
+            text: String::new(),
         }),
         message,
     };
-    let exported: Exported =
-        crate::json::from_str(text).map_err(|error| wrong(error.line(), error.to_string()))?;
+    let wrong = |message: String| wrong_at(1, 1, message);
+    let exported: Exported = crate::json::from_str(text)
+        .map_err(|error| wrong_at(error.line(), error.column(), json::problem(&error)))?;
     match (exported.format.as_str(), exported.version) {
         (FORMAT, 1..=VERSION) => Ok(exported),
-        (FORMAT, newer) => Err(wrong(1, format!("version {newer} of the format is newer than {VERSION}"))),
-        _ => Err(wrong(1, "this is not an exported session".to_owned())),
+        (FORMAT, newer) => Err(wrong(format!("version {newer} of the format is newer than {VERSION}"))),
+        _ => Err(wrong("not an exported session".to_owned())),
     }
 }

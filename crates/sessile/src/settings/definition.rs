@@ -202,8 +202,10 @@ impl Definition {
     /// The value in a file, or what is wrong with it.
     pub fn read(&self, node: &Node, key: &SettingKey, document: &super::Document) -> Result<Value> {
         let found = || match (self.kind, &node.data) {
-            (Kind::Url, Data::Text(text)) => crate::text::quoted(self.repeated(text)),
-            _ => node.described(),
+            (Kind::Url, Data::Text(text)) if document.is_quotable() => {
+                crate::text::quoted(self.repeated(text))
+            }
+            _ => document.describe(node),
         };
         self.kind.read(node).ok_or_else(|| Error::FileValue {
             place: document.place(node.offset).into(),

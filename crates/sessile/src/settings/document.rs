@@ -7,7 +7,6 @@ use toml_edit::{Item, TableLike};
 
 use crate::context::transfer::looks_secret;
 use crate::error::{Error, Place, Result};
-use crate::files::is_behind_link;
 use crate::settings::json;
 use crate::text::shortened;
 
@@ -19,6 +18,25 @@ pub struct Document {
     root: Node,
     /// Where each line begins, found when a line is first asked for.
     lines: OnceLock<Vec<usize>>,
+    disclosure: Disclosure,
+}
+
+/// Whether error messages may show the content of a file.
+///
+/// Only the settings and contexts in the user's configuration directory and in the system's may be shown. Any other
+/// file may be one with a secret: an argument, or a link in a project, can lead to every file of the user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disclosure {
+    /// Lines and values are shown, unless the file is a symbolic link.
+    Quoted,
+    /// Only the line, the column and the expected type are shown.
+    Hidden,
+}
+
+impl Disclosure {
+    fn permits(self, path: &Path) -> bool {
+        self == Disclosure::Quoted && !path.is_symlink()
+    }
 }
 
 /// A value in a file, with its place.
@@ -88,9 +106,8 @@ impl Node {
         }
     }
 
-    /// What it is, for error messages. Texts are shown shortened; they may be long, not secret: a secret's kind
-    /// takes any text and so is never wrong.
-    pub fn described(&self) -> String {
+    /// Its value for error messages, shortened. [`Document::describe`] decides whether the value may be shown.
+    pub(crate) fn described(&self) -> String {
         match &self.data {
             Data::Bool(value) => value.to_string(),
             Data::Integer(value) => value.to_string(),
@@ -103,21 +120,42 @@ impl Node {
 }
 
 impl Document {
-    /// Parses the text of a file. The ending decides the format: `.json`, or TOML for all others.
+    /// Parses the text of a file. The ending decides the format: `.json`, or TOML for all others. Errors do not show
+    /// the text.
     pub fn parse(path: &Path, text: String) -> Result<Self> {
-        let root = if is_json(path) { parse_json(path, &text)? } else { parse_toml(path, &text)? };
-        let root = Node { offset: 0, data: Data::Table(root) };
-        Ok(Document { path: path.to_owned(), text, root, lines: OnceLock::new() })
+        Self::parse_as(Disclosure::Hidden, path, text)
     }
 
-    /// Reads and parses a file; `None` if there is none.
+    /// Parses the text of a file whose errors may show the text.
+    pub(crate) fn parse_as(disclosure: Disclosure, path: &Path, text: String) -> Result<Self> {
+        let root = if is_json(path) { parse_json(path, &text) } else { parse_toml(path, &text) };
+        let hide = |error: Error| if disclosure.permits(path) { error } else { error.without_excerpt() };
+        let root = Node { offset: 0, data: Data::Table(root.map_err(hide)?) };
+        Ok(Document { path: path.to_owned(), text, root, lines: OnceLock::new(), disclosure })
+    }
+
+    /// Reads and parses a file; `None` if it does not exist. Errors do not show the text.
     pub fn load(path: &Path) -> Result<Option<Self>> {
-        crate::files::read(path)?.map(|text| Self::parse(path, text)).transpose()
+        Self::load_as(Disclosure::Hidden, path)
     }
 
-    /// The same for a file that an argument names. Behind a link it may be any file of the user's, so no line is quoted.
-    pub fn load_named(path: &Path) -> Result<Option<Self>> {
-        Self::load(path).map_err(|error| if is_behind_link(path) { error.without_excerpt() } else { error })
+    /// Reads and parses a file whose errors may show the text; `None` if it does not exist.
+    pub(crate) fn load_as(disclosure: Disclosure, path: &Path) -> Result<Option<Self>> {
+        crate::files::read(path)?.map(|text| Self::parse_as(disclosure, path, text)).transpose()
+    }
+
+    /// A value for error messages: only its type, unless the file may be shown.
+    pub fn describe(&self, node: &Node) -> String {
+        match node.data {
+            Data::Text(_) if !self.is_quotable() => "the text in the file".into(),
+            Data::Integer(_) if !self.is_quotable() => "a number".into(),
+            _ => node.described(),
+        }
+    }
+
+    /// Whether error messages may show lines and values of the file.
+    pub(crate) fn is_quotable(&self) -> bool {
+        self.disclosure.permits(&self.path)
     }
 
     /// The file.
@@ -146,7 +184,11 @@ impl Document {
     pub fn place(&self, offset: usize) -> Place {
         let line = self.line(offset);
         let start = self.lines.get().and_then(|lines| lines.get(line - 1)).copied().unwrap_or(0);
-        place_in_line(&self.path, &self.text, line, start, offset)
+        let mut place = place_in_line(&self.path, &self.text, line, start, offset);
+        if !place.text.is_empty() && !self.is_quotable() {
+            place.text.clear();
+        }
+        place
     }
 }
 
@@ -238,9 +280,7 @@ fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
     crate::json::from_str::<serde_json::Map<String, serde_json::Value>>(text).map_err(|error| {
         let line_start: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-        let message = error.to_string();
-        let message = message.split(" at line").next().unwrap_or(&message).to_owned();
-        syntax(line_start + error.column().saturating_sub(1), &message)
+        syntax(line_start + error.column().saturating_sub(1), &json::problem(&error))
     })?;
     json::members(text).ok_or_else(|| syntax(0, "a JSON object is expected"))
 }

@@ -139,7 +139,7 @@ fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<S
                 place: document.place(node.map_or(0, |node| node.offset)).into(),
                 key: SettingKey::new(key.segments()[..=depth].iter().cloned()).to_string(),
                 expected: "a table".into(),
-                found: node.map_or_else(|| "something else".into(), super::Node::described),
+                found: node.map_or_else(|| "something else".into(), |node| document.describe(node)),
             }
         })?;
     }
@@ -220,7 +220,7 @@ fn set_json(document: &Document, key: &SettingKey, value: &Value) -> Result<Stri
                 place: document.place(node.map_or(0, |node| node.offset)).into(),
                 key: SettingKey::new(above.iter().cloned()).to_string(),
                 expected: "a table".into(),
-                found: node.map_or_else(|| "something else".into(), super::Node::described),
+                found: node.map_or_else(|| "something else".into(), |node| document.describe(node)),
             });
         };
         at = table.entry(segment.clone()).or_insert_with(|| serde_json::json!({}));

@@ -23,6 +23,23 @@ fn last_of_each(members: Vec<(String, Node)>) -> Vec<(String, Node)> {
     members
 }
 
+/// An error of serde_json without the values of the file, which serde_json repeats.
+pub(crate) fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&place).unwrap_or(&text);
+    let is_reserved_key = text.starts_with("key \"$serde_json::private::") && text.ends_with("is reserved");
+    let is_safe = is_reserved_key || text.starts_with("missing field ");
+    if error.classify() != serde_json::error::Category::Data || is_safe {
+        return text.to_owned();
+    }
+    // The expected type is last, and is never the file's.
+    match text.rsplit_once(", expected ") {
+        Some((_, expected)) => format!("unexpected value, expected {expected}"),
+        None => "unexpected value".to_owned(),
+    }
+}
+
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -100,5 +117,21 @@ impl Scanner<'_> {
             "null" => Data::Other("null"),
             _ => word.parse().map_or(Data::Other("a number"), Data::Integer),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn problem_names_the_expected_type_and_never_the_value() {
+        let told = |text| problem(&serde_json::from_str::<BTreeMap<String, u32>>(text).unwrap_err());
+        assert_eq!(told("97164d2d"), "unexpected value, expected a map");
+        assert_eq!(told("{\"a\": \"hunter2, expected hunter3\"}"), "unexpected value, expected u32");
+        assert_eq!(told("{\"a\": "), "EOF while parsing a value");
+        assert_eq!(told("{a}"), "key must be a string");
     }
 }

@@ -10,7 +10,7 @@ mod base;
 mod definition;
 mod document;
 pub mod edit;
-mod json;
+pub(crate) mod json;
 mod key;
 mod origin;
 pub mod project;
@@ -23,6 +23,7 @@ pub mod write;
 
 pub use base::BASE;
 pub use definition::{Definition, Kind};
+pub(crate) use document::Disclosure;
 pub use document::{Data, Document, Node};
 pub use key::SettingKey;
 pub use origin::{Layer, Origin};

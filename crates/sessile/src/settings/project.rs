@@ -137,9 +137,7 @@ impl Project {
 
     /// Reads and parses one of its files; `None` if it does not exist.
     pub fn load(&self, path: &Path) -> Result<Option<Document>> {
-        // A stranger decides which line is wrong, so none is quoted.
-        let parse = |text| Document::parse(path, text).map_err(Error::without_excerpt);
-        self.read(path)?.map(parse).transpose()
+        self.read(path)?.map(|text| Document::parse(path, text)).transpose()
     }
 
     /// The `.toml` files in one of its directories; none if it does not exist.

@@ -20,6 +20,7 @@ const MOST: usize = 100;
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
     /// The file.
+    #[serde(serialize_with = "crate::text::path_in_json")]
     pub path: PathBuf,
     /// The line, from 1, where it is known.
     pub line: Option<usize>,

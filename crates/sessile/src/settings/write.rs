@@ -294,7 +294,7 @@ pub(crate) fn replace_setting(
     let kind = crate::settings::definition(state.app(), key)?.kind;
     let to = to.and_then(|json| kind.of_json(json));
     rewrite(state, path, rule, |text| {
-        let document = Document::parse(path, text.unwrap_or_else(|| empty(path)).to_owned())?;
+        let document = state.parse(path, text.unwrap_or_else(|| empty(path)).to_owned())?;
         let now = value_in(state, &document, key)?;
         if now.map(|value| serde_json::json!(value)).as_ref() != from {
             return Err(Error::ConcurrentChange { path: path.to_owned(), kept: None });
@@ -381,7 +381,7 @@ fn rewrite(
 
 /// Fails unless a text could stand in a settings file.
 pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Result<()> {
-    let document = Rc::new(Document::parse(path, text.to_owned())?);
+    let document = Rc::new(state.parse(path, text.to_owned())?);
     if layer == Layer::File {
         for (name, _) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
             let within = vec!["contexts".to_owned(), name.clone()];

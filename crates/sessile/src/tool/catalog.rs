@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::context::{Context, toml_files};
 use crate::error::{Error, Result};
 use crate::names::nearest;
+use crate::settings::{Disclosure, Document};
 use crate::state::{ConfigSource, State};
 use crate::text::{quoted, shown};
 use crate::tool::profile::Profile;
@@ -21,9 +22,9 @@ pub enum Source {
     /// It came with the program.
     BuiltIn,
     /// The user's file; it takes the place of a built-in one of that name.
-    User(PathBuf),
+    User(#[serde(serialize_with = "crate::text::path_in_json")] PathBuf),
     /// The project's file; it never takes the place of another.
-    Project(PathBuf),
+    Project(#[serde(serialize_with = "crate::text::path_in_json")] PathBuf),
 }
 
 /// The tools of a state.
@@ -138,8 +139,9 @@ pub fn unknown_bindings(all: &[(Profile, Source)], context: &Context) -> Vec<Str
 }
 
 fn load(path: &Path) -> Result<Profile> {
-    let text = crate::files::read(path)?.unwrap_or_default();
-    named_like_file(path, Profile::parse(path, &text)?)
+    let document = Document::load_as(Disclosure::Quoted, path)?;
+    let document = document.ok_or_else(|| Error::FileNotFound(path.to_owned()))?;
+    named_like_file(path, Profile::of_document(&document)?)
 }
 
 /// A profile is found by its file's name; another name in it would be found sometimes.

@@ -11,8 +11,12 @@ use crate::tool::profile::{
 impl Profile {
     /// Reads a profile. A key that means nothing is an error: what is misspelt would not be isolated.
     pub fn parse(path: &Path, text: &str) -> Result<Self> {
-        let document = Document::parse(path, text.to_owned())?;
-        let reader = Reader { document: &document };
+        Self::of_document(&Document::parse(path, text.to_owned())?)
+    }
+
+    /// Reads a profile out of a parsed file.
+    pub(crate) fn of_document(document: &Document) -> Result<Self> {
+        let reader = Reader { document };
         let root = reader.table(document.root(), "the profile")?;
         root.only(&[
             "name",
@@ -97,7 +101,7 @@ impl<'a> Reader<'a> {
                 place: self.document.place(node.offset).into(),
                 key: key.to_owned(),
                 expected: "a table".to_owned(),
-                found: node.described(),
+                found: self.document.describe(node),
             }),
         }
     }
@@ -116,7 +120,7 @@ impl<'a> Table<'a> {
             place: self.document.place(found.unwrap_or(self.node).offset).into(),
             key: key.to_owned(),
             expected: expected.to_owned(),
-            found: found.map_or_else(|| "missing".to_owned(), Node::described),
+            found: found.map_or_else(|| "missing".to_owned(), |node| self.document.describe(node)),
         }
     }
 

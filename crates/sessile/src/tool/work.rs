@@ -34,11 +34,13 @@ const MOST_LEVELS: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct WorkCopy {
     /// Working directory, without links in its path.
+    #[serde(with = "crate::path_text")]
     dir: PathBuf,
     /// Inode of that directory.
     #[serde(default)]
     inode: u64,
     /// Path of the copy below it.
+    #[serde(with = "crate::path_text")]
     to: PathBuf,
 }
 

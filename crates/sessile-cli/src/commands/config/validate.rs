@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.state.take_warnings();
     let problems: Vec<_> = files.iter().flat_map(|file| validate::file(&cx.state, file, layer)).collect();
     let valid = !problems.iter().any(|problem| problem.is_error);
-    cx.out.result(&json!({ "valid": valid, "files": files, "problems": problems }), || {
+    let paths: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+    cx.out.result(&json!({ "valid": valid, "files": paths, "problems": problems }), || {
         let mut text = String::new();
         for problem in &problems {
             let (label, tone) =

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         json[key] = value.clone();
     }
     json["home"] = json!(context.home);
-    json["path"] = json!(context.path());
+    json["path"] = json!(context.path().to_string_lossy());
     json["trusted"] = json!(context.trusted);
     json["current"] = json!(selected.is_some());
     json["origin"] = json!(selected.map(|selected| &selected.origin));

@@ -74,6 +74,6 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 pub(super) fn source_word(source: &Source) -> Value {
     match source {
         Source::BuiltIn => json!("built in"),
-        Source::User(path) | Source::Project(path) => json!(path),
+        Source::User(path) | Source::Project(path) => json!(path.to_string_lossy()),
     }
 }

@@ -222,3 +222,92 @@ fn an_import_with_one_bad_context_takes_in_none() {
         "FILE_TOO_LARGE",
     );
 }
+
+/// Files with secrets in many formats; each secret contains `hunter` or `97164`.
+const SECRET_FILES: &[(&str, &str)] = &[
+    ("key", "97164d2d5b0e4d0a\n"),
+    ("number", "97164\n"),
+    ("vault-token", "hvs.hunter1\n"),
+    ("pgpass", "db:5432:prod:me:hunter2\n"),
+    ("netrc", "machine h login me password hunter3\n"),
+    ("login", "{\"auths\": {\"h\": {\"auth\": \"hunter4\"}}}\n"),
+    ("text", "\"hunter5\"\n"),
+    ("list", "[\"hunter6\", \"x\"]\n"),
+    ("contexts", "{\"contexts\": \"hunter7\"}\n"),
+    ("guard", "{\"contexts\": {\"a\": {\"guard\": \"hunter8\"}}}\n"),
+    ("env", "{\"contexts\": {\"a\": {\"env\": 97164}}}\n"),
+    ("output", "{\"output\": \"hunter9\", \"server\": \"hunter10\"}\n"),
+    ("toml-contexts", "contexts = \"hunter11\"\n"),
+    ("toml-guard", "[contexts.a]\nguard = \"hunter12\"\n"),
+    ("toml-output", "output = \"hunter13\"\nlock-timeout = 97164 # hunter14\n"),
+    ("toml-registry", "[registry]\nx = \"hunter15\"\n"),
+    ("session", "{\"format\": \"hunter16\", \"version\": 97164}\n"),
+    (
+        "session-id",
+        "{\"format\": \"sessile-session\", \"version\": 1, \"id\": 97164, \"labels\": \"hunter17\"}\n",
+    ),
+];
+
+#[track_caller]
+fn secrets_are_not_printed(done: &testkit::Done) {
+    let told = done.told();
+    assert!(!told.contains("hunter") && !told.contains("97164"), "{told}");
+}
+
+#[test]
+fn file_named_as_an_argument_is_never_quoted() {
+    let home = home();
+    for (name, text) in SECRET_FILES {
+        home.write(format!("secrets/{name}"), text);
+        for ending in ["json", "toml"] {
+            let link = format!("{name}.{ending}");
+            symlink(format!("secrets/{name}"), home.path(&link)).unwrap();
+            let copy = format!("copy-{name}.{ending}");
+            home.write(&copy, text);
+            for file in [link.as_str(), copy.as_str()] {
+                for args in [
+                    &["session", "import", file][..],
+                    &["context", "import", file],
+                    &["status", "--config", file],
+                    &["config", "show", "output", "--config", file],
+                    &["context", "list", "--config", file],
+                    &["context", "show", "a", "--config", file],
+                    &["config", "set", "lock-timeout", "1s", "--config", file],
+                    &["config", "validate", file],
+                    &["backup", "restore", file, "--yes"],
+                    &["probe", "http://127.0.0.1:9", "--protocol", "http", "--template", file],
+                ] {
+                    let formats: &[&str] = if file == link { &["text", "json"] } else { &["text"] };
+                    for format in formats {
+                        secrets_are_not_printed(&clean(home.call(args).env("SESSILE_OUTPUT", format).run()));
+                    }
+                }
+            }
+        }
+        for command in ["session", "context"] {
+            secrets_are_not_printed(&clean(home.call(&[command, "import", "-"]).stdin(*text).run()));
+        }
+    }
+}
+
+#[test]
+fn linked_settings_of_the_user_are_not_quoted() {
+    let home = home();
+    std::fs::create_dir_all(home.path(".config/sessile/contexts")).unwrap();
+    home.write("secret", "output = \"hunter1\"\nguard = \"hunter2\"\n");
+    symlink("../../../secret", home.path(".config/sessile/contexts/x.toml")).unwrap();
+    secrets_are_not_printed(&clean(home.call(&["context", "show", "x"]).run().exit(1)));
+    symlink("../../secret", home.path(CONFIG)).unwrap();
+    for args in [&["status"][..], &["config", "validate"], &["config", "set", "output", "text", "--global"]] {
+        secrets_are_not_printed(&clean(home.call(args).run().exit(1)));
+    }
+}
+
+#[test]
+fn error_in_an_imported_session_names_the_place_and_the_expected_type() {
+    let home = home();
+    home.write("s.json", "{\n  \"format\": \"sessile-session\",\n  \"version\": \"hunter\"\n}\n");
+    let error = refused(&home, &["session", "import", "s.json"], "FILE_SYNTAX");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("s.json:3:") && message.contains("expected u32"), "{error}");
+}

@@ -484,5 +484,56 @@ fn syntax_error_of_a_linked_argument_does_not_quote_the_file() {
     }
     home.write("p/own.toml", "a = = 1\n");
     let done = in_project(&home, &["status", "--config", "own.toml"]).run();
-    assert!(done.stderr().contains("1 | a = = 1"), "{}", done.told());
+    assert!(done.stderr().contains("own.toml:1:5: extra `=`"), "{}", done.told());
+    assert!(!done.stderr().contains("1 | a = = 1"), "{}", done.told());
+}
+
+#[test]
+fn project_value_errors_do_not_repeat_the_value() {
+    let home = home();
+    home.write("p/.env.toml", "output = \"hunter1\"\nguard = \"hunter2\"\n");
+    plant(&home, "../.env.toml", "config.toml");
+    never_printed(&home, &["hunter"]);
+    std::fs::remove_dir_all(home.path("p/.sessile")).unwrap();
+    plant(&home, "../../.env.toml", "contexts/x.toml");
+    for args in [&["context", "show", "x"][..], &["config", "validate"], &["doctor"]] {
+        let done = clean(in_project(&home, args).run());
+        assert!(!done.told().contains("hunter"), "{}", done.told());
+    }
+}
+
+/// Names that are not UTF-8 are possible in a repository.
+#[test]
+fn paths_that_are_not_utf_8_are_shown_and_never_panic() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let home = home();
+    let name = |bytes: &'static [u8]| std::path::Path::new(OsStr::from_bytes(bytes));
+    let root = name(b"d\xff");
+    home.write(root.join(".sessile/contexts/x.toml"), "description = \"theirs\"\n");
+    home.write(root.join(".sessile/contexts").join(name(b"\xff.toml")), "a=1\n");
+    home.write(root.join(".sessile/tools/x.toml"), "name = \"x\"\n");
+    home.write(root.join(".sessile/tools").join(name(b"\xff.toml")), "name = \"x\"\n");
+    home.write(root.join(".sessile/config.toml"), "output = \"nothing\"\nserver = \"https://a.example\"\n");
+    home.write(root.join(".terraform/environment"), "default");
+    for round in 0..3 {
+        let calls = [&["config", "validate", "d"][..], &["config", "set", "env.A", "1", "--dir"]];
+        for args in READERS.iter().copied().chain(calls) {
+            for format in ["text", "json"] {
+                clean(home.call(args).cwd(root).env("SESSILE_OUTPUT", format).run());
+            }
+        }
+        for command in
+            [&["config", "validate"][..], &["session", "import"], &["context", "import"], &["trust"]]
+        {
+            clean(home.call(command).arg(root.as_os_str()).run());
+            clean(home.call(command).arg(root.join(".sessile/config.toml")).run());
+        }
+        let run = ["run", "--new", "--tool", "terraform", "--session", "s", "--", "true"];
+        clean(home.call(&run).cwd(root).run());
+        match round {
+            0 => drop(home.write(root.join(".sessile/config.toml"), "output = \"json\"\nenv.B = \"1\"\n")),
+            _ => drop(home.call(&["trust", "--yes"]).cwd(root).run()),
+        }
+    }
 }
