@@ -23,10 +23,24 @@ pub(crate) fn maybe_path_in_json<S: serde::Serializer>(
     }
 }
 
-/// Whether a character could move the cursor, change colours, or reorder what is seen.
+/// Whether a character could move the cursor, break the line, change colours, or hide or reorder what is seen.
 fn is_hostile(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// The text with every control or direction character written out, on one line.
@@ -57,7 +71,9 @@ pub fn json_safe(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if is_hostile(c) && c != '\n' {
-            let _ = write!(out, "\\u{:04x}", c as u32);
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         } else {
             out.push(c);
         }
@@ -130,6 +146,12 @@ mod tests {
         assert_eq!(shown("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(shown_lines("a\nb\x07"), "a\nb\\u{7}");
         assert_eq!(shown("caf\u{e9} \u{202e}x"), "caf\u{e9} \\u{202e}x");
+        assert_eq!(shown_lines("a\u{2028}b\u{2029}c"), "a\\u{2028}b\\u{2029}c");
+        for c in
+            ['\u{ad}', '\u{61c}', '\u{180e}', '\u{206a}', '\u{fff9}', '\u{fffb}', '\u{e0001}', '\u{e007f}']
+        {
+            assert_eq!(shown(c), format!("\\u{{{:x}}}", c as u32));
+        }
     }
 
     #[test]
@@ -141,7 +163,7 @@ mod tests {
 
     #[test]
     fn json_keeps_its_meaning_and_loses_what_acts_on_terminals() {
-        let text = "a\u{9b}31m\x7f\u{202e}\x1b[0m\n\u{e9}";
+        let text = "a\u{9b}31m\x7f\u{202e}\x1b[0m\n\u{e9}\u{2028}\u{2029}\u{e0041}\u{1f600}";
         let json = serde_json::json!({ "k": text });
         let safe = json_safe(&format!("{json:#}\n"));
         assert!(!safe.chars().any(|c| c != '\n' && is_hostile(c)), "{safe}");

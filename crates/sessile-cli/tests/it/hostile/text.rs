@@ -171,3 +171,15 @@ fn a_project_of_links_is_trusted_by_what_it_says() {
     home.write("q/real.toml", "env.A = 'evil'\n");
     let _ = home.call(&["config", "get", "env.A"]).cwd("q").run().exit(5);
 }
+
+#[test]
+fn unicode_line_breaks_and_invisible_characters_are_escaped() {
+    let home = home();
+    let hostile = "a\u{2028}b\u{2029}c\u{ad}d\u{61c}e\u{180e}f\u{fff9}g\u{e0041}h";
+    home.write(".config/sessile/contexts/x.toml", format!("description = \"{hostile}\"\n"));
+    let text = home.call(&["context", "show", "x"]).ok().stdout();
+    assert!(text.contains("a\\u{2028}b\\u{2029}c\\u{ad}d\\u{61c}e\\u{180e}f\\u{fff9}g\\u{e0041}h"), "{text}");
+    let json = home.call(&["context", "show", "x", "--output", "json"]).ok();
+    assert!(json.stdout().is_ascii(), "{}", json.stdout());
+    assert_eq!(json.json()["description"], hostile);
+}
