@@ -48,7 +48,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
     let is_path = value.starts_with('/') || value.starts_with("~/") || value.starts_with("./");
     ABOUT.iter().any(|end| name.ends_with(end))
         || ["TOKENS", "TOKENIZER"].iter().any(|word| name.contains(word))
-        || name.ends_with("CREDENTIALS") && is_path
+        || ["CREDENTIALS", "_AUTH", "_PWD"].iter().any(|end| name.ends_with(end)) && is_path
         || FLAGS.contains(&value.to_ascii_lowercase().as_str())
 }
 
@@ -64,6 +64,13 @@ mod tests {
             ("SECRET_KEY_BASE", "x"),
             ("AWS_SECRET_ACCESS_KEY", "/x"),
             ("APP_CREDENTIALS", "user and word"),
+            ("MYSQL_PWD", "x"),
+            ("SSHPASS", "x"),
+            ("DB_PASS", "x"),
+            ("GITHUB_PAT", "x"),
+            ("NPM_CONFIG__AUTH", "x"),
+            ("_auth", "x"),
+            ("PGPASSWORD", "x"),
             ("REMOTE", "https://u:p@h/x"),
             ("TEXT", "see ftp://h and postgres://u:p@h:5432/db"),
             ("TOKEN_URL", "https://u:p@h/x"),
@@ -77,6 +84,14 @@ mod tests {
             ("GOOGLE_APPLICATION_CREDENTIALS", "/etc/key.json"),
             ("TOKEN_FILE", "/run/token"),
             ("USE_TOKEN", "true"),
+            ("PWD", "src"),
+            ("OLDPWD", "src"),
+            ("BUILD_PWD", "/src"),
+            ("GIT_ASKPASS", "code --wait"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("USE_AUTH", "true"),
+            ("REGISTRY_AUTH", "/etc/auth.json"),
+            ("CACHE_BYPASS", "1"),
             ("REMOTE", "https://u@h/x:y@z"),
             ("REMOTE", "https://u:@h/x"),
             ("PLAIN", "u:p@h"),

@@ -279,7 +279,7 @@ fn what_looks_like_a_secret_is_not_repeated() {
     home.write(SETTINGS, "env.GH_TOKEN = \"t0psecret\"\n");
     assert_eq!(
         home.call(&["config", "get", "env.GH_TOKEN"]).ok().stdout(),
-        "t0psecret\n",
-        "asked for by name"
+        "********\n",
+        "masked as in config show"
     );
 }

@@ -189,8 +189,15 @@ pub fn looks_secret(name: &str) -> bool {
         "CREDENTIAL",
         "AUTHORIZATION",
     ];
+    /// Last words of a name of several words.
+    const ENDS: &[&str] = &["_KEY", "_PAT", "_PWD", "_AUTH"];
+    /// Words that end like a password and are none.
+    const NOT_PASSWORDS: &[&str] = &["ASKPASS", "BYPASS", "COMPASS"];
     let name = name.to_ascii_uppercase().replace('-', "_");
-    WORDS.iter().any(|word| name.contains(word)) || name == "AUTH" || name.ends_with("_KEY")
+    WORDS.iter().any(|word| name.contains(word))
+        || name == "AUTH"
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || name.ends_with("PASS") && !NOT_PASSWORDS.iter().any(|word| name.ends_with(word))
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 
 /// Print the value of a setting
+///
+/// A value that looks like a secret is masked, as in `config show`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile config get lock-timeout"
@@ -33,7 +35,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         None => {
             let not_set = || Error::SettingNotSet { key: key.to_string(), path: None };
             let found = cx.state.settings()?.resolve(&key)?.ok_or_else(not_set)?;
-            (json!(found.value), found.origin)
+            (json!(found.value.masked_for(&key)), found.origin)
         }
     };
     let text = value.as_str().map_or_else(|| super::show::plain(&value), str::to_owned);

@@ -241,3 +241,26 @@ fn process_that_waits_for_a_command_dumps_no_core() {
     let cores = home.tree().into_iter().filter(|(_, content)| content.starts_with(b"\x7fELF"));
     assert!(cores.count() > 0, "this machine writes no core files, which the test needs: see core_pattern");
 }
+
+#[test]
+fn handwritten_secret_is_masked_by_every_command_that_shows_settings() {
+    let home = home();
+    home.write(
+        ".config/sessile/config.toml",
+        "[env]\nDB_PASSWORD = \"hunter2\"\nMYSQL_PWD = \"hunter3\"\nREMOTE = \"https://u:hunter4@h/\"\nPLAIN = \"x\"\n",
+    );
+    for key in ["env.DB_PASSWORD", "env.MYSQL_PWD", "env.REMOTE"] {
+        for args in [
+            &["config", "get", key][..],
+            &["config", "get", key, "--source"],
+            &["config", "show", key],
+            &["config", "unset", key, "--global"],
+        ] {
+            for format in ["text", "json"] {
+                let done = clean(home.call(args).env("SESSILE_OUTPUT", format).run());
+                assert!(!done.told().contains("hunter"), "{}", done.told());
+            }
+        }
+    }
+    assert_eq!(home.call(&["config", "get", "env.PLAIN"]).ok().stdout(), "x\n");
+}
