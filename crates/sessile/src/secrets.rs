@@ -46,7 +46,10 @@ fn is_harmless(name: &str, value: &str) -> bool {
     const FLAGS: &[&str] = &["", "true", "false", "yes", "no", "on", "off"];
     let name = name.to_ascii_uppercase().replace('-', "_");
     let is_path = value.starts_with('/') || value.starts_with("~/") || value.starts_with("./");
+    // The way to log in, such as `instance_principal`.
+    let is_method = || value.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     ABOUT.iter().any(|end| name.ends_with(end))
+        || name.ends_with("_AUTH") && is_method()
         || ["TOKENS", "TOKENIZER"].iter().any(|word| name.contains(word))
         || ["CREDENTIALS", "_AUTH", "_PWD"].iter().any(|end| name.ends_with(end)) && is_path
         || FLAGS.contains(&value.to_ascii_lowercase().as_str())
@@ -68,8 +71,8 @@ mod tests {
             ("SSHPASS", "x"),
             ("DB_PASS", "x"),
             ("GITHUB_PAT", "x"),
-            ("NPM_CONFIG__AUTH", "x"),
-            ("_auth", "x"),
+            ("NPM_CONFIG__AUTH", "dTpw"),
+            ("_auth", "dTpw"),
             ("PGPASSWORD", "x"),
             ("REMOTE", "https://u:p@h/x"),
             ("TEXT", "see ftp://h and postgres://u:p@h:5432/db"),
@@ -90,6 +93,7 @@ mod tests {
             ("GIT_ASKPASS", "code --wait"),
             ("SSH_AUTH_SOCK", "/run/agent"),
             ("USE_AUTH", "true"),
+            ("OCI_CLI_AUTH", "instance_principal"),
             ("REGISTRY_AUTH", "/etc/auth.json"),
             ("CACHE_BYPASS", "1"),
             ("REMOTE", "https://u@h/x:y@z"),
