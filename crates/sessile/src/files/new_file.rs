@@ -121,12 +121,15 @@ fn remove_abandoned(dir: &Path) {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         // Neither follow a link nor wait for a pipe that somebody puts there.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let is_abandoned = match OpenOptions::new().read(true).custom_flags(flags).open(dir.join(main)) {
-            Ok(file) => file.try_lock().is_ok(),
+        // The lock is held until the file is removed: released before, a writer that has just created the file could take
+        // the lock in between, and lose its file.
+        let abandoned = match OpenOptions::new().read(true).custom_flags(flags).open(dir.join(main)) {
+            Ok(file) if file.try_lock().is_ok() => Some(Some(file)),
+            Ok(_) => None,
             // In a shared directory another user's file cannot be opened, and may be in use.
-            Err(error) => error.kind() == ErrorKind::NotFound,
+            Err(error) => (error.kind() == ErrorKind::NotFound).then_some(None),
         };
-        if is_file && is_abandoned {
+        if is_file && let Some(_lock) = abandoned {
             remove(&entry.path());
         }
     }
