@@ -54,7 +54,7 @@ pub(crate) fn secret(prompt: &str) -> Option<String> {
             }
         })
     });
-    // Without the watcher nobody could end the program here: then there is no answer.
+    // Without the watcher thread Ctrl-C could not end the program here, so the question counts as unanswered.
     let watcher = watcher.transpose().ok()?;
     let _ = tcsetattr(&stdin, OptionalActions::Flush, &hidden);
     let answer = line(prompt);

@@ -35,7 +35,7 @@ const NOT_FOUND: u8 = 127;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Keeps the memory of this process, which may hold secrets, out of core dumps and away from debuggers of the same user.
-/// It counts for this process alone: a command that it starts or becomes is executed anew, and dumps as it likes.
+/// Affects this process alone: `execve` resets the flag, so a command keeps its own core dumps.
 #[cfg(target_os = "linux")]
 pub(crate) fn forbid_core_dumps() {
     // Where the kernel does not know it, a core dump is as likely as before.
@@ -214,8 +214,8 @@ fn pass_on(pid: Pid, origin: &Origin) {
     }
 }
 
-/// Waits for the end of a child, and now and then looks after what threads would: signals to pass on, and its time.
-/// Whether its time was up comes with the status.
+/// Polls a child without threads: forwards signals and enforces the timeout.
+/// Returns the status, and whether the timeout expired.
 fn wait_without_threads(
     pid: Pid,
     mut signals: Option<&mut SignalsInfo<WithOrigin>>,

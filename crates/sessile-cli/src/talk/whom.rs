@@ -120,7 +120,7 @@ impl Whom<'_> {
     /// The agent itself.
     pub(crate) fn agent(&self, cx: &Cx) -> Result<Agent<'_>, Failure> {
         let card = self.card()?;
-        // An agent may take its time to send its card.
+        // Fetching the card may take long.
         self.credentials.recheck_guard()?;
         let auth: &dyn Authorize = &self.credentials;
         let agent = Agent::from_card(&self.http, &self.named.url, auth, self.options.clone(), card);

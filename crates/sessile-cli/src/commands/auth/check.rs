@@ -75,7 +75,7 @@ struct Checked {
 fn check(args: &Args, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Checked, Failure> {
     let usable = unlocked(cx, &cx.state, || args.usable(cx, renewer, name))?;
     if args.is_of_context(cx, name)? {
-        // A program or a server may have taken its time to answer.
+        // The program or the server may have answered slowly.
         cx.state.contexts().recheck(true)?;
     }
     let status = args.url.as_ref().map(|url| send(&usable, url, renewer)).transpose()?;

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (mut removed, mut recorded) = (Vec::new(), Ok(0));
     for name in &names {
         removed.extend(vault.remove(name)?);
-        // A full disk is no reason to leave the others logged in, or copies of the secret where they are.
+        // Log the other credentials out and remove the copies of the secret even if the disk is full.
         let outcome =
             sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded");
         recorded = recorded.and(outcome);
