@@ -1,6 +1,6 @@
 //! A project's state directory: `.NAME/` in the working directory or the nearest one above it.
 //!
-//! It comes with a repository, so a stranger may have made it: its files are opened by [`Beneath`] only.
+//! It comes with a repository, so a stranger may have made it: its files are opened by `files::Beneath` only.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
