@@ -52,7 +52,7 @@ impl Error {
                 format!("chmod 600 {}", shell_quoted(&path.to_string_lossy()))
             }
             Error::WritableByOthers { path, .. } => {
-                format!("chmod o-w {}", shell_quoted(&path.to_string_lossy()))
+                format!("chmod go-w {}", shell_quoted(&path.to_string_lossy()))
             }
             _ => return None,
         })
@@ -296,7 +296,11 @@ impl Error {
             }
             Error::ServiceStoreTooNew { .. } => format!("upgrade {name}, or restore a backup from before the upgrade"),
             Error::WritableByOthers { path, .. } => {
-                format!("take the write permission from other users: chmod o-w {}", shell_quoted(&path.to_string_lossy()))
+                format!("take the write permission from other users: chmod go-w {}", shell_quoted(&path.to_string_lossy()))
+            }
+            Error::OwnedByAnother { path, uid, .. } => {
+                let path = shell_quoted(&path.to_string_lossy());
+                format!("run the command as user {uid}, or change the owner: sudo chown \"$(id -u)\" {path}")
             }
             Error::KeyFileInvalid { .. } => "is vault.key-file the right file?".to_owned(),
             Error::KeychainUnreachable { .. } => {

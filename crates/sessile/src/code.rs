@@ -271,7 +271,7 @@ impl Error {
             Error::StoreCorrupt { .. } | Error::NotACopy { .. } => Code::StoreCorrupt,
             Error::Store { .. } | Error::ServiceStore(_) => Code::Store,
             Error::StoreTooNew { .. } | Error::ServiceStoreTooNew { .. } => Code::StoreTooNew,
-            Error::WritableByOthers { .. } => Code::FileWritable,
+            Error::WritableByOthers { .. } | Error::OwnedByAnother { .. } => Code::FileWritable,
             Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
             Error::NoHome(_) | Error::NoRuntime(..) => Code::NoHome,
             Error::UntrustedProject { .. } => Code::UntrustedProject,

@@ -669,6 +669,20 @@ pub enum Error {
         /// Whether it is the directory that the file is in.
         is_dir: bool,
     },
+    /// A file that belongs to another user, who can change or replace it.
+    #[error(
+        "{} belongs to user {uid}, who can {}",
+        shown(path.display()),
+        if *is_dir { "replace the files in it" } else { "change it" }
+    )]
+    OwnedByAnother {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+        /// Whether it is the directory that the file is in.
+        is_dir: bool,
+    },
     /// The service's store failed.
     #[error("the service's store failed: {}", shown(.0))]
     ServiceStore(String),

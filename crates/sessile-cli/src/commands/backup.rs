@@ -68,7 +68,7 @@ fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
             store.back_up_to(&path)?;
             path
         }
-        None => store.back_up_beside("backup", cx.state.world().now().as_millisecond())?,
+        None => store.back_up_beside(cx.state.world().now().as_millisecond())?,
     };
     let database = shown(store.path().display());
     let size = path.metadata().map(|found| found.len()).unwrap_or(0);

@@ -54,7 +54,7 @@ impl StoreArgs {
                 }
                 .into());
             }
-            sessile::files::check_trusted(&path)?;
+            sessile::files::check_trusted_database(&path)?;
             return Ok(Place::File(path));
         }
         let authority = store.split_once("://").map_or("", |(_, rest)| rest);
@@ -188,6 +188,11 @@ pub(crate) fn backup_failed(error: BackupError) -> Failure {
         BackupError::NotAStore { .. } => {
             let hint = "give a file that `sessile serve backup` made; nothing was changed".to_owned();
             with_hint(Code::StoreCorrupt, shown(&error), hint)
+        }
+        BackupError::ReadOnly(_) => {
+            let hint = "copy the store and the -wal file beside it to a writable directory, then back up the copy: \
+                        sessile serve backup --store COPY";
+            with_hint(Code::Io, shown(&error), hint.to_owned())
         }
         BackupError::InUse(_) => {
             let hint = "stop every service that uses this store, then run the command again".to_owned();

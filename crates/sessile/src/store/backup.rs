@@ -46,7 +46,7 @@ impl Snapshot {
             let mut copy = Connection::open("")?;
             Backup::new(&source, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             let version: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            Ok((version, damage(&copy)?, copy))
+            Ok((version, damage(&copy, Check::Full)?, copy))
         };
         let (version, damage, mut connection) = read().map_err(wrong)?;
         match version {
@@ -85,9 +85,22 @@ impl Snapshot {
     }
 }
 
+/// How a copy is checked.
+#[derive(Clone, Copy, Debug)]
+enum Check {
+    /// Tables only.
+    Quick,
+    /// Also that tables and their indexes have the same rows.
+    Full,
+}
+
 /// The first thing that SQLite finds wrong with a database.
-fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+fn damage(connection: &Connection, check: Check) -> rusqlite::Result<Option<String>> {
+    let pragma = match check {
+        Check::Quick => "PRAGMA quick_check(1)",
+        Check::Full => "PRAGMA integrity_check(1)",
+    };
+    let found: String = connection.query_row(pragma, [], |row| row.get(0))?;
     Ok(Some(found).filter(|found| found != "ok"))
 }
 
@@ -121,13 +134,22 @@ impl Store {
         if path.symlink_metadata().is_ok() {
             return Err(exists());
         }
-        if self.copy_beside(path)?.publish(path)? { Ok(()) } else { Err(exists()) }
+        if self.copy_beside(path, Check::Full)?.publish(path)? { Ok(()) } else { Err(exists()) }
     }
 
-    /// Copies the database into a new file beside it, under the first free name `DATABASE.LABEL-SECOND-COUNT`. Returns its
+    /// Copies the database into a new file beside it, under the first free name `DATABASE.backup-SECOND-COUNT`. Returns its
     /// path.
-    pub fn back_up_beside(&self, label: &str, now_ms: i64) -> Result<PathBuf> {
-        let copy = self.copy_beside(&self.path)?;
+    pub fn back_up_beside(&self, now_ms: i64) -> Result<PathBuf> {
+        self.publish_beside("backup", Check::Full, now_ms)
+    }
+
+    /// Keeps the content that a restore replaces, as `DATABASE.replaced-SECOND-COUNT`. A damaged index does not prevent it.
+    pub fn keep_replaced(&self, now_ms: i64) -> Result<PathBuf> {
+        self.publish_beside("replaced", Check::Quick, now_ms)
+    }
+
+    fn publish_beside(&self, label: &str, check: Check, now_ms: i64) -> Result<PathBuf> {
+        let copy = self.copy_beside(&self.path, check)?;
         let second = now_ms.div_euclid(1000);
         for count in 0..MOST_NAMES {
             let path = with_ending(&self.path, &format!(".{label}-{second}-{count}"));
@@ -138,14 +160,14 @@ impl Store {
         Err(Error::FileExists(with_ending(&self.path, &format!(".{label}-{second}-0"))))
     }
 
-    fn copy_beside(&self, target: &Path) -> Result<NewFile> {
+    fn copy_beside(&self, target: &Path, check: Check) -> Result<NewFile> {
         let new = NewFile::beside(target)?;
         let mut copy = Self::connect(new.path(), OpenFlags::SQLITE_OPEN_READ_WRITE, &self.locker)?.connection;
         let damage = self.read(|connection| {
             Backup::new(connection, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             // A copy of a write-ahead database would need two more files beside it.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
-            damage(&copy)
+            damage(&copy, check)
         })?;
         drop(copy);
         match damage {
@@ -200,7 +222,7 @@ impl Store {
         let begin = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(begin).map_err(failed)?;
         // From here on nobody else writes, and the reader sees exactly what is about to be replaced.
-        let kept = reader.back_up_beside("replaced", now_ms)?;
+        let kept = reader.keep_replaced(now_ms)?;
         replace(&transaction, now_ms).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         Ok(kept)

@@ -226,6 +226,45 @@ fn restore_refuses_what_is_not_a_backup_of_a_service() {
     assert!(beside(&home, "replaced").is_empty());
 }
 
+/// Changes a row of a table, and not in its index.
+const DAMAGE_INDEX: &str = "
+import sqlite3, sys
+def run(*statements):
+    c = sqlite3.connect(sys.argv[1], isolation_level=None)
+    c.execute('PRAGMA writable_schema=ON')
+    found = [c.execute(*statement).fetchall() for statement in statements]
+    c.close()
+    return found[0]
+run(['INSERT INTO label VALUES (?, ?, ?, ?)', ['ann', 'k', 'v', 'one']])
+row = run(['SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = ?', ['label_session']],
+          ['DELETE FROM sqlite_master WHERE name = ?', ['label_session']])[0]
+run(['UPDATE label SET session = ?', ['two']])
+run(['INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)', row])
+";
+
+#[test]
+fn backup_with_a_damaged_index_is_refused() {
+    let home = home();
+    let store = Store::file(&home);
+    store.user("ann");
+    backup(&store, "copy").exit(0);
+    let damage = |file: &str| {
+        let done = Command::new("python3").args(["-c", DAMAGE_INDEX]).arg(home.path(file)).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(sql(&home.path(file), "PRAGMA quick_check"), ["ok"]);
+    };
+    damage("copy");
+    let refused = restore(&store, "copy");
+    assert_eq!(refused.code(), "STORE_CORRUPT", "{}", refused.told());
+    assert!(beside(&home, "replaced").is_empty());
+    backup(&store, "good").exit(0);
+    damage("service.db");
+    let refused = store.call(&["serve", "backup", "other", "-ojson"]).run();
+    assert_eq!(refused.code(), "STORE_CORRUPT", "{}", refused.told());
+    restore(&store, "good").exit(0);
+    assert_eq!(sql(&home.path("service.db"), "PRAGMA integrity_check"), ["ok"]);
+}
+
 #[test]
 fn own_backup_refuses_the_store_of_a_service() {
     let home = home();

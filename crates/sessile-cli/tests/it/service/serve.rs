@@ -224,8 +224,16 @@ fn files_that_others_can_write_are_refused() {
     refused(&["serve", "--store", &text(&store)], "service.db");
     home.call(&["user", "list", "--store", &text(&store)]).run().exit(7);
     mode(&store, 0o600);
+    let log = dir.join("service.db-wal");
+    std::fs::write(&log, "").unwrap();
+    mode(&log, 0o666);
+    refused(&["serve", "--store", &text(&store)], "service.db-wal");
+    std::fs::remove_file(&log).unwrap();
     mode(&dir, 0o777);
     refused(&["serve", "--store", &text(&store)], "open");
+    let link = home.path("link.db");
+    std::os::unix::fs::symlink(&store, &link).unwrap();
+    refused(&["serve", "--store", &text(&link)], "open");
     // Nobody can replace another's file where the sticky bit is set.
     mode(&dir, 0o1777);
     home.call(&["user", "list", "--store", &text(&store)]).ok();

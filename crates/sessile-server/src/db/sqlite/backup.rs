@@ -28,6 +28,9 @@ pub enum BackupError {
         /// The reason.
         detail: String,
     },
+    /// The store cannot be opened because its directory cannot be written.
+    #[error("cannot open store {}: its file system or directory is read-only", .0.display())]
+    ReadOnly(PathBuf),
     /// Another process has the store open.
     #[error("store {} is in use by a running service", .0.display())]
     InUse(PathBuf),
@@ -72,6 +75,11 @@ pub fn back_up(
 ) -> std::result::Result<PathBuf, BackupError> {
     let missing = || Error::FileNotFound(store.to_owned());
     if store.exists() && !is_service_store(store) {
+        let dir = store.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // SQLite needs to create a file beside a store to read it.
+        if rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_err() {
+            return Err(BackupError::ReadOnly(store.to_owned()));
+        }
         let detail = "its tables are missing".to_owned();
         return Err(BackupError::NotAStore { path: store.to_owned(), detail });
     }
@@ -81,7 +89,7 @@ pub fn back_up(
             open.back_up_to(target)?;
             Ok(target.to_owned())
         }
-        None => Ok(open.back_up_beside("backup", now_ms)?),
+        None => Ok(open.back_up_beside(now_ms)?),
     }
 }
 
@@ -112,7 +120,7 @@ impl ServiceBackup {
         let is_new = !store.exists();
         extend(&connect(store)?, store)?;
         let exclusive = open_exclusive(store)?;
-        let kept = if is_new { None } else { Some(exclusive.back_up_beside("replaced", now_ms)?) };
+        let kept = if is_new { None } else { Some(exclusive.keep_replaced(now_ms)?) };
         let mut connection = exclusive.into_connection();
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
         self.snapshot.attach_to(&mut connection).map_err(failed)?;
