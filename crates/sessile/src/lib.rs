@@ -16,7 +16,6 @@ pub mod exit;
 pub mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod hex;
 pub mod history;
 pub mod json;
 pub mod lock;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::hex::{hex, unhex};
+use sessile_wire::hex::{hex, unhex};
 
 const BYTES: &str = "bytes:";
 

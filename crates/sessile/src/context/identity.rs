@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::context::{Context, Home};
-use crate::hex::hex;
 use crate::settings::{Data, Document, Node};
+use sessile_wire::hex::hex;
 
 /// Keys of a context file that bind nothing: a change of them keeps an approval.
 const UNBOUND: &[&str] = &["description", "guard"];

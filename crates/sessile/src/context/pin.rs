@@ -6,10 +6,10 @@ use argon2::Argon2;
 
 use crate::context::approval;
 use crate::error::{Error, Result};
-use crate::hex::{hex, unhex};
 use crate::process::boot_id;
 use crate::state::State;
 use crate::store::{PinAttempt, PinReservation};
+use sessile_wire::hex::{hex, unhex};
 
 /// Failed attempts before the PIN is locked.
 const MAX_ATTEMPTS: u32 = 5;

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::hex::hex;
+use sessile_wire::hex::hex;
 
 /// The beginning of every temporary name, which 16 hexadecimal digits follow.
 const PREFIX: &str = ".sessile-tmp-";

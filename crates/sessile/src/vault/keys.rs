@@ -11,11 +11,11 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 use crate::files::{LockedDir, PlainDir};
-use crate::hex::{hex, unhex};
 use crate::state::State;
 use crate::vault::Secret;
 use crate::vault::sealed::{Key, KeySource};
 use crate::world::World;
+use sessile_wire::hex::{hex, unhex};
 
 /// What a new passphrase costs to try: 64 MiB and three passes.
 const MEMORY: u32 = 64 * 1024;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::error::Result;
-use crate::hex::{hex, unhex};
+use sessile_wire::hex::{hex, unhex};
 
 /// The version that is written, and the newest that is understood.
 pub const VERSION: u64 = 1;

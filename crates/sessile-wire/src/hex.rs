@@ -1,7 +1,7 @@
-//! Bytes as hexadecimal digits.
+//! Bytes as lower-case hexadecimal digits.
 
-/// Two lower-case digits for each byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Encodes bytes as two lower-case digits each.
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()
@@ -10,8 +10,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// The bytes of such digits; `None` for anything else, upper-case letters included: there is one way to write them.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+/// Decodes lower-case digits. Returns `None` for anything else, upper-case letters included: each value has one encoding.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),

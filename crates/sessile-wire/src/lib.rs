@@ -1,0 +1,6 @@
+//! Types that travel: between the client and the service, and between either and A2A agents.
+//!
+//! A leaf crate without I/O, runtime or HTTP client. Each wire format is defined here once; the sender serializes these types
+//! and the receiver deserializes the same ones.
+
+pub mod hex;
