@@ -245,6 +245,10 @@ impl State {
             said.splice(0..0, self.sayings.iter().rev().cloned());
         }
         state.sayings.clone_from(&self.sayings);
+        state.on_wait = Rc::clone(&self.on_wait);
+        // How a session is found or started is settled; how the rest is read is not.
+        state.mending = self.mending;
+        state.looking = self.looking;
         Ok(state)
     }
 
@@ -725,5 +729,36 @@ impl State {
     /// A path made absolute, for messages and for the store.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         self.world.cwd().map_or_else(|| path.to_owned(), |cwd| cwd.join(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::LockedDir;
+    use std::cell::Cell;
+
+    fn open(dir: &Path) -> State {
+        let world = World::empty()
+            .with_variable("SESSILE_CONFIG_DIR", dir.join("config"))
+            .with_variable("SESSILE_STATE_DIR", dir.join("state"));
+        State::open(&App::new("sessile"), world, StateArgs::default()).unwrap()
+    }
+
+    #[test]
+    fn wait_callback_survives_reopening_in_a_session() {
+        let dir = tempfile::tempdir().unwrap();
+        let waits = Rc::new(Cell::new(0));
+        let count = Rc::clone(&waits);
+        let state = open(dir.path()).on_wait(move |_| count.set(count.get() + 1));
+        let time = Duration::from_secs(60);
+        let session = state.start_session_to_run("run", None, None, time, time).unwrap();
+
+        let inside = state.in_session(&session.id).unwrap();
+        let locked = dir.path().join("locked");
+        let _held = LockedDir::lock(&Locker::new(time), &locked, 0o700).unwrap();
+        let locker = inside.locker().unwrap().with_timeout(Duration::from_millis(600));
+        LockedDir::lock(&locker, &locked, 0o700).unwrap_err();
+        assert_eq!(waits.get(), 1);
     }
 }
