@@ -1,9 +1,11 @@
 //! What must hold for conversations whatever happens: many processes, killed ones, long ones, and agents that mean harm.
 
+mod credentials;
 mod crowd;
 mod ended;
 mod hostile;
 mod killed;
+mod message;
 mod shared;
 
 use std::io::{BufRead, BufReader};

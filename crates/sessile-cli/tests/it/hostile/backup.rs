@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use testkit::{Call, Home, Tty};
 
 use super::refused_call;
-use crate::crash::{Killer, assert_not_locked, kills};
+use crate::durability::crash::{Killer, assert_not_locked, kills};
 use crate::{home, live, start};
 
 const STATE: &str = ".local/state/sessile";

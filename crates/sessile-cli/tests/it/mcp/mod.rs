@@ -1,5 +1,6 @@
 //! `sessile mcp`: what must hold for a server that agents talk to, whoever talks and whatever happens.
 
+mod config;
 mod explicit;
 mod guards;
 mod hostile;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::{Done, Home};
 
 use super::{Client, Service, Store};
-use crate::crash::Killer;
+use crate::durability::crash::Killer;
 use crate::home;
 
 #[track_caller]
@@ -306,7 +306,7 @@ fn killed_restore_leaves_the_old_store_or_the_new() {
     store.user("ann");
     backup(&store, "copy").exit(0);
     let call = || store.call(&["serve", "restore", "copy", "--yes"]);
-    let kills = crate::crash::kills() / 4;
+    let kills = crate::durability::crash::kills() / 4;
     let mut killer = Killer::new(0x5e55_11e24, [call(), call(), call()]);
     for number in 0..kills {
         let user = format!("u{number}");

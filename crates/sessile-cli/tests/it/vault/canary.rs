@@ -9,8 +9,8 @@ use testkit::{Call, Home, Keyring, OidcServer};
 
 use super::sought::Sought;
 use super::{DIR, LONG_AGO, bind, by_client, device_login, printed, set};
-use crate::contract::{CALLS, furnished_for};
-use crate::crash::{Killer, kills};
+use crate::contract::output::{CALLS, furnished_for};
+use crate::durability::crash::{Killer, kills};
 use crate::home;
 
 /// What the user has put there, and nobody else.

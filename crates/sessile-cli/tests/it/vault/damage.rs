@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use testkit::{Call, Home};
 
 use super::{DIR, bind, files, list, listed, printed, set};
-use crate::crash::Random;
+use crate::durability::crash::Random;
 use crate::home;
 
 /// A vault with two credentials in it.

@@ -8,7 +8,7 @@ use std::fs::File;
 use testkit::{Call, Home, OidcOptions, OidcServer};
 
 use super::{DIR, bind, by_client, list, listed, printed, secrets};
-use crate::crash::{Killer, assert_not_locked, kills};
+use crate::durability::crash::{Killer, assert_not_locked, kills};
 use crate::{eventually, home};
 
 /// What a replacement is written into. There is one name, so nothing can pile up.

@@ -1,7 +1,10 @@
 //! What must hold for the vault whatever happens: nothing leaks, nothing is lost, nothing is overwritten.
 
+mod auth;
+mod auth_login;
 mod backends;
 mod canary;
+mod certificates;
 mod crowd;
 mod damage;
 mod kills;

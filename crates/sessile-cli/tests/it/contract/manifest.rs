@@ -8,7 +8,7 @@ use sessile::Code;
 use sessile_cli::cli::Cli;
 use sessile_cli::effects::{Effect, TABLE};
 
-use crate::contract::{CALLS, furnished_for};
+use crate::contract::output::{CALLS, furnished_for};
 use crate::home;
 
 fn manifest() -> Value {

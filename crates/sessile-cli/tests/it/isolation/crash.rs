@@ -2,8 +2,8 @@
 
 use testkit::Home;
 
-use crate::crash::Killer;
-use crate::run::kubeconfig;
+use crate::durability::crash::Killer;
+use crate::isolation::run::kubeconfig;
 use crate::{home, live};
 
 /// Fewer than for one file: each takes a whole room.

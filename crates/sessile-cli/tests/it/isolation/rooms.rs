@@ -5,7 +5,7 @@ use std::path::Path;
 
 use testkit::{Call, Home};
 
-use crate::run::kubeconfig;
+use crate::isolation::run::kubeconfig;
 use crate::{eventually, home, live, lives, room, shown, start};
 
 fn run(home: &Home, flags: &[&str], command: &[&str]) -> Call {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::crash::{Killer, assert_not_locked, kills};
+use crate::durability::crash::{Killer, assert_not_locked, kills};
 use crate::{home, live, shown, start};
 
 const STATE: &str = ".local/state/sessile";

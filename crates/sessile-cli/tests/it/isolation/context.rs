@@ -2,7 +2,7 @@
 
 use testkit::{Call, Home};
 
-use crate::run::kubeconfig;
+use crate::isolation::run::kubeconfig;
 use crate::{home, home_with, live, shown, start};
 
 fn run(home: &Home, flags: &[&str], command: &[&str]) -> Call {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use testkit::{Call, Home, Tty};
 
-use crate::run::HOSTILE;
+use crate::isolation::run::HOSTILE;
 use crate::{home, home_with, live, room, start};
 
 /// A shell in the home, in which the program is found by its name.

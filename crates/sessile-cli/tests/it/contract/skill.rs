@@ -7,7 +7,7 @@ use sessile::{Code, exit};
 use sessile_cli::cli::Cli;
 use sessile_cli::effects::{Effect, TABLE};
 
-use crate::documents::assert_parses;
+use crate::documents::guides::assert_parses;
 use crate::{home, yaml_scalars};
 
 const FORMATS: [&str; 2] = ["skill", "agents-md"];

@@ -11,7 +11,8 @@ use sessile_cli::commands::manifest::manifest;
 
 use crate::repository;
 
-const MADE: &str = "<!-- Made from the program by crates/sessile-cli/tests/it/reference.rs; do not edit. -->";
+const MADE: &str =
+    "<!-- Made from the program by crates/sessile-cli/tests/it/documents/reference.rs; do not edit. -->";
 
 fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map(Vec::as_slice).unwrap_or_default()

@@ -1,0 +1,10 @@
+//! Contexts: creating, selecting, guarding and moving them.
+
+mod approve;
+mod create;
+mod delete;
+mod edit;
+mod guards;
+mod rename;
+mod selection;
+mod transfer;

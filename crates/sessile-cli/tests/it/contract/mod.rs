@@ -1,0 +1,13 @@
+//! What holds for every command: output, flags, help, exit statuses.
+
+mod color;
+mod completions;
+mod demo;
+mod global_flags;
+mod help;
+mod man;
+mod manifest;
+mod no_input;
+pub(crate) mod output;
+mod skill;
+mod status;

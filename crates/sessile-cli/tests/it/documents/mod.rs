@@ -1,0 +1,7 @@
+//! Documents and packaging: guides that run, generated references, files of the repository.
+
+mod deploy;
+mod fuzz_targets;
+pub(crate) mod guides;
+mod packages;
+mod reference;

@@ -1,0 +1,10 @@
+//! What must survive crashes, parallel processes and mistakes.
+
+mod backup;
+pub(crate) mod crash;
+mod crash_sessions;
+mod doctor;
+mod history;
+mod locks;
+mod parallel;
+mod undo;

@@ -1,0 +1,13 @@
+//! `run`, `shell` and `env`: what isolates a command, with the real tools.
+
+mod context;
+mod crash;
+mod leaks;
+mod pins;
+mod pins_files;
+mod race;
+mod rooms;
+mod run;
+mod shells;
+mod terminal;
+mod tool;

@@ -1,0 +1,8 @@
+//! Sessions: starting, ending and moving them, and which one a terminal has.
+
+mod life;
+mod start;
+mod state;
+mod stop;
+mod terminals;
+mod transfer;
