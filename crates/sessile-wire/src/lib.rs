@@ -4,3 +4,5 @@
 //! and the receiver deserializes the same ones.
 
 pub mod hex;
+#[cfg(feature = "service")]
+pub mod service;

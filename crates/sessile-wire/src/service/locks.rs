@@ -1,0 +1,63 @@
+//! Locks of a user.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::{DEFAULT_TTL_MS, DEFAULT_WAIT_MS, MAX_HOLDER, MAX_TTL_MS, MAX_WAIT_MS};
+use super::page::cursor_page;
+use super::queue::{BusyPolicy, LeaseTicket};
+
+/// A lock to acquire.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakeLockRequest {
+    /// Lease of the lock, in milliseconds.
+    #[schemars(range(min = 1, max = MAX_TTL_MS), extend("default" = DEFAULT_TTL_MS))]
+    pub ttl_ms: Option<i64>,
+    /// Longest wait for the lock, in milliseconds.
+    #[schemars(range(min = 0, max = MAX_WAIT_MS), extend("default" = DEFAULT_WAIT_MS))]
+    pub wait_ms: Option<i64>,
+    /// Behaviour if somebody has the lock: wait in the queue, fail, or take it over.
+    #[serde(default)]
+    pub busy: BusyPolicy,
+    /// Name that the holder gives itself; by default the user's name.
+    #[schemars(length(min = 1, max = MAX_HOLDER))]
+    pub holder: Option<String>,
+}
+
+/// A lock's lease to renew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RenewLockRequest {
+    /// Fencing token of the lease.
+    pub token: i64,
+    /// Lease from now on, in milliseconds.
+    #[schemars(range(min = 1, max = MAX_TTL_MS), extend("default" = DEFAULT_TTL_MS))]
+    pub ttl_ms: Option<i64>,
+}
+
+/// A lock that is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Lock")]
+pub struct ServiceLock {
+    /// Name of the lock.
+    pub name: String,
+    /// Lease on the lock.
+    #[serde(flatten)]
+    pub ticket: LeaseTicket,
+}
+
+/// A lock that is held, with the length of its queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldLock {
+    /// The lock.
+    #[serde(flatten)]
+    pub lock: ServiceLock,
+    /// Number of waiters.
+    pub waiting: i64,
+}
+
+cursor_page! {
+    /// A page of locks that are held.
+    LockPage, "LockPage", locks: HeldLock
+}
