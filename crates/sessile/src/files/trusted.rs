@@ -104,6 +104,7 @@ fn metadata(path: &Path) -> Result<Option<Metadata>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
@@ -140,12 +141,12 @@ mod tests {
         let refused =
             |path: &Path| matches!(check_trusted(path), Err(Error::WritableByOthers { is_dir: true, .. }));
         assert!(refused(&safe.join("link")), "the store does not exist yet");
-        std::fs::write(open.join("store"), "").unwrap();
+        File::create_new(open.join("store")).unwrap();
         assert!(refused(&safe.join("link")));
         symlink("safe", dir.path().join("to-safe")).unwrap();
         assert!(refused(&dir.path().join("to-safe/link")));
         symlink(&safe, open.join("to-safe")).unwrap();
-        std::fs::write(safe.join("store"), "").unwrap();
+        File::create_new(safe.join("store")).unwrap();
         assert!(!refused(&dir.path().join("to-safe/store")));
         symlink(safe.join("store"), open.join("link")).unwrap();
         assert!(refused(&open.join("link")), "the link can be replaced");
@@ -155,10 +156,10 @@ mod tests {
     fn files_beside_a_database_are_checked() {
         let dir = tempfile::tempdir().unwrap();
         let store = dir.path().join("store");
-        std::fs::write(&store, "").unwrap();
+        File::create_new(&store).unwrap();
         assert!(check_trusted_database(&store).is_ok());
         let log = dir.path().join("store-wal");
-        std::fs::write(&log, "").unwrap();
+        File::create_new(&log).unwrap();
         std::fs::set_permissions(&log, PermissionsExt::from_mode(0o666)).unwrap();
         assert!(
             matches!(check_trusted_database(&store), Err(Error::WritableByOthers { path, .. }) if path == log)
