@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sessile::session::SessionId;
+use sessile_wire::id::ordered_uuid_v7;
 
 #[expect(
     clippy::disallowed_methods,
@@ -17,16 +17,9 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(now().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// An id that was never used. Of two that one process makes one after the other, the second is the larger, though both are of
-/// the same millisecond: what stands behind that is a fraction of it.
+/// Id that was never used before, in the order of calls within this process.
 pub(crate) fn new_id() -> Result<String, sessile::Error> {
-    let now = now();
-    let id = SessionId::new(i64::try_from(now.as_millis()).unwrap_or(i64::MAX))?;
-    let fraction = now.subsec_nanos() % 1_000_000 * 4096 / 1_000_000;
-    let mut id = id.to_string();
-    // Behind the version, as RFC 9562 has it.
-    id.replace_range(15..18, &format!("{fraction:03x}"));
-    Ok(id)
+    Ok(ordered_uuid_v7(now(), sessile::random::bytes()?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! (who may), `http` (how it is asked over the network), `mcp` (the same for agents), [`serve`] (listening, and ending well).
 
 pub mod account;
-mod authority;
 pub mod change;
 mod clock;
 pub mod db;

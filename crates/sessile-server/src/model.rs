@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
 use crate::json_text::JsonText;
@@ -79,8 +80,7 @@ pub struct Conversation {
 impl Conversation {
     /// What stands for the context of this agent, whoever asks.
     pub fn mark(&self) -> String {
-        let digest = Sha256::digest(format!("{}\0{}", self.agent, self.context_id));
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(format!("{}\0{}", self.agent, self.context_id)))
     }
 }
 

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sessile::vault::Secret;
+use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
 use crate::account::{Account, Administer, Scope, Token};
@@ -174,5 +175,5 @@ fn found(outcome: Result<(), Refusal>, otherwise: impl FnOnce() -> UserError) ->
 
 /// What a token is kept and looked up as. A plain hash is enough for 256 random bits: there is nothing to guess.
 pub(crate) fn hash(secret: &str) -> String {
-    Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(secret.as_bytes()))
 }

@@ -90,20 +90,6 @@ pub fn shell_quoted(text: &str) -> String {
     format!("'{}'", shown(text).replace('\'', "'\\''"))
 }
 
-/// Text as one piece of a URL's path or query: everything but letters, digits and `-._~` is written as bytes in hex.
-pub fn percent_encoded(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
 /// The first part of a long text, for error messages.
 pub fn shortened(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {

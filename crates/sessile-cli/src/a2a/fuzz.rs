@@ -1,6 +1,7 @@
 //! Fuzz targets: an agent's card, its answers, its event stream.
 
 use sessile::text::shown_lines;
+use sessile_wire::sse::{SseEvent, SseReader};
 
 use super::card::Card;
 use super::dialect::Dialect;
@@ -9,7 +10,6 @@ use super::event::{ArtifactView, TaskView};
 use super::json;
 use super::push::PushView;
 use super::reply::Event;
-use super::sse::{SseEvent, SseReader};
 
 /// As many values as the program takes from one answer.
 const VALUES: usize = 100_000;

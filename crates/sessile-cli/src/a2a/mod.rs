@@ -23,7 +23,6 @@ mod part;
 mod push;
 mod reply;
 mod scheme;
-mod sse;
 mod state;
 mod talk;
 #[cfg(test)]
@@ -42,7 +41,6 @@ pub(crate) use part::Part;
 pub(crate) use push::PushView;
 pub(crate) use reply::{Event, Reply};
 pub(crate) use scheme::SchemeKind;
-pub(crate) use sse::{SseEvent, SseReader};
 pub(crate) use talk::Ended;
 #[cfg(test)]
 pub(crate) use {

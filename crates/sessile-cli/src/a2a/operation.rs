@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 use sessile::conversation::TaskState;
-
-use super::state::in_capitals;
+use sessile_wire::percent;
 use ureq::http::Method;
 
 use super::dialect::Dialect;
 use super::error::{A2aError, Refusal, RefusalKind};
 use super::interface::{Binding, Interface};
 use super::outgoing::{Outgoing, PushConfig, maybe};
+use super::state::in_capitals;
 use crate::http::form;
 
 /// What is asked.
@@ -232,10 +232,8 @@ fn absent() -> A2aError {
 
 /// An id as one piece of a path. It may come from an agent: it can neither leave the path nor end it.
 fn segment(id: &str) -> Result<String, A2aError> {
-    if id.is_empty() || id.bytes().all(|byte| byte == b'.') {
-        return Err(A2aError::Malformed(format!("{} is no id", sessile::text::quoted(id))));
-    }
-    Ok(sessile::text::percent_encoded(id))
+    let invalid = || A2aError::Malformed(format!("{} is no id", sessile::text::quoted(id)));
+    percent::encode_segment(id).ok_or_else(invalid)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use serde_json::Value;
+use sessile_wire::sse::SseReader;
 
 use super::agent::Agent;
 use super::card::Card;
@@ -16,7 +17,6 @@ use super::outgoing::{Outgoing, PushConfig};
 use super::part::text;
 use super::push::PushView;
 use super::reply::{Event, Reply};
-use super::sse::SseReader;
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,70 +1,59 @@
 //! Addresses that a credential may be sent to.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sessile::text;
+use sessile_wire::address::{AddressError, Origin};
 use ureq::http::Uri;
-use ureq::http::uri::Authority;
 
 use super::HttpError;
 
-/// An address of `https`, or of `http` on this machine. Anything else cannot be one.
-///
-/// It is shown without its query.
+/// URL of `https`, or of `http` on this machine. It is displayed without its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     uri: Uri,
-    loopback: bool,
+    origin: Origin,
 }
 
 impl Address {
-    /// Takes an address apart, and refuses those that nothing may be sent to.
+    /// Parses a URL, and refuses those that nothing may be sent to.
     pub(crate) fn parse(url: &str) -> Result<Self, HttpError> {
         // The text itself is not repeated: it may hold a password in a form that is not recognised as one.
-        let odd = || HttpError::NotAllowed("this is not an address of the form https://HOST/PATH".to_owned());
-        let uri: Uri = url.parse().map_err(|_| odd())?;
-        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
-        if authority.host().is_empty() || url.contains(char::is_whitespace) || !is_host_and_port(authority) {
-            return Err(odd());
+        let malformed =
+            || HttpError::NotAllowed("this is not an address of the form https://HOST/PATH".to_owned());
+        let uri: Uri = url.parse().map_err(|_| malformed())?;
+        if uri.authority().is_none() || url.contains(char::is_whitespace) {
+            return Err(malformed());
         }
-        let (scheme, user) = (scheme.to_owned(), authority.as_str().contains('@'));
-        let address = Address { loopback: is_loopback(authority.host()), uri };
-        let refuse = |why: &str| Err(HttpError::NotAllowed(format!("{address} is not asked: {why}")));
-        match scheme.as_str() {
-            _ if user => refuse("a user name or password has no place in an address"),
-            "https" => Ok(address),
-            "http" if address.loopback => Ok(address),
-            "http" => refuse("without https, whoever is in between would see the credential"),
-            _ => refuse("its scheme is not https"),
-        }
-    }
-
-    /// Whether it is on this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
-        self.loopback
-    }
-
-    /// Whether TLS protects it.
-    pub(crate) fn is_https(&self) -> bool {
-        self.uri.scheme_str() == Some("https")
-    }
-
-    /// Whether both are of one scheme, host and port.
-    pub(crate) fn is_same_origin(&self, other: &Address) -> bool {
-        self.is_https() == other.is_https()
-            && self.port() == other.port()
-            && match (self.uri.host(), other.uri.host()) {
-                (Some(one), Some(two)) => one.eq_ignore_ascii_case(two),
-                _ => false,
+        let refuse =
+            |why: &str| HttpError::NotAllowed(format!("{} is not asked: {why}", without_query(&uri)));
+        match Origin::of_secure_url(url) {
+            Ok(origin) => Ok(Address { uri, origin }),
+            Err(AddressError::UserInfo) => Err(refuse("a user name or password has no place in an address")),
+            Err(AddressError::Insecure) => {
+                Err(refuse("without https, whoever is in between would see the credential"))
             }
+            Err(AddressError::Scheme) => Err(refuse("its scheme is not https")),
+            Err(AddressError::Malformed | AddressError::Host | AddressError::Port) => Err(malformed()),
+        }
     }
 
-    fn port(&self) -> u16 {
-        self.uri.port_u16().unwrap_or(if self.is_https() { 443 } else { 80 })
+    /// Whether the host is this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.origin.is_loopback()
     }
 
-    /// Where a `Location` of its answer points to.
+    /// Whether requests are protected by TLS.
+    pub(crate) fn is_https(&self) -> bool {
+        self.origin.is_https()
+    }
+
+    /// Whether both have the same scheme, host and port.
+    pub(crate) fn is_same_origin(&self, other: &Address) -> bool {
+        self.origin == other.origin
+    }
+
+    /// Target of a redirect whose `Location` is this.
     pub(crate) fn join(&self, location: &str) -> Result<Self, HttpError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
@@ -87,7 +76,7 @@ impl Address {
         }
     }
 
-    /// Its parts.
+    /// Components of the URL.
     pub(crate) fn uri(&self) -> &Uri {
         &self.uri
     }
@@ -95,29 +84,16 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.uri.scheme_str().unwrap_or_default();
-        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        f.write_str(&text::shown(format_args!("{scheme}://{host}{}", self.uri.path())))
+        f.write_str(&without_query(&self.uri))
     }
 }
 
-/// Whether nothing stands beside the host, the port and a user name: the parser accepts `[::1]evil.example` as `[::1]`.
-fn is_host_and_port(authority: &Authority) -> bool {
-    let text = authority.as_str();
-    let text = text.rsplit_once('@').map_or(text, |(_, rest)| rest);
-    match text.strip_prefix(authority.host()) {
-        Some("" | ":") => true,
-        Some(port) => port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok()),
-        None => false,
-    }
-}
-
-fn is_loopback(host: &str) -> bool {
-    if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return inner.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback());
-    }
-    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
+/// URL without user name, password and query, which may be secret.
+fn without_query(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().unwrap_or_default();
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    text::shown(format_args!("{scheme}://{host}{}", uri.path()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What HTML forms send: `application/x-www-form-urlencoded`.
 
-use std::fmt::Write;
-
+use sessile_wire::percent::encode_form;
 use zeroize::Zeroizing;
 
 /// The pairs as one text, which may hold secrets and is overwritten when it is dropped.
@@ -13,34 +12,20 @@ pub(crate) fn form(pairs: &[(&str, &str)]) -> Zeroizing<String> {
         if !out.is_empty() {
             out.push('&');
         }
-        encode(name, &mut out);
+        encode_form(name, &mut out);
         out.push('=');
-        encode(value, &mut out);
+        encode_form(value, &mut out);
     }
     out
-}
-
-/// Appends a name or a value.
-pub(super) fn encode(text: &str, out: &mut String) {
-    for byte in text.bytes() {
-        match byte {
-            b' ' => out.push('+'),
-            b'*' | b'-' | b'.' | b'_' => out.push(char::from(byte)),
-            byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-            byte => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
 }
 
 /// The header by which a client says its name and password, each encoded like a form's (RFC 6749, 2.3.1).
 pub(crate) fn basic(name: &str, password: &str) -> Zeroizing<String> {
     use base64::Engine;
     let mut pair = Zeroizing::new(String::with_capacity(3 * (name.len() + password.len()) + 1));
-    encode(name, &mut pair);
+    encode_form(name, &mut pair);
     pair.push(':');
-    encode(password, &mut pair);
+    encode_form(password, &mut pair);
     let mut header = Zeroizing::new(String::with_capacity(6 + pair.len().div_ceil(3) * 4));
     header.push_str("Basic ");
     base64::engine::general_purpose::STANDARD.encode_string(pair.as_bytes(), &mut header);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sessile::text;
 use sessile::vault::Secret;
+use sessile_wire::backoff::Backoff;
 
 use super::client::wanted;
 use super::fields::{Fields, required};
@@ -71,6 +72,12 @@ impl Client {
     ) -> Result<Tokens, OAuthError> {
         let mut interval = code.interval;
         let mut wait = interval;
+        // RFC 8628, 3.5: exponential backoff from the interval, which must not be undercut.
+        let from = |interval: Duration| {
+            let first = interval.saturating_mul(2).min(LONGEST).max(interval);
+            Backoff::new(first, LONGEST.max(interval)).without_jitter()
+        };
+        let mut backoff = from(interval);
         loop {
             let left = code.expires_in.saturating_sub(elapsed());
             sleep(wait.min(left));
@@ -79,9 +86,13 @@ impl Client {
             }
             wait = match self.ask_device(http, code) {
                 Ok(tokens) => return Ok(tokens),
-                Err(OAuthError::Refused { error, .. }) if error == "authorization_pending" => interval,
+                Err(OAuthError::Refused { error, .. }) if error == "authorization_pending" => {
+                    backoff.reset();
+                    interval
+                }
                 Err(OAuthError::Refused { error, .. }) if error == "slow_down" => {
                     interval = interval.saturating_add(INTERVAL);
+                    backoff = from(interval);
                     interval
                 }
                 Err(OAuthError::Refused { error, .. }) if error == "access_denied" => {
@@ -91,7 +102,7 @@ impl Client {
                     return Err(OAuthError::Expired);
                 }
                 Err(OAuthError::RateLimited { retry_after: Some(rest) }) => rest.max(interval),
-                Err(error) if error.is_transient() => wait.saturating_mul(2).min(LONGEST).max(interval),
+                Err(error) if error.is_transient() => backoff.next_delay(),
                 Err(error) => return Err(error),
             };
         }

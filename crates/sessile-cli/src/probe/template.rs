@@ -1,7 +1,5 @@
 //! Requests with placeholders.
 
-use std::fmt::Write;
-
 use ureq::http::Method;
 
 use super::service::User;
@@ -83,17 +81,7 @@ fn put(text: &str, escape: Escape, out: &mut String) {
             let quoted = serde_json::Value::from(text).to_string();
             out.push_str(&quoted[1..quoted.len() - 1]);
         }
-        Escape::Percent => {
-            for byte in text.bytes() {
-                match byte {
-                    b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-                    byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-                    byte => {
-                        let _ = write!(out, "%{byte:02X}");
-                    }
-                }
-            }
-        }
+        Escape::Percent => out.push_str(&sessile_wire::percent::encode(text)),
     }
 }
 

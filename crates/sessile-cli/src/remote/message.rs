@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sessile::{Code, Error};
+use sessile_wire::sse::{SseEvent, SseReader};
 
 use super::server::{PATIENCE, Request, Server};
 use super::session::RemoteSession;
 use super::trouble::{Problem, Subject, Trouble};
-use crate::a2a::{SseEvent, SseReader};
 use crate::error::Failure;
 use crate::http::{Coming, HttpError};
 

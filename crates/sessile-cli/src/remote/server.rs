@@ -7,6 +7,7 @@ use sessile::agents::Agent;
 use sessile::session::SessionId;
 use sessile::vault::{Secret, agent_url};
 use sessile::{Error, State};
+use sessile_wire::backoff::Backoff;
 use ureq::http::Method;
 
 use super::args::server_of;
@@ -24,8 +25,9 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// For how long one that is away is asked again.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest pause before it is asked again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Backoff between retries.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// The largest answer that is read: a page of a service, and some more.
 const LARGEST: usize = 16 << 20;
@@ -179,24 +181,23 @@ impl Server {
 
     /// The same, with patience of one's own, and with the failure as it is.
     pub(crate) fn try_ask(&self, request: &Request, patience: Duration) -> Result<Value, Trouble> {
-        let (begun, mut pause) = (Instant::now(), Duration::from_millis(100));
+        let (begun, mut backoff) = (Instant::now(), Backoff::new(FIRST_DELAY, MAX_DELAY));
         loop {
             let trouble = match self.once(request) {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) => trouble,
             };
-            let again = match &trouble {
-                Trouble::Http(crate::http::HttpError::Unreachable { .. }) => Some(pause),
+            let delay = match &trouble {
+                Trouble::Http(crate::http::HttpError::Unreachable { .. }) => Some(backoff.next_delay()),
                 Trouble::Refused(problem) if problem.status == 503 || problem.status == 429 => {
-                    Some(problem.retry_after.unwrap_or(pause))
+                    Some(problem.retry_after.unwrap_or_else(|| backoff.next_delay()))
                 }
                 _ => None,
             };
-            match again {
-                Some(wait) if begun.elapsed() + wait <= patience => std::thread::sleep(wait),
+            match delay {
+                Some(delay) if begun.elapsed() + delay <= patience => std::thread::sleep(delay),
                 _ => return Err(trouble),
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -307,7 +308,7 @@ pub(crate) fn checked_url(url: &str) -> Result<String, Error> {
 /// A part of a path. Dots alone would lead upwards.
 fn encoded(segment: &str) -> String {
     let is_dots = segment.bytes().all(|byte| byte == b'.');
-    if is_dots { "%2E".repeat(segment.len()) } else { sessile::text::percent_encoded(segment) }
+    if is_dots { "%2E".repeat(segment.len()) } else { sessile_wire::percent::encode(segment) }
 }
 
 #[cfg(test)]

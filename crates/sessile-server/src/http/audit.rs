@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sessile_wire::backoff::Backoff;
 use tokio::sync::mpsc;
 
 use super::metrics::Metrics;
@@ -18,8 +19,9 @@ const TOGETHER: usize = 512;
 /// How long the first of them waits for others.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// How often a failing store is tried.
+/// How often a failing store is tried, and the longest delay between retries.
 const TRIES: u32 = 5;
+const MAX_DELAY: Duration = Duration::from_secs(4);
 
 /// Where reads are put on the record.
 #[derive(Clone, Debug)]
@@ -77,13 +79,12 @@ impl Recorder {
     }
 
     async fn write(&self, batch: Vec<Read>) {
-        let mut pause = GATHER;
+        let mut backoff = Backoff::new(GATHER, MAX_DELAY);
         for _ in 0..TRIES {
             if self.db.record(batch.clone()).await.is_ok() {
                 return;
             }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+            tokio::time::sleep(backoff.next_delay()).await;
         }
         self.metrics.unrecorded(batch.len());
     }

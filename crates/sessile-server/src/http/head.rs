@@ -4,7 +4,6 @@ use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use sessile::Code;
 
 use super::problem::Problem;
-use crate::authority::Authority;
 
 /// The largest head that is accepted, counted as the bytes of its target, names and values.
 pub(crate) const MOST_BYTES: usize = 32 << 10;
@@ -23,7 +22,8 @@ pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Resu
         (None, _) => Err(Problem::usage("the Host header is missing")),
         (Some(_), Some(_)) => Err(Problem::usage("the Host header is given more than once")),
         (Some(host), None) => {
-            let is_host = |text: &str| text.is_empty() || Authority::parse(text).is_some();
+            let is_host =
+                |text: &str| text.is_empty() || sessile_wire::address::Authority::parse(text).is_ok();
             if host.to_str().is_ok_and(is_host) {
                 Ok(())
             } else {

@@ -217,21 +217,8 @@ impl Params {
 }
 
 fn decoded(text: &str) -> Result<String, Problem> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-                let (Some(high), Some(low)) = (digit(rest.next()), digit(rest.next())) else {
-                    return Err(Problem::usage("a percent sign in the query is not followed by two digits"));
-                };
-                u8::try_from(high * 16 + low).unwrap_or_default()
-            }
-            other => other,
-        });
-    }
+    let invalid = || Problem::usage("a percent sign in the query is not followed by two digits");
+    let bytes = sessile_wire::percent::decode(&text.replace('+', " ")).ok_or_else(invalid)?;
     String::from_utf8(bytes).map_err(|_| Problem::usage("the query is not valid UTF-8"))
 }
 

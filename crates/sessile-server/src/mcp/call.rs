@@ -4,7 +4,8 @@ use axum::body::Body;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use serde_json::{Map, Value, json};
-use sessile::text::{percent_encoded, quoted, shortened};
+use sessile::text::{quoted, shortened};
+use sessile_wire::percent;
 
 use super::tool::{Argument, To, Tool};
 use crate::http::Problem;
@@ -21,7 +22,7 @@ pub(super) fn request(
     check_names(tool, given)?;
     let mut path = tool.path.to_owned();
     let mut query: Vec<String> =
-        tool.always.iter().map(|(name, value)| format!("{name}={}", percent_encoded(value))).collect();
+        tool.always.iter().map(|(name, value)| format!("{name}={}", percent::encode(value))).collect();
     let mut members = Map::new();
     let mut whole = None;
     let mut request = Request::new(Body::empty());
@@ -41,9 +42,9 @@ pub(super) fn request(
                 if text.is_empty() {
                     return Err(Problem::invalid(format!("the argument {} is empty", quoted(name))));
                 }
-                path = path.replace(&format!("{{{name}}}"), &percent_encoded(&text));
+                path = path.replace(&format!("{{{name}}}"), &percent::encode(&text));
             }
-            To::Query => query.push(format!("{name}={}", percent_encoded(&text_of(argument, value)?))),
+            To::Query => query.push(format!("{name}={}", percent::encode(&text_of(argument, value)?))),
             To::Member => {
                 members.insert(name.to_owned(), value.clone());
             }

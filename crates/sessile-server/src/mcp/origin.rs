@@ -3,8 +3,8 @@
 
 use axum::http::{HeaderMap, StatusCode, header};
 use sessile::Code;
+use sessile_wire::address::Authority;
 
-use crate::authority::Authority;
 use crate::http::{Problem, header as one};
 
 /// Lets through what comes from no page, from a page of this machine, or, where TLS or a proxy vouches for the name that the
@@ -19,11 +19,11 @@ pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), Problem> 
     let Some((scheme, text)) = origin.split_once("://") else { return Err(refused) };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    let Some(origin) = Authority::parse(text).filter(|_| is_scheme) else { return Err(refused) };
+    let Some(origin) = Authority::parse(text).ok().filter(|_| is_scheme) else { return Err(refused) };
     if origin.is_loopback() {
         return Ok(());
     }
-    let host = one(headers, header::HOST.as_str())?.and_then(Authority::parse);
+    let host = one(headers, header::HOST.as_str())?.and_then(|host| Authority::parse(host).ok());
     let is_own = has_name && host.is_some_and(|host| host.is_same(&origin, &scheme.to_ascii_lowercase()));
     if is_own { Ok(()) } else { Err(refused) }
 }

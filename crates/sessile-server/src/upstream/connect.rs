@@ -13,13 +13,13 @@ use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use sessile::vault::Secret;
+use sessile_wire::address::{AddressError, Origin, unbracketed};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
 use super::Fault;
-use crate::authority::Authority;
 
 /// How long a connection may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -29,6 +29,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 pub(super) struct Site {
     /// What stands before every path.
     base: Uri,
+    origin: Origin,
     tls: Option<Arc<ClientConfig>>,
     key: Option<Secret>,
 }
@@ -46,16 +47,13 @@ pub(super) struct Asking<'a> {
 impl Site {
     /// A site by its URL, if a key may be sent there: by https, or on this machine.
     pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, String> {
-        let base = base(url)?;
-        let tls = match base.scheme_str() {
-            Some("https") => Some(Arc::new(tls()?)),
-            _ => None,
-        };
+        let (base, origin) = parse_base(url)?;
+        let tls = if origin.is_https() { Some(Arc::new(tls()?)) } else { None };
         let is_header = |key: &Secret| key.expose().bytes().all(|byte| byte.is_ascii_graphic());
         if key.as_ref().is_some_and(|key| key.is_empty() || !is_header(key)) {
             return Err("the key is not one line of visible characters".to_owned());
         }
-        Ok(Site { base, tls, key })
+        Ok(Site { base, origin, tls, key })
     }
 
     /// The path of the URL, without a slash at its end.
@@ -65,7 +63,8 @@ impl Site {
 
     /// The whole of it, in one spelling.
     pub(super) fn address(&self) -> String {
-        format!("{}://{}{}", self.scheme(), self.authority().to_ascii_lowercase(), self.path())
+        let scheme = self.origin.scheme().as_str();
+        format!("{scheme}://{}{}", self.authority().to_ascii_lowercase(), self.path())
     }
 
     pub(super) fn key(&self) -> Option<&Secret> {
@@ -74,18 +73,8 @@ impl Site {
 
     /// The path of a URL that is of this very origin.
     pub(super) fn path_of(&self, url: &str) -> Option<String> {
-        let uri = base(url).ok()?;
-        let port =
-            |uri: &Uri| uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
-        let host = |uri: &Uri| uri.host().unwrap_or_default().to_ascii_lowercase();
-        let is_same = uri.scheme_str() == self.base.scheme_str()
-            && host(&uri) == host(&self.base)
-            && port(&uri) == port(&self.base);
-        is_same.then(|| uri.path().to_owned())
-    }
-
-    fn scheme(&self) -> &str {
-        self.base.scheme_str().unwrap_or_default()
+        let (uri, origin) = parse_base(url).ok()?;
+        (origin == self.origin).then(|| uri.path().to_owned())
     }
 
     fn authority(&self) -> &str {
@@ -93,29 +82,21 @@ impl Site {
     }
 }
 
-/// A URL that a path can be added to.
-fn base(url: &str) -> Result<Uri, String> {
-    let odd = || "it is not a URL of the form https://HOST/PATH".to_owned();
-    let uri: Uri = url.parse().map_err(|_| odd())?;
-    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
-    if authority.as_str().contains('@') {
-        return Err("a user name or password has no place in a URL".to_owned());
-    }
-    let Some(host) = Authority::parse(authority.as_str()) else { return Err(odd()) };
+/// Parses a URL that a path can be appended to.
+fn parse_base(url: &str) -> Result<(Uri, Origin), String> {
+    let malformed = || "it is not a URL of the form https://HOST/PATH".to_owned();
+    let origin = Origin::of_secure_url(url).map_err(|error| match error {
+        AddressError::UserInfo => "a user name or password has no place in a URL".to_owned(),
+        AddressError::Insecure => "without https, whoever is in between would see everything".to_owned(),
+        AddressError::Malformed | AddressError::Scheme | AddressError::Host | AddressError::Port => {
+            malformed()
+        }
+    })?;
+    let uri: Uri = url.parse().map_err(|_| malformed())?;
     if uri.query().is_some() || url.contains('#') {
-        return Err(odd());
+        return Err(malformed());
     }
-    match scheme {
-        "https" => Ok(uri),
-        "http" if host.is_loopback() => Ok(uri),
-        "http" => Err("without https, whoever is in between would see everything".to_owned()),
-        _ => Err(odd()),
-    }
-}
-
-/// An address without its brackets.
-fn bare(host: &str) -> Option<&str> {
-    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+    Ok((uri, origin))
 }
 
 /// TLS with the authorities that the system trusts.
@@ -160,9 +141,8 @@ impl Site {
     /// Connects. Whoever is there has heard nothing yet.
     pub(super) async fn connect(&self) -> Result<Line, Fault> {
         let unreachable = |error: &dyn std::fmt::Display| Fault::Unreachable(error.to_string());
-        let host = self.base.host().unwrap_or_default();
-        let host = bare(host).unwrap_or(host);
-        let port = self.base.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let host = unbracketed(self.origin.host()).unwrap_or(self.origin.host());
+        let port = self.origin.port();
         let connected = tokio::time::timeout(CONNECT, async {
             let stream = TcpStream::connect((host, port)).await?;
             // A request is written whole.
@@ -273,7 +253,7 @@ mod tests {
         for url in
             ["https://ai.example/v1", "https://ai.example/v1/", "http://127.0.0.1:1", "http://[::1]:1/v1"]
         {
-            assert!(base(url).is_ok(), "{url}");
+            assert!(parse_base(url).is_ok(), "{url}");
         }
         for url in [
             "http://ai.example/v1",
@@ -286,7 +266,7 @@ mod tests {
             "ai.example",
             "",
         ] {
-            let told = base(url).unwrap_err();
+            let told = parse_base(url).unwrap_err();
             assert!(!told.contains("hunter2"), "{told}");
         }
     }

@@ -4,7 +4,6 @@
 mod a2a;
 mod chat;
 mod connect;
-mod sse;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +12,21 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use sessile::text::shortened;
 use sessile::vault::Secret;
+use sessile_wire::sse::{SseReader, SseTooLarge};
 use tokio::sync::{Semaphore, watch};
 
 use crate::model::Conversation;
 use a2a::Agent;
 use connect::{Asking, Coming, Site};
-use sse::Events;
 
 /// How many calls are under way at a time. Who comes then waits, and the time counts.
 const AT_ONCE: usize = 256;
 
 /// How much of an answer that is none is kept for the log.
 const TOLD_BYTES: usize = 2000;
+
+/// Size limit of one event of a stream.
+const EVENT_BYTES: usize = 1 << 20;
 
 /// The bytes that a stream may need for one of its text: every token comes with its own JSON.
 const STREAM_FACTOR: usize = 256;
@@ -172,20 +174,28 @@ impl Fault {
     }
 }
 
+impl From<SseTooLarge> for Fault {
+    fn from(_: SseTooLarge) -> Self {
+        Fault::Unusable("an event of the stream is too long".to_owned())
+    }
+}
+
 /// Reads a reply token by token. One that breaks off is none.
 async fn streamed(coming: &mut Coming, most: usize, text: &watch::Sender<String>) -> Result<String, Fault> {
-    let (mut events, mut reply, mut read) = (Events::default(), String::new(), 0);
+    let (mut reader, mut events) = (SseReader::new(EVENT_BYTES), Vec::new());
+    let (mut reply, mut read) = (String::new(), 0);
     let mut is_whole = false;
     while let Some(bytes) = coming.next().await? {
         read += bytes.len();
         if read > most.saturating_mul(STREAM_FACTOR) {
             return Err(Fault::Unusable("the stream is too long".to_owned()));
         }
-        for data in events.push(&bytes)? {
-            if data == "[DONE]" {
+        reader.push(&bytes, &mut events).map_err(Fault::from)?;
+        for event in events.drain(..) {
+            if event.data == "[DONE]" {
                 return Ok(reply);
             }
-            let piece = chat::piece(&data)?;
+            let piece = chat::piece(&event.data)?;
             is_whole |= piece.is_last;
             reply.push_str(&piece.text);
             if reply.len() > most {

@@ -70,5 +70,5 @@ async fn token_check_overtakes_the_reads_of_all_users(store: &Throwaway) {
 
 fn sha256(text: &str) -> String {
     use sha2::{Digest, Sha256};
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    sessile_wire::hex::hex(&Sha256::digest(text.as_bytes()))
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use sessile_wire::id::{is_uuid, uuid_v7};
 
 use crate::error::{Error, Result};
 
@@ -15,20 +16,7 @@ pub struct SessionId(String);
 impl SessionId {
     /// A new one, at this time.
     pub fn new(now_ms: i64) -> Result<Self> {
-        let mut bytes = [0u8; 16];
-        bytes[..6].copy_from_slice(&now_ms.to_be_bytes()[2..]);
-        bytes[6..].copy_from_slice(&crate::random::bytes::<10>()?);
-        bytes[6] = bytes[6] & 0x0f | 0x70;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(SessionId(format!(
-            "{}-{}-{}-{}-{}",
-            &hex[..8],
-            &hex[8..12],
-            &hex[12..16],
-            &hex[16..20],
-            &hex[20..]
-        )))
+        Ok(SessionId(uuid_v7(now_ms, crate::random::bytes()?)))
     }
 
     /// The id as text.
@@ -41,9 +29,7 @@ impl FromStr for SessionId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let groups: Vec<usize> = text.split('-').map(str::len).collect();
-        let hex = text.chars().all(|c| c == '-' || matches!(c, '0'..='9' | 'a'..='f'));
-        if groups == [8, 4, 4, 4, 12] && hex {
+        if is_uuid(text) {
             Ok(SessionId(text.to_owned()))
         } else {
             Err(Error::SessionNotFound(crate::text::shortened(text, 80)))

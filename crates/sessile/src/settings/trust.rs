@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
@@ -14,7 +15,7 @@ use crate::store::Store;
 
 /// What a file says, as a number.
 pub fn fingerprint(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// The path a file is trusted by: absolute, with links followed as far as the project's directory. A link in the project

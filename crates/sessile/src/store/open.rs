@@ -287,13 +287,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// A path as SQLite reads it in a URI, whatever its bytes.
 fn uri_path(path: &Path) -> String {
-    let bytes = path.as_os_str().as_bytes().iter();
-    bytes
-        .map(|byte| match byte {
-            b'%' | b'?' | b'#' | 0x80.. => format!("%{byte:02x}"),
-            _ => char::from(*byte).to_string(),
-        })
-        .collect()
+    sessile_wire::percent::encode_path(path.as_os_str().as_bytes())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
@@ -307,7 +308,7 @@ pub(crate) fn is_like(pattern: &str, name: &str) -> bool {
 pub(crate) fn digest(path: &Path) -> Option<String> {
     let mut hasher = Sha256::new();
     add(path, Path::new(""), &mut hasher)?;
-    Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hex(&hasher.finalize()))
 }
 
 pub(crate) fn digest_all(paths: &[PathBuf]) -> Option<String> {

@@ -4,72 +4,48 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use sessile_wire::address::{AddressError, Origin};
 
 use crate::error::Error;
 use crate::text::shortened;
 
-/// The part of a URL that says whom one talks to. Two URLs of one site go to the same server.
+/// Origin of a server that a credential is for: two URLs of one site go to the same server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Site {
-    scheme: String,
-    host: String,
-    port: u16,
-}
+pub struct Site(Origin);
 
 impl Site {
-    /// The site of a URL. Whatever could be read in two ways is refused: user names, spaces, backslashes.
+    /// Site of a URL. URLs that parsers read in different ways are refused: those with user names, spaces, backslashes.
     pub fn of_url(url: &str) -> Result<Self, Error> {
-        let wrong = |expected: &str| Error::InvalidValue {
+        let invalid = |expected: &str| Error::InvalidValue {
             place: "URL".into(),
             value: shortened(&without_user(url), 80),
             expected: expected.into(),
         };
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("a URL such as https://host/path"))?;
-        let scheme = scheme.to_ascii_lowercase();
-        let usual_port = match scheme.as_str() {
-            "https" => 443,
-            "http" => 80,
-            _ => return Err(wrong("a URL of http or https")),
-        };
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') {
-            return Err(wrong("a URL without a user name: a credential is kept by itself"));
-        }
-        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((address, port)) => {
-                let address: std::net::Ipv6Addr =
-                    address.parse().map_err(|_| wrong("a URL with a valid address"))?;
-                (format!("[{address}]"), port.strip_prefix(':').or(port.is_empty().then_some("")))
-            }
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host.to_ascii_lowercase(), Some(port)),
-                None => (authority.to_ascii_lowercase(), Some("")),
-            },
-        };
-        let port = match port {
-            Some("") => Some(usual_port),
-            Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => port.parse().ok(),
-            _ => None,
-        };
+        let invalid_host = || invalid("a URL with a host name of letters, digits, '-' and '.'");
+        let origin = Origin::of_url(url).map_err(|error| match error {
+            AddressError::Malformed | AddressError::Insecure => invalid("a URL such as https://host/path"),
+            AddressError::Scheme => invalid("a URL of http or https"),
+            AddressError::UserInfo => invalid("a URL without a user name: a credential is kept by itself"),
+            AddressError::Host => invalid_host(),
+            AddressError::Port => invalid("a URL with a valid port"),
+        })?;
         let is_name = |host: &str| {
-            let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
-            !host.is_empty() && !host.starts_with('.') && !host.contains("..") && host.chars().all(allowed)
+            let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
+            !host.starts_with('.') && !host.contains("..") && host.chars().all(is_allowed)
         };
-        if !host.starts_with('[') && !is_name(&host) {
-            return Err(wrong("a URL with a host name of letters, digits, '-' and '.'"));
+        if !origin.host().starts_with('[') && !is_name(origin.host()) {
+            return Err(invalid_host());
         }
-        let host = host.strip_suffix('.').map(str::to_owned).unwrap_or(host);
-        let port = port.filter(|port| *port > 0).ok_or_else(|| wrong("a URL with a valid port"))?;
-        Ok(Site { scheme, host, port })
+        if origin.port() == 0 {
+            return Err(invalid("a URL with a valid port"));
+        }
+        Ok(Site(origin.normalized()))
     }
 
     /// Whether nobody on the way can read what is sent there.
     pub fn is_private(&self) -> bool {
-        let address = self.host.trim_start_matches('[').trim_end_matches(']');
-        self.scheme == "https"
-            || self.host == "localhost"
-            || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        self.0.is_secure()
     }
 }
 
@@ -94,11 +70,7 @@ pub(crate) fn without_user(url: &str) -> String {
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Site { scheme, host, port } = self;
-        match (scheme.as_str(), port) {
-            ("https", 443) | ("http", 80) => write!(f, "{scheme}://{host}"),
-            _ => write!(f, "{scheme}://{host}:{port}"),
-        }
+        self.0.fmt(f)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whom an agent lets in.
 
+use sessile_wire::percent::decode_lossy;
+
 use super::base64::from_base64;
 use super::http::Seen;
 use super::options::{AgentAuth, AgentOptions};
@@ -13,7 +15,7 @@ pub(super) fn account(options: &AgentOptions, seen: &Seen) -> Option<String> {
     };
     let pairs = |text: &str, between: char, name: &str| {
         let mut pairs = text.split(between).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(given, _)| *given == name).map(|(_, value)| decode(value))
+        pairs.find(|(given, _)| *given == name).map(|(_, value)| decode_lossy(value))
     };
     let secret = match &options.auth {
         AgentAuth::None | AgentAuth::Bearer => of_scheme("bearer"),
@@ -39,23 +41,4 @@ pub(super) fn challenge(auth: &AgentAuth) -> &'static str {
         AgentAuth::None | AgentAuth::Bearer | AgentAuth::OAuth2 { .. } => "Bearer realm=\"agent\"",
         _ => "ApiKey realm=\"agent\"",
     }
-}
-
-/// What `%41` and the like stand for.
-fn decode(text: &str) -> String {
-    let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while let Some(byte) = bytes.get(at) {
-        let hex = text.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match hex.filter(|_| *byte == b'%') {
-            Some(meant) => {
-                decoded.push(meant);
-                at += 3;
-            }
-            None => {
-                decoded.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }

@@ -41,7 +41,7 @@ impl Sought {
     pub(super) fn add(&self, what: &str, secret: &str) {
         assert!(secret.len() >= SHORTEST, "{what} is too short to be looked for");
         let bytes = secret.as_bytes();
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = sessile_wire::hex::hex(bytes);
         let mut forms = vec![("plain", secret.to_owned()), ("hex", hex.to_uppercase()), ("hex", hex)];
         forms.extend(in_base64(bytes, &STANDARD_NO_PAD).map(|form| ("base64", form)));
         forms.extend(in_base64(bytes, &URL_SAFE_NO_PAD).map(|form| ("base64url", form)));
@@ -173,7 +173,7 @@ mod the_search_itself {
     use crate::{eventually, home};
 
     fn encoded(secret: &str) -> Vec<(&'static str, String)> {
-        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = sessile_wire::hex::hex(secret.as_bytes());
         let mut all = vec![("plain", secret.to_owned()), ("upper hex", hex.to_uppercase()), ("hex", hex)];
         for before in ["", "a", "ab", "user:"] {
             for after in ["", "\n", ":x"] {

@@ -153,24 +153,14 @@ fn tls_asked(url: &str) -> (String, Asked) {
         match pair.split_once('=') {
             Some(("sslmode", mode)) => asked.mode = Some(mode.to_owned()),
             Some(("sslrootcert", "system")) => asked.mode = Some("verify-full".to_owned()),
-            Some(("sslrootcert", path)) => asked.authorities = Some(unescape(path)),
+            Some(("sslrootcert", path)) => {
+                asked.authorities = Some(sessile_wire::percent::decode_lossy(path))
+            }
             _ => rest.push(pair),
         }
     }
     let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
     (format!("{base}{query}"), asked)
-}
-
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
-        let byte = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sessile_wire::backoff::Backoff;
 use tokio_postgres::AsyncMessage;
 
 use super::Inner;
@@ -21,13 +22,12 @@ pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, Trouble> {
 
 /// Listens for as long as it is not aborted; a connection that is lost is made again.
 pub(super) async fn listen(address: Address, bells: Bells) {
-    let mut pause = Duration::from_millis(50);
+    let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
     loop {
         if hear(&address, &bells).await.is_ok() {
-            pause = Duration::from_millis(50);
+            backoff.reset();
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(10));
+        tokio::time::sleep(backoff.next_delay()).await;
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, PoolError};
+use sessile_wire::backoff::Backoff;
 use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
@@ -206,12 +207,13 @@ async fn in_order<F: Future>(futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
 /// Waits between attempts, longer each time, until the patience is at its end.
 pub(super) struct Attempts {
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl Attempts {
     pub(super) fn new(patience: Duration) -> Self {
-        Attempts { until: Instant::now() + patience, pause: Duration::from_millis(2) }
+        let backoff = Backoff::new(Duration::from_millis(2), Duration::from_millis(500));
+        Attempts { until: Instant::now() + patience, backoff }
     }
 
     /// Waits for something for as long as there is patience.
@@ -222,14 +224,10 @@ impl Attempts {
 
     /// Waits; or says that it has been enough.
     pub(super) async fn again(&mut self, why: String) -> Result<(), DbError> {
-        if Instant::now() + self.pause >= self.until {
+        if Instant::now() + self.backoff.upper_bound() >= self.until {
             return Err(DbError::Unavailable(why));
         }
-        // Those who got in each other's way must not come back at the same time.
-        let spread = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0) % 1000;
-        let spread = u32::try_from(spread).unwrap_or(0);
-        tokio::time::sleep(self.pause / 2 + self.pause * spread / 2000).await;
-        self.pause = (self.pause * 2).min(Duration::from_millis(500));
+        tokio::time::sleep(self.backoff.next_delay()).await;
         Ok(())
     }
 }

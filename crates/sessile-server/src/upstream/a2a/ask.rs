@@ -104,10 +104,8 @@ impl Interface {
 
 /// An id as one piece of a path. It comes from an agent: it can neither leave the path nor end it.
 fn segment(id: &str) -> Result<String, Fault> {
-    if id.is_empty() || id.bytes().all(|byte| byte == b'.') {
-        return Err(Fault::Unusable("what it calls an id is none".to_owned()));
-    }
-    Ok(sessile::text::percent_encoded(id))
+    let invalid = || Fault::Unusable("what it calls an id is none".to_owned());
+    sessile_wire::percent::encode_segment(id).ok_or_else(invalid)
 }
 
 #[cfg(test)]

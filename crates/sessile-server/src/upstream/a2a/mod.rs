@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
+use sessile_wire::backoff::Backoff;
+use sessile_wire::sse::SseReader;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::connect::{Asking, Coming, Line, Site};
-use super::sse::Events;
-use super::{Asked, Fault, Reply, STREAM_FACTOR, refused};
+use super::{Asked, EVENT_BYTES, Fault, Reply, STREAM_FACTOR, refused};
 use crate::model::Conversation;
 use ask::{Call, Outgoing};
 use card::Interface;
@@ -42,8 +43,9 @@ const CARD_TIME: Duration = Duration::from_secs(10);
 /// The largest answer: it may hold more than its text.
 const ANSWER_BYTES: usize = 4 << 20;
 
-/// How long to wait before a task is looked at again, at first and at most.
-const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// Backoff between two polls of a task.
+const FIRST_POLL: Duration = Duration::from_millis(100);
+const MAX_POLL: Duration = Duration::from_secs(2);
 
 /// What is known of an agent: how it is asked, for a while.
 #[derive(Debug, Default)]
@@ -153,14 +155,16 @@ impl Talk<'_> {
 
     /// Hears a stream to its end, and hands the text on as it comes.
     async fn follow(&self, coming: &mut Coming, said: &mut Said) -> Result<(), Fault> {
-        let (mut events, mut read, mut sent) = (Events::default(), 0, 0);
+        let (mut reader, mut events) = (SseReader::new(EVENT_BYTES), Vec::new());
+        let (mut read, mut sent) = (0, 0);
         while let Some(bytes) = coming.next().await? {
             read += bytes.len();
             if read > self.asked.most.saturating_mul(STREAM_FACTOR) {
                 return Err(Fault::Unusable("the stream is too long".to_owned()));
             }
-            for data in events.push(&bytes)? {
-                said.hear(self.interface.heard(data.as_bytes())?, self.asked.most)?;
+            reader.push(&bytes, &mut events).map_err(Fault::from)?;
+            for event in events.drain(..) {
+                said.hear(self.interface.heard(event.data.as_bytes())?, self.asked.most)?;
                 // What was handed on cannot be taken back: the whole reply comes at the end.
                 if let (Some(to), Some(more)) = (self.asked.text, said.since(sent)) {
                     sent += more.len();
@@ -181,13 +185,12 @@ impl Talk<'_> {
 
     /// Looks at a task until it rests.
     async fn wait(&self, said: &mut Said) -> Result<(), Fault> {
-        let (mut pause, longest) = LOOK;
+        let mut backoff = Backoff::new(FIRST_POLL, MAX_POLL);
         while !said.is_over() {
             let Some(task) = said.task_id() else {
                 return Err(Fault::Unusable("it is neither a message nor a task".to_owned()));
             };
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(longest);
+            tokio::time::sleep(backoff.next_delay()).await;
             let call = self.interface.look(task)?;
             let mut coming = self.send(self.site.connect().await?, &call).await?;
             let heard = self.interface.heard(&coming.all(ANSWER_BYTES).await?)?;

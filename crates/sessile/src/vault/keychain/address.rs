@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::SocketAddr;
 
+use sessile_wire::percent;
+
 /// The sockets that an address names, in its order: `unix:path=/run/user/1000/bus;unix:abstract=...`. What is reached
 /// in another way than by a Unix socket is left out, and so is what makes no sense.
 pub(super) fn sockets(address: &str) -> Vec<SocketAddr> {
@@ -13,8 +15,8 @@ pub(super) fn sockets(address: &str) -> Vec<SocketAddr> {
 fn socket(address: &str) -> Option<SocketAddr> {
     let pairs = address.strip_prefix("unix:")?;
     pairs.split(',').find_map(|pair| match pair.split_once('=')? {
-        ("path", path) => SocketAddr::from_pathname(OsString::from_vec(unescape(path)?)).ok(),
-        ("abstract", name) => named(&unescape(name)?),
+        ("path", path) => SocketAddr::from_pathname(OsString::from_vec(percent::decode(path)?)).ok(),
+        ("abstract", name) => named(&percent::decode(name)?),
         _ => None,
     })
 }
@@ -29,21 +31,6 @@ fn named(name: &[u8]) -> Option<SocketAddr> {
 #[cfg(not(target_os = "linux"))]
 fn named(_name: &[u8]) -> Option<SocketAddr> {
     None
-}
-
-/// `%20` and the like become bytes.
-fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = text.bytes();
-    let mut plain = Vec::new();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(bytes.next()?).to_digit(16);
-            plain.push(u8::try_from(digit()? * 16 + digit()?).ok()?);
-        } else {
-            plain.push(byte);
-        }
-    }
-    Some(plain)
 }
 
 #[cfg(test)]

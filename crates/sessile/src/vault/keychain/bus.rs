@@ -7,6 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use sessile_wire::hex::hex;
 use zeroize::Zeroizing;
 
 use super::KeychainError;
@@ -116,7 +117,7 @@ impl Bus {
 
     /// Says who this is. The bus asks the kernel whether it is true.
     fn authenticate(&mut self, uid: u32) -> Result<(), KeychainError> {
-        let hex: String = uid.to_string().bytes().map(|digit| format!("{digit:02x}")).collect();
+        let hex = hex(uid.to_string().as_bytes());
         self.write(format!("\0AUTH EXTERNAL {hex}\r\n").as_bytes())?;
         let mut said = Vec::new();
         // Nothing follows the line, for it is the client's turn then.

@@ -1,24 +1,24 @@
-//! Server-sent events: bytes come in any pieces, events go out.
+//! Server-sent events.
 
-/// One event.
+/// Event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SseEvent {
-    /// Its kind; `message` if nothing else was said.
-    pub(crate) kind: String,
-    /// The lines of its data.
-    pub(crate) data: String,
+pub struct SseEvent {
+    /// Kind of the event; `message` if the stream names none.
+    pub kind: String,
+    /// Lines of data.
+    pub data: String,
 }
 
-/// A line or an event that is longer than any that makes sense.
+/// Error of a line or an event that exceeds the limit of its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SseTooLarge;
+pub struct SseTooLarge;
 
-/// Reads events. It holds one line and one event, each of bounded size.
+/// Parser of a stream that arrives in pieces of any size. It buffers one line and one event, each of bounded size.
 #[derive(Debug)]
-pub(crate) struct SseReader {
+pub struct SseReader {
     largest: usize,
     line: Vec<u8>,
-    /// The last line ended in CR: a LF that follows belongs to it.
+    /// Whether the last line ended in CR: a LF that follows belongs to it.
     after_cr: bool,
     kind: String,
     data: Option<String>,
@@ -26,18 +26,18 @@ pub(crate) struct SseReader {
 }
 
 impl SseReader {
-    /// A reader of events up to this many bytes.
-    pub(crate) fn new(largest: usize) -> Self {
+    /// Parser that refuses lines and events of more than this many bytes.
+    pub fn new(largest: usize) -> Self {
         SseReader { largest, line: Vec::new(), after_cr: false, kind: String::new(), data: None, lines: 0 }
     }
 
-    /// How many lines have ended so far. A comment is one: by it a server says that it is alive.
-    pub(super) fn lines(&self) -> u64 {
+    /// Number of complete lines so far, comments included: servers send those as heartbeats.
+    pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Takes the next piece, and hands on what is complete. What was handed on before an error stays so.
-    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
+    /// Parses the next piece and appends the events that it completes. Events before an error are appended too.
+    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseTooLarge> {
         let mut rest = bytes;
         loop {
             if self.after_cr && !rest.is_empty() {
@@ -45,16 +45,16 @@ impl SseReader {
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
             let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
-                return self.keep(rest);
+                return self.buffer(rest);
             };
-            self.keep(&rest[..end])?;
+            self.buffer(&rest[..end])?;
             self.after_cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             self.end_line(events)?;
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
+    fn buffer(&mut self, bytes: &[u8]) -> Result<(), SseTooLarge> {
         if self.line.len() + bytes.len() > self.largest {
             return Err(SseTooLarge);
         }
@@ -78,15 +78,15 @@ impl SseReader {
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
-            "data" => self.add(value)?,
+            "data" => self.append_data(value)?,
             "event" => value.clone_into(&mut self.kind),
-            // A comment, an id, a time to wait, or what nobody knows.
+            // Comments, ids, reconnection times and unknown fields.
             _ => {}
         }
         Ok(())
     }
 
-    fn add(&mut self, value: &str) -> Result<(), SseTooLarge> {
+    fn append_data(&mut self, value: &str) -> Result<(), SseTooLarge> {
         match &mut self.data {
             Some(data) if data.len() + value.len() + 1 > self.largest => return Err(SseTooLarge),
             Some(data) => {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_lines_up_to_an_empty_one() {
+    fn events_end_at_an_empty_line() {
         let text = "\u{feff}data: one\n\n: ping\r\n\r\nevent: error\r\ndata:two\r\ndata: \r\ndata:  three\r\n\r\n\
                     id: 7\rretry: 9\rdata\rdata:x\r\rdata: never ended\n";
         let expected = [event("message", "one"), event("error", "two\n\n three"), event("message", "\nx")];
@@ -134,19 +134,19 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_without_data_is_no_event_and_is_forgotten() {
+    fn kind_without_data_is_dropped() {
         assert_eq!(read(&[b"event: error\n\ndata: a\n\n"]), [event("message", "a")]);
     }
 
     #[test]
-    fn what_is_not_utf8_is_replaced() {
+    fn invalid_utf8_is_replaced() {
         assert_eq!(read(&[b"data: a\xff", b"b\n\n"]), [event("message", "a\u{fffd}b")]);
         let snowman = "data: \u{2603}\n\n".as_bytes();
         assert_eq!(read(&[&snowman[..7], &snowman[7..8], &snowman[8..]]), [event("message", "\u{2603}")]);
     }
 
     #[test]
-    fn neither_a_line_nor_an_event_grows_without_end() {
+    fn oversized_line_or_event_is_refused() {
         let mut reader = SseReader::new(100);
         let endless = std::iter::repeat_n(&b"xxxxxxxxxx"[..], 11);
         let done: Result<Vec<()>, _> = endless.map(|piece| reader.push(piece, &mut Vec::new())).collect();
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(
+        fn events_do_not_depend_on_pieces(
             lines in prop::collection::vec("(data|event|id|:|)(: ?|)[a-z\u{e9}\u{2603}\u{1f600}]{0,5}(\r|\n|\r\n){1,2}", 0..12),
             cuts in prop::collection::vec(0usize..200, 0..20),
         ) {
