@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use sessile::confirm::{Consent, consent, is_yes};
+use sessile::error::CommandError;
 use sessile::{Error, State};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
@@ -19,7 +20,7 @@ pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
             if answer.is_some_and(|answer| is_yes(&answer)) {
                 Ok(())
             } else {
-                Err(Error::Declined(what.to_owned()))
+                Err(CommandError::Declined(what.to_owned()).into())
             }
         }
     }

@@ -17,6 +17,7 @@ use rustix::process::{
 };
 use rustix::termios::tcgetpgrp;
 use sessile::Error;
+use sessile::error::CommandError;
 use sessile::process::ProcessId;
 use sessile::session::room::Running;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -176,7 +177,7 @@ fn attend<T: Send>(
             .map(|watch| Builder::new().spawn_scoped(scope, move || watch(&|| tell_to_end(pid), &is_over)));
         let watcher = watcher.transpose().map_err(|source| {
             tell_to_end(pid);
-            Failure::Own(Error::ThreadRefused { purpose: "to watch the lock", source })
+            Failure::Own(Error::Command(CommandError::ThreadRefused { purpose: "to watch the lock", source }))
         });
         let waited = match (&forwarder, &timer) {
             (Ok(_), None | Some(Ok(_))) => wait(pid).map(|status| (status, false)),

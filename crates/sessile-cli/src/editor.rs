@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
+use sessile::error::{CommandError, FileError, UsageError};
 use sessile::text::shown;
 use sessile::{Error, State};
 
@@ -20,14 +21,16 @@ impl Edited {
     pub(crate) fn open(state: &State, text: &str, suffix: &str, instead: &str) -> Result<Self, Error> {
         let streams = state.world().streams();
         if !streams.stdin || !streams.stdout || state.args().no_input || state.world().is_ci() {
-            return Err(Error::TerminalRequired { what: "editing".into(), instead: instead.to_owned() });
+            return Err(
+                UsageError::TerminalRequired { what: "editing".into(), instead: instead.to_owned() }.into()
+            );
         }
         let mut file = tempfile::Builder::new()
             .prefix("sessile-edit-")
             .suffix(suffix)
             .tempfile()
-            .map_err(|source| Error::Io { action: "write", path: std::env::temp_dir(), source })?;
-        file.write_all(text.as_bytes()).map_err(|source| Error::Io {
+            .map_err(|source| FileError::Io { action: "write", path: std::env::temp_dir(), source })?;
+        file.write_all(text.as_bytes()).map_err(|source| FileError::Io {
             action: "write",
             path: file.path().to_owned(),
             source,
@@ -42,7 +45,9 @@ impl Edited {
         let variable = |name| state.world().variable(name).map(|value| value.to_string_lossy().into_owned());
         let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
         let mut words = editor.split_whitespace();
-        let failed = |reason: String| Error::EditorFailed { editor: editor.clone(), reason, kept: None };
+        let failed = |reason: String| {
+            Error::Command(CommandError::EditorFailed { editor: editor.clone(), reason, kept: None })
+        };
         let program = words.next().ok_or_else(|| failed("is not set".into()))?;
         let status = Command::new(program).args(words).arg(self.file.path()).status();
         match status {
@@ -56,7 +61,7 @@ impl Edited {
     fn text(&self) -> Result<String, Error> {
         // Editors replace files; the path counts, not the handle.
         sessile::files::read(self.file.path())?
-            .ok_or_else(|| Error::FileNotFound(self.file.path().to_owned()))
+            .ok_or_else(|| Error::File(FileError::NotFound(self.file.path().to_owned())))
     }
 
     /// Applies what was saved; while it is wrong, tells why and offers the editor again. What was typed and could
@@ -72,23 +77,25 @@ impl Edited {
                 Ok(result) => return Ok(result),
                 Err(error) => error,
             };
-            if error.place().is_some() {
+            if error.location().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
                 if ask::confirm(state, "edit it again").is_err() {
                     let editor = "your editor".to_owned();
                     let reason = "left a file that is not valid; nothing was changed".to_owned();
-                    return Err(Error::EditorFailed { editor, reason, kept: self.keep() });
+                    return Err(CommandError::EditorFailed { editor, reason, kept: self.keep() }.into());
                 }
                 match self.again(state) {
                     Ok(()) => continue,
-                    Err(Error::EditorFailed { editor, reason, .. }) => {
-                        return Err(Error::EditorFailed { editor, reason, kept: self.keep() });
+                    Err(Error::Command(CommandError::EditorFailed { editor, reason, .. })) => {
+                        return Err(CommandError::EditorFailed { editor, reason, kept: self.keep() }.into());
                     }
                     Err(other) => return Err(other),
                 }
             }
             return Err(match error {
-                Error::ConcurrentChange { path, .. } => Error::ConcurrentChange { path, kept: self.keep() },
+                Error::File(FileError::ConcurrentChange { path, .. }) => {
+                    Error::File(FileError::ConcurrentChange { path, kept: self.keep() })
+                }
                 other => {
                     let kept = self.keep().unwrap_or_default();
                     state.warn(format!("what you typed is kept in {}", shown(kept.display())), None);

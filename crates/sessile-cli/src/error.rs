@@ -52,6 +52,37 @@ impl From<Error> for Failure {
     }
 }
 
+macro_rules! from_areas {
+    ($($area:ident),+ $(,)?) => {$(
+        impl From<sessile::error::$area> for Failure {
+            fn from(error: sessile::error::$area) -> Self {
+                Failure::Library(error.into())
+            }
+        }
+    )+};
+}
+
+from_areas!(
+    AgentError,
+    CommandError,
+    ContextError,
+    ConversationError,
+    CredentialError,
+    FileError,
+    GuardError,
+    HistoryError,
+    LockError,
+    ProjectError,
+    RequestError,
+    ServiceError,
+    SessionError,
+    SettingsError,
+    StoreError,
+    ToolError,
+    UsageError,
+    VaultError,
+);
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Output(error)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sessile::args::parse_duration;
 use sessile::context::{Context, is_variable_name};
+use sessile::error::{CommandError, SessionError, UsageError};
 use sessile::secrets::is_secret;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
@@ -123,7 +124,7 @@ impl Flags {
         match &self.expect {
             Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
                 let found = selected.map(|found| format!("{:?} ({})", found.name.as_str(), found.origin));
-                Err(Error::ContextUnexpected { expected: expected.clone(), found })
+                Err(CommandError::UnexpectedContext { expected: expected.clone(), found }.into())
             }
             _ => Ok(()),
         }
@@ -198,20 +199,22 @@ impl Which {
     pub(crate) fn session<'a>(&self, cx: &'a Cx, command: &str) -> Result<Ready<'a>, Failure> {
         let state = &cx.state;
         if self.new && state.args().session.is_none() {
-            return Err(Error::Usage("--new needs --session NAME".into()).into());
+            return Err(UsageError::Arguments("--new needs --session NAME".into()).into());
         }
         if state.session()?.is_some() {
             let session = state.require_session("running in it")?;
             if self.new {
-                return Err(Error::SessionExists(session.label().to_owned()).into());
+                return Err(SessionError::Exists(session.label().to_owned()).into());
             }
             return Ok(Ready { state: Either::Call(state), session, is_ephemeral: false, is_started: false });
         }
         let name = state.missing_session().map(|missing| &missing.name);
         if self.existing {
             return Err(match name {
-                Some(name) => Error::SessionNotFound(name.to_string()),
-                None => Error::SessionRequired("running something with --existing".to_owned()),
+                Some(name) => Error::Session(SessionError::NotFound(name.to_string())),
+                None => {
+                    Error::Session(SessionError::Required("running something with --existing".to_owned()))
+                }
             }
             .into());
         }
@@ -234,12 +237,12 @@ pub(crate) fn start(
     let mut is_started = true;
     let session = match state.start_session_to_run(command, name.cloned(), with.agent.clone(), idle, max) {
         // Another was quicker: then it is that one, unless a new one was asked for.
-        Err(Error::SessionExists(_)) if !alone => {
+        Err(Error::Session(SessionError::Exists(_))) if !alone => {
             is_started = false;
             let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
             match session.life(state.world()) {
                 Life::Live => session,
-                _ => return Err(Error::SessionExists(session.label().to_owned()).into()),
+                _ => return Err(SessionError::Exists(session.label().to_owned()).into()),
             }
         }
         started => started?,
@@ -317,10 +320,12 @@ impl Ready<'_> {
     fn asked(&self, flags: &Flags) -> Result<Asked, Error> {
         let mut asked = Asked { clear: flags.clear_env, ..Asked::default() };
         for pair in &flags.variables {
-            let wrong = |expected: &str| Error::InvalidValue {
-                place: "--env".into(),
-                value: pair.split('=').next().unwrap_or_default().to_owned(),
-                expected: expected.into(),
+            let wrong = |expected: &str| {
+                Error::Usage(UsageError::InvalidValue {
+                    place: "--env".into(),
+                    value: pair.split('=').next().unwrap_or_default().to_owned(),
+                    expected: expected.into(),
+                })
             };
             let (name, value) = pair.split_once('=').ok_or_else(|| wrong("NAME=VALUE"))?;
             if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
@@ -328,21 +333,24 @@ impl Ready<'_> {
             }
             if is_own_variable(self.state().app(), name) {
                 let what = format!("--env {name}: {name} is set by sessile itself; choose another name");
-                return Err(Error::Usage(what));
+                return Err(UsageError::Arguments(what).into());
             }
             if is_secret(name, value) {
-                return Err(Error::SecretRefused {
+                return Err(UsageError::SecretRefused {
                     place: format!("--env {name}"),
                     instead: SECRET_ARGUMENT,
-                });
+                }
+                .into());
             }
             asked.flags.push((name.to_owned(), value.to_owned()));
         }
         for pair in &flags.env_credential {
-            let wrong = || Error::InvalidValue {
-                place: "--env-credential".into(),
-                value: pair.split('=').next().unwrap_or_default().to_owned(),
-                expected: "NAME=CREDENTIAL".into(),
+            let wrong = || {
+                Error::Usage(UsageError::InvalidValue {
+                    place: "--env-credential".into(),
+                    value: pair.split('=').next().unwrap_or_default().to_owned(),
+                    expected: "NAME=CREDENTIAL".into(),
+                })
             };
             let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;
             let is_own =

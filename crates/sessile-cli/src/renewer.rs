@@ -1,6 +1,7 @@
 //! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
 
 use sessile::Error;
+use sessile::error::{RequestError, UsageError};
 use sessile::vault::{Credential, Grant, Kind, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
 
 use crate::http::{Http, HttpError, Roots};
@@ -35,7 +36,7 @@ impl Renewer {
     pub(crate) fn status_of(&self, url: &str, header: &str, value: &Secret) -> Result<u16, Error> {
         match self.http.status(url, &[(header, value.expose())]) {
             Ok(status) => Ok(status),
-            Err(HttpError::NotAllowed(reason)) => Err(Error::Usage(reason)),
+            Err(HttpError::NotAllowed(reason)) => Err(UsageError::Arguments(reason).into()),
             Err(error) => Err(unreachable(url, &error)),
         }
     }
@@ -50,7 +51,7 @@ pub(crate) fn unreachable(url: &str, error: &HttpError) -> Error {
         HttpError::TimedOut { .. } => "it did not answer in time".to_owned(),
         other => other.to_string(),
     };
-    Error::Unreachable { what, reason }
+    Error::Request(RequestError::Unreachable { what, reason })
 }
 
 impl Renew for Renewer {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use sessile::error::FileError;
 use sessile::{Error, World};
 
 /// How long one command may take.
@@ -19,13 +20,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(world: &World) -> Result<Self, Error> {
-        let dir = tempfile::Builder::new().prefix("sessile-demo-").tempdir().map_err(|source| Error::Io {
-            action: "write",
-            path: std::env::temp_dir(),
-            source,
-        })?;
+        let dir = tempfile::Builder::new()
+            .prefix("sessile-demo-")
+            .tempdir()
+            .map_err(|source| FileError::Io { action: "write", path: std::env::temp_dir(), source })?;
         let tmp = dir.path().join("tmp");
-        std::fs::create_dir(&tmp).map_err(|source| Error::Io { action: "write", path: tmp, source })?;
+        std::fs::create_dir(&tmp).map_err(|source| FileError::Io { action: "write", path: tmp, source })?;
         Ok(Place { dir, path: world.variable("PATH").map(OsString::from).unwrap_or_default() })
     }
 
@@ -45,7 +45,7 @@ impl Place {
             return Ok(());
         };
         let to = self.home().join(".config/sessile");
-        let fail = |source| Error::Io { action: "link", path: to.clone(), source };
+        let fail = |source| Error::File(FileError::Io { action: "link", path: to.clone(), source });
         std::fs::create_dir_all(&to).map_err(fail)?;
         std::os::unix::fs::symlink(from, to.join("tools")).map_err(fail)
     }

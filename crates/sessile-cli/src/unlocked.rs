@@ -1,6 +1,7 @@
 //! Doing something with the vault, and asking for its passphrase if that is what it takes.
 
 use sessile::confirm::can_ask;
+use sessile::error::{CommandError, VaultError};
 use sessile::runtime::RuntimeProblem;
 use sessile::{Error, State};
 
@@ -17,9 +18,9 @@ pub(crate) fn unlocked<T>(
 ) -> Result<T, Failure> {
     forbid_core_dumps();
     match attempt() {
-        Err(Error::VaultLocked { .. }) if can_ask(&cx.state) => {
+        Err(Error::Vault(VaultError::Locked { .. })) if can_ask(&cx.state) => {
             let Some(passphrase) = ask::secret("Passphrase of the vault: ") else {
-                return Err(Error::Declined("opening the vault".into()).into());
+                return Err(CommandError::Declined("opening the vault".into()).into());
             };
             let time = state.duration("vault.unlock")?.unwrap_or_default();
             let is_kept = state.vault()?.unlock(&sessile::vault::Secret::new(passphrase), time)?;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use sessile::args::Format;
 use sessile::context::{SwitchScope, switch};
+use sessile::error::SettingsError;
 use sessile::settings::{Definition, Kind};
 use sessile::{App, Error, State, StateArgs, Status, World};
 
@@ -97,7 +98,7 @@ fn run(state: &State, command: &Command) -> Result<String, Error> {
             let region = state
                 .settings()?
                 .get("region")?
-                .ok_or(Error::SettingNotSet { key: "region".into(), path: None })?;
+                .ok_or(SettingsError::NotSet { key: "region".into(), path: None })?;
             Ok(format!("deployed {version} in context {}, region {}\n", context.name, region.value))
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{ConversationError, Result, UsageError};
 use crate::names::{check, nearest};
 use crate::settings::{Origin, SettingKey};
 use crate::state::State;
@@ -44,11 +44,12 @@ impl State {
             return Ok(named.unwrap_or(Agent { name: None, url, credential: None, origin: None }));
         }
         if text.contains([':', '/']) {
-            return Err(Error::InvalidValue {
+            return Err(UsageError::InvalidValue {
                 place: "agent".into(),
                 value: crate::text::shortened(text, 80),
                 expected: "a name, or a URL such as http://localhost:8000".into(),
-            });
+            }
+            .into());
         }
         check(text, "agent")?;
         match self.named_agent(text)? {
@@ -56,7 +57,7 @@ impl State {
             None => {
                 let all = self.agents()?;
                 let near = nearest(text, all.iter().filter_map(|agent| agent.name.as_deref()));
-                Err(Error::AgentNotFound { name: text.to_owned(), near })
+                Err(ConversationError::AgentNotFound { name: text.to_owned(), near }.into())
             }
         }
     }

@@ -1,8 +1,5 @@
 //! The one list of error codes, shared by every surface (command line, and whatever speaks for it).
 
-use std::io;
-
-use crate::error::Error;
 use crate::exit;
 
 macro_rules! codes {
@@ -228,7 +225,7 @@ codes! {
 
 impl Code {
     /// Whether the same call may succeed later without anything being changed by its caller.
-    pub const fn retryable(self) -> bool {
+    pub const fn is_retryable(self) -> bool {
         matches!(
             self,
             Code::LockHeld
@@ -238,114 +235,5 @@ impl Code {
                 | Code::RateLimited
                 | Code::LoginPending
         )
-    }
-}
-
-impl Error {
-    /// The stable code.
-    pub fn code(&self) -> Code {
-        match self {
-            Error::Usage(_) => Code::Usage,
-            Error::InvalidName { .. } => Code::InvalidName,
-            Error::InvalidValue { .. } => Code::InvalidValue,
-            Error::UnknownSetting { .. } => Code::UnknownSetting,
-            Error::ScopeRequired { .. } => Code::ScopeRequired,
-            Error::ConfirmationRequired { .. } => Code::ConfirmationRequired,
-            Error::TerminalRequired { .. } | Error::ShiftedClock { .. } => Code::TerminalRequired,
-            Error::SecretRefused { .. } => Code::SecretRefused,
-            Error::Declined(_) => Code::Declined,
-            Error::FileSyntax { .. } => Code::FileSyntax,
-            Error::FileValue { .. } => Code::FileValue,
-            Error::FileTooLarge { .. } => Code::FileTooLarge,
-            Error::FileNotUtf8 { .. } => Code::FileNotUtf8,
-            Error::NotAFile { .. } => Code::NotAFile,
-            Error::FileNotFound(_) | Error::DirectoryNotFound(_) => Code::FileNotFound,
-            Error::FileExists(_) => Code::FileExists,
-            Error::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
-                _ => Code::Io,
-            },
-            Error::NotRecorded { .. } => Code::NotRecorded,
-            Error::ThreadRefused { .. } => Code::Io,
-            Error::EditorFailed { .. } => Code::EditorFailed,
-            Error::StoreCorrupt { .. } | Error::NotACopy { .. } => Code::StoreCorrupt,
-            Error::Store { .. } | Error::ServiceStore(_) => Code::Store,
-            Error::StoreTooNew { .. } | Error::ServiceStoreTooNew { .. } => Code::StoreTooNew,
-            Error::WritableByOthers { .. } | Error::OwnedByAnother { .. } => Code::FileWritable,
-            Error::NetworkFileSystem { .. } => Code::NetworkFileSystem,
-            Error::NoHome(_) | Error::NoRuntime(..) => Code::NoHome,
-            Error::UntrustedProject { .. } => Code::UntrustedProject,
-            Error::ProjectFileUnsafe(_) => Code::ProjectFileUnsafe,
-            Error::ContextNotFound { .. } => Code::ContextNotFound,
-            Error::NoContext | Error::NoPreviousContext => Code::NoContext,
-            Error::SettingNotSet { .. } => Code::SettingNotSet,
-            Error::SessionNotFound(_) => Code::SessionNotFound,
-            Error::SessionExpired { .. } => Code::SessionExpired,
-            Error::SessionRequired(_) | Error::SessionUnnamed(_) => Code::SessionRequired,
-            Error::AmbiguousSession(_) => Code::AmbiguousSession,
-            Error::SessionExists(_) => Code::SessionExists,
-            Error::ContextFixed { .. } => Code::ContextFixed,
-            Error::StopFailed { .. } => Code::StopFailed,
-            Error::RevisionConflict { .. } => Code::RevisionConflict,
-            Error::EntryNotFound(_) => Code::EntryNotFound,
-            Error::NamedLockHeld { .. } => Code::LockHeld,
-            Error::LockNotFound(_) => Code::LockNotFound,
-            Error::LockLost(_) | Error::OtherHolder { .. } => Code::LockLost,
-            Error::OperationNotFound(_) => Code::OperationNotFound,
-            Error::UndoRefused { .. } => Code::UndoRefused,
-            Error::ProjectNotFound(_) => Code::ProjectNotFound,
-            Error::ApprovalNotFound(_) => Code::ApprovalNotFound,
-            Error::ContextExists { .. } => Code::ContextExists,
-            Error::ContextPinned { .. } => Code::ContextPinned,
-            Error::LockHeld { .. } => Code::LockHeld,
-            Error::ConcurrentChange { .. } => Code::ConcurrentChange,
-            Error::GuardExplicit { .. } => Code::GuardExplicit,
-            Error::GuardApproval(_) | Error::GuardWeakened(_) => Code::GuardApproval,
-            Error::InSession { .. } => Code::InSession,
-            Error::WrongPin(_) => Code::WrongPin,
-            Error::ToolNotFound { .. } => Code::ToolNotFound,
-            Error::ToolFile { .. } => Code::ToolFile,
-            Error::ToolStateTooLarge { .. } => Code::ToolStateTooLarge,
-            Error::BindingInvalid { .. } => Code::BindingInvalid,
-            Error::BindingNotFound { .. } => Code::BindingNotFound,
-            Error::ContextUnexpected { .. } => Code::ContextUnexpected,
-            Error::CredentialNotFound { .. } => Code::CredentialNotFound,
-            Error::CredentialExists { .. } => Code::CredentialExists,
-            Error::CredentialsExpired(_) => Code::CredentialsExpired,
-            Error::CredentialUnusable { .. } => Code::CredentialUnusable,
-            Error::CredentialRejected { .. } => Code::CredentialRejected,
-            Error::RenewalFailed { refused: true, .. } => Code::RenewalRefused,
-            Error::RenewalFailed { .. } | Error::Unreachable { .. } => Code::Unreachable,
-            Error::RateLimited { .. } => Code::RateLimited,
-            Error::LoginRefused { .. } => Code::LoginRefused,
-            Error::TimedOut { .. } => Code::TimedOut,
-            Error::UserExists(_) => Code::UserExists,
-            Error::UserNotFound(_) => Code::UserNotFound,
-            Error::TokenNotFound(_) => Code::TokenNotFound,
-            Error::LoginNotFound(_) => Code::LoginNotFound,
-            Error::StoreRefused(_) | Error::StorePasswordRequired => Code::CredentialRejected,
-            Error::SiteRefused { .. } => Code::SiteRefused,
-            Error::ConversationNotFound { .. } => Code::ConversationNotFound,
-            Error::ConversationExists(_) => Code::ConversationExists,
-            Error::AgentNotFound { .. } => Code::AgentNotFound,
-            Error::AgentUnauthorized { .. } => Code::CredentialRejected,
-            Error::AgentRefused { .. } => Code::AgentRefused,
-            Error::AgentUnusable { .. } => Code::AgentUnusable,
-            Error::TaskNotFound { .. } => Code::TaskNotFound,
-            Error::TaskOver { .. } => Code::TaskOver,
-            Error::VaultDamaged { .. } => Code::VaultDamaged,
-            Error::VaultTooNew { .. } => Code::VaultTooNew,
-            Error::VaultWrongKey { .. } => Code::VaultWrongKey,
-            Error::VaultKeyMissing { .. } => Code::VaultKeyMissing,
-            Error::VaultLocked { .. } => Code::VaultLocked,
-            Error::VaultReadOnly { .. } => Code::VaultReadOnly,
-            Error::VaultHelper { .. } => Code::VaultHelper,
-            Error::KeyFileExposed { .. } => Code::KeyFileExposed,
-            Error::KeyFileInvalid { .. } => Code::KeyFileInvalid,
-            Error::KeychainUnreachable { .. } => Code::KeychainUnreachable,
-            Error::KeychainLocked => Code::KeychainLocked,
-            Error::KeychainRefused { .. } => Code::KeychainRefused,
-            Error::RoomUnsafe { .. } => Code::RoomUnsafe,
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! When a yes is needed, who may give it. Nobody there means no.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, UsageError};
 use crate::state::State;
 
 /// What to do about a change that needs a yes.
@@ -25,7 +25,7 @@ pub fn consent(state: &State, what: impl Into<String>) -> Result<Consent> {
     } else if can_ask(state) {
         Ok(Consent::Ask)
     } else {
-        Err(Error::ConfirmationRequired { what: what.into() })
+        Err(UsageError::ConfirmationRequired { what: what.into() }.into())
     }
 }
 

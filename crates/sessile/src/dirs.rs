@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, UsageError};
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::world::World;
 
@@ -35,11 +35,12 @@ impl Dirs {
             if let Some(value) = world.variable(&variable)
                 && world.path_variable(&variable).is_none()
             {
-                return Err(Error::InvalidValue {
+                return Err(UsageError::InvalidValue {
                     place: variable,
                     value: value.to_string_lossy().into_owned(),
                     expected: "an absolute path".into(),
-                });
+                }
+                .into());
             }
         }
         let place = |own: &str, xdg: &str, below_home: &str| {
@@ -84,12 +85,12 @@ impl Dirs {
 
     /// People's configuration directory.
     pub fn config(&self) -> Result<&Path> {
-        self.config.as_deref().ok_or(Error::NoHome("the configuration"))
+        self.config.as_deref().ok_or(Error::File(FileError::NoHome("the configuration")))
     }
 
     /// The state directory.
     pub fn state(&self) -> Result<&Path> {
-        self.state.as_deref().ok_or(Error::NoHome("the state"))
+        self.state.as_deref().ok_or(Error::File(FileError::NoHome("the state")))
     }
 
     /// The cache directory, if there is a place for one.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::context::{Context, Variable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StoreError, VaultError};
 use crate::files::{TEMPORARY, network_file_system};
 use crate::runtime::RuntimeProblem;
 use crate::secrets::is_secret;
@@ -92,7 +92,10 @@ impl Finding {
 
     fn of_error(state: &State, error: &Error) -> Self {
         let fix = error.fix_command(state.app()).or_else(|| error.hint(state.app()));
-        Finding::error(error.to_string(), fix.or_else(|| error.place().map(|place| format!("edit {place}"))))
+        Finding::error(
+            error.to_string(),
+            fix.or_else(|| error.location().map(|place| format!("edit {place}"))),
+        )
     }
 }
 
@@ -166,7 +169,12 @@ fn permissions(state: &State) -> Result<Vec<Finding>> {
 fn file_system(state: &State) -> Result<Vec<Finding>> {
     let dir = state.dirs().state()?;
     Ok(network_file_system(dir)
-        .map(|kind| Finding::of_error(state, &Error::NetworkFileSystem { path: dir.to_owned(), kind }))
+        .map(|kind| {
+            Finding::of_error(
+                state,
+                &Error::Store(StoreError::NetworkFileSystem { path: dir.to_owned(), kind }),
+            )
+        })
         .into_iter()
         .collect())
 }
@@ -254,7 +262,10 @@ fn store(state: &State) -> Result<Vec<Finding>> {
     Ok(problems
         .into_iter()
         .map(|detail| {
-            Finding::of_error(state, &Error::StoreCorrupt { path: store.path().to_owned(), detail })
+            Finding::of_error(
+                state,
+                &Error::Store(StoreError::Corrupt { path: store.path().to_owned(), detail }),
+            )
         })
         .collect())
 }
@@ -335,7 +346,9 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
     let vault = state.vault()?;
     let all = match vault.list() {
         // That a person must open it first is how it was made.
-        Err(Error::VaultLocked { .. } | Error::KeychainLocked) => return Ok(Vec::new()),
+        Err(Error::Vault(VaultError::Locked { .. }) | Error::Vault(VaultError::KeychainLocked)) => {
+            return Ok(Vec::new());
+        }
         all => all?,
     };
     let now = state.world().now();

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod advice;
 pub mod agents;
 pub mod app;
 pub mod args;

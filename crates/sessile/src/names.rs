@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, UsageError};
 
 macro_rules! names {
     ($($(#[doc = $doc:literal])+ $name:ident, $what:literal;)+) => {$(
@@ -63,7 +63,8 @@ const LONGEST: usize = 64;
 /// Fails unless the text can be a name: part of a path, a flag's value and a variable's value alike.
 pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
     let refuse = |reason: &'static str| {
-        Err(Error::InvalidName { what, name: crate::text::shortened(name, 80), reason: reason.into() })
+        Err(UsageError::InvalidName { what, name: crate::text::shortened(name, 80), reason: reason.into() }
+            .into())
     };
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
     match name {

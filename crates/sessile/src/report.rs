@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::code::Code;
-use crate::error::{Error, Place};
+use crate::error::{Diagnostic, FileLocation};
 use crate::settings::project::root_of;
 use crate::text::{shown, shown_lines};
-use crate::vault::Expired;
 
 /// What is told about a failure. The exit status that goes with it is [`Code::exit`].
 #[derive(Clone, Debug)]
@@ -28,96 +27,42 @@ pub struct Report {
     /// How long to wait before the same call is worth another try.
     pub retry_after: Option<Duration>,
     /// The line of a file that the message is about.
-    pub place: Option<Place>,
+    pub location: Option<FileLocation>,
     /// What programs are told beside it, by name.
     pub details: Vec<(&'static str, String)>,
 }
 
-impl Error {
-    /// How long to wait before the same call is worth another try.
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Error::LockHeld { .. } | Error::NamedLockHeld { .. } => Some(Duration::from_millis(500)),
-            Error::ConcurrentChange { .. } | Error::RevisionConflict { .. } => Some(Duration::ZERO),
-            Error::RateLimited { wait, .. } => *wait,
-            _ => None,
-        }
-    }
-
-    /// Whether the same call may succeed later without anything being changed by its caller.
-    pub fn retryable(&self) -> bool {
-        match self {
-            // The server was not even reached.
-            Error::CredentialsExpired(expired) => expired.reason.is_some() && !expired.refused,
-            other => other.code().retryable(),
-        }
-    }
-
-    /// The same error without the line of the file.
-    #[must_use]
-    pub fn without_excerpt(mut self) -> Self {
-        if let Error::FileSyntax { place, .. } | Error::FileValue { place, .. } = &mut self {
-            place.text.clear();
-        }
-        self
-    }
-
-    /// The place in a file it speaks of, with the line to show.
-    pub fn place(&self) -> Option<&Place> {
-        match self {
-            Error::FileSyntax { place, .. } | Error::FileValue { place, .. } => Some(place),
-            _ => None,
-        }
-    }
-
-    /// What programs are told beside the message, by name.
-    pub fn details(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Error::CredentialsExpired(expired) => {
-                let Expired { name, variable, expired_at, .. } = &**expired;
-                let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
-                details.extend(expired_at.clone().map(|at| ("expired_at", at)));
-                details
-            }
-            Error::GuardExplicit { name, .. } | Error::GuardApproval(name) | Error::GuardWeakened(name) => {
-                vec![("context", name.clone())]
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The error as it is told to the users of an application.
-    pub fn report(&self, app: &App) -> Report {
-        let mut place = self.place().cloned();
-        // A stranger may have written a project's file, or chosen what it leads to.
-        if let Some(place) = place.as_mut().filter(|place| root_of(app, &place.path).is_some()) {
-            place.text.clear();
+impl Report {
+    /// Report of an error for the users of an application.
+    pub fn of(error: &dyn Diagnostic, app: &App) -> Self {
+        let mut location = error.location().cloned();
+        // The author of a project's file may be untrusted, and a link in it may lead anywhere.
+        if let Some(location) = location.as_mut().filter(|location| root_of(app, &location.path).is_some()) {
+            location.text.clear();
         }
         Report {
-            place,
-            code: self.code(),
-            message: self.to_string(),
-            hint: self.hint(app),
-            fix_command: self.fix_command(app),
-            retryable: self.retryable(),
-            retry_after: self.retry_after(),
-            details: self.details(),
+            location,
+            code: error.code(),
+            message: error.to_string(),
+            hint: error.hint(app),
+            fix_command: error.fix_command(app),
+            retryable: error.is_retryable(),
+            retry_after: error.retry_after(),
+            details: error.details(),
         }
     }
-}
 
-impl Report {
     /// A failure of which nothing more is known.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
         Report {
             code,
-            retryable: code.retryable(),
+            retryable: code.is_retryable(),
             message,
             hint: None,
             fix_command: None,
             retry_after: None,
-            place: None,
+            location: None,
             details: Vec::new(),
         }
     }
@@ -143,8 +88,8 @@ impl Report {
     /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.
     pub fn to_text(&self, error_label: &str, hint_label: &str) -> String {
         let mut text = format!("{error_label} {}\n", shown_lines(&self.message));
-        if let Some(Place { line, column, text: excerpt, .. }) =
-            self.place.as_ref().filter(|place| !place.text.is_empty())
+        if let Some(FileLocation { line, column, text: excerpt, .. }) =
+            self.location.as_ref().filter(|location| !location.text.is_empty())
         {
             let margin = " ".repeat(line.to_string().len());
             let pointer = " ".repeat(column.saturating_sub(1));

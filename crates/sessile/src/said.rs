@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::app::App;
 use crate::args::StateArgs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, UsageError};
 use crate::settings::write::refuse_secret_value;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::world::World;
@@ -17,7 +17,11 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
     let flag = |name: &str| -> Result<bool> {
         let Some(value) = text(name)? else { return Ok(false) };
         crate::settings::Kind::Bool.parse(&value).map(|value| value == Value::Bool(true)).ok_or_else(|| {
-            Error::InvalidValue { place: app.variable(name), value, expected: "true or false".into() }
+            Error::Usage(UsageError::InvalidValue {
+                place: app.variable(name),
+                value,
+                expected: "true or false".into(),
+            })
         })
     };
     if args.session.is_none() {
@@ -28,7 +32,7 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
         args.no_config = flag("NO_CONFIG")?;
         if args.config.is_some() && args.no_config {
             let (one, two) = (app.variable("CONFIG"), app.variable("NO_CONFIG"));
-            return Err(Error::Usage(format!("{one} and {two} contradict each other")));
+            return Err(UsageError::Arguments(format!("{one} and {two} contradict each other")).into());
         }
     }
     args.no_input |= flag("NO_INPUT")?;
@@ -40,10 +44,12 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
 /// A variable that is to hold text. What is not text is refused, not changed into something like it.
 fn text_variable<'w>(world: &'w World, variable: &str) -> Result<Option<&'w str>> {
     let Some(value) = world.variable(variable) else { return Ok(None) };
-    value.to_str().map(Some).ok_or_else(|| Error::InvalidValue {
-        place: variable.to_owned(),
-        value: crate::text::shortened(&value.to_string_lossy(), 80),
-        expected: "valid UTF-8".into(),
+    value.to_str().map(Some).ok_or_else(|| {
+        Error::Usage(UsageError::InvalidValue {
+            place: variable.to_owned(),
+            value: crate::text::shortened(&value.to_string_lossy(), 80),
+            expected: "valid UTF-8".into(),
+        })
     })
 }
 
@@ -94,19 +100,21 @@ pub(crate) fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(Se
 
 fn parse_pair(app: &App, pair: &str, place: &str, origin: Origin) -> Result<(SettingKey, Value, Origin)> {
     let Some((key, value)) = pair.split_once('=') else {
-        return Err(Error::InvalidValue {
+        return Err(UsageError::InvalidValue {
             place: place.into(),
             value: crate::text::shortened(pair, 80),
             expected: "KEY=VALUE".into(),
-        });
+        }
+        .into());
     };
     let key: SettingKey = key.trim().parse()?;
     let setting = crate::settings::definition(app, &key)?;
     if setting.kind == crate::settings::Kind::Secret {
-        return Err(Error::SecretRefused {
+        return Err(UsageError::SecretRefused {
             place: format!("{place} {key}"),
             instead: "arguments and variables are seen by other programs; use a file given with --config",
-        });
+        }
+        .into());
     }
     let value = setting.parse(value, format!("{place} {key}"))?;
     // Other users see arguments; they do not see variables.

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::args::{Color, Format, StateArgs};
 use crate::context::{Context, Contexts, Selected};
 use crate::dirs::Dirs;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, SessionError, StoreError, UsageError};
 use crate::files::{Locker, Waiting};
 use crate::runtime::RuntimeProblem;
 use crate::said::{said, with_variables};
@@ -410,7 +410,7 @@ impl State {
     /// Fails if this call runs in a session, or on a terminal that has one.
     pub fn refuse_in_session(&self, what: impl Into<String>, instead: &'static str) -> Result<()> {
         if self.inside_session().is_some() || self.session()?.is_some() {
-            return Err(Error::InSession { what: what.into(), instead });
+            return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
         }
         Ok(())
     }
@@ -555,7 +555,7 @@ impl State {
         match &self.source {
             ConfigSource::Nothing => {}
             ConfigSource::File(file) => {
-                let document = Document::load(file)?.ok_or_else(|| Error::FileNotFound(file.clone()))?;
+                let document = Document::load(file)?.ok_or_else(|| FileError::NotFound(file.clone()))?;
                 files.push((Layer::File, Rc::new(document), true));
             }
             ConfigSource::Usual => {
@@ -659,14 +659,15 @@ impl State {
 
     fn open_for_writing(&self, locker: &Locker) -> Result<Store> {
         if self.source == ConfigSource::Nothing {
-            return Err(Error::Usage(
+            return Err(UsageError::Arguments(
                 "with --no-config nothing is kept, so nothing can be changed: leave it out".into(),
-            ));
+            )
+            .into());
         }
         let path = self.dirs.store()?;
         self.wrote.set(true);
         match Store::open_for_writing(&path, locker) {
-            Err(Error::StoreCorrupt { .. }) => {
+            Err(Error::Store(StoreError::Corrupt { .. })) => {
                 self.recover_store(locker)?;
                 Store::open_for_writing(&path, locker)
             }
@@ -677,7 +678,7 @@ impl State {
     /// Recovers a store whose damage was found only while it was written, so that the next call can do its work. Who
     /// only reads moves nothing.
     pub fn recover_after(&self, error: &Error) {
-        if self.wrote.get() && matches!(error, Error::StoreCorrupt { .. }) {
+        if self.wrote.get() && matches!(error, Error::Store(StoreError::Corrupt { .. })) {
             // If that fails, the damage is reported all the same.
             let _ = self.locker().and_then(|locker| self.recover_store(&locker));
         }

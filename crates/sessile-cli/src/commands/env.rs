@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sessile::Error;
+use sessile::error::SessionError;
 use sessile::tool::{Change, Originals};
 
 use crate::child::own_record;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Failure> {
     if cx.state.session()?.is_none() {
-        return Err(Error::SessionRequired("printing its variables".to_owned()).into());
+        return Err(SessionError::Required("printing its variables".to_owned()).into());
     }
     args.flags.check_expected(&cx.state)?;
     let ready = Which::default().session(cx, "env")?;

@@ -6,6 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::error::UsageError;
 use sessile::history;
 use sessile::settings::Layer;
 use sessile::store::OperationFilter;
@@ -71,10 +72,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return print(&items, cx);
     }
     let cursor = args.cursor.as_ref().map(|text| {
-        text.parse::<i64>().map_err(|_| Error::InvalidValue {
-            place: "--cursor".into(),
-            value: text.clone(),
-            expected: "the id of an operation".into(),
+        text.parse::<i64>().map_err(|_| {
+            Error::Usage(UsageError::InvalidValue {
+                place: "--cursor".into(),
+                value: text.clone(),
+                expected: "the id of an operation".into(),
+            })
         })
     });
     let named = cx.state.session()?.filter(|current| current.origin.layer == Layer::Flag);

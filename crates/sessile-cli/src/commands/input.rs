@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sessile::Error;
+use sessile::error::{FileError, UsageError};
 
 use crate::cli::Cx;
 
@@ -13,22 +14,25 @@ pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String)
     if file != Path::new("-") {
         let path = cx.state.absolute(file);
         if limit <= sessile::files::LIMIT {
-            let text = sessile::files::read(&path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
+            let text = sessile::files::read(&path)?.ok_or_else(|| FileError::NotFound(path.clone()))?;
             return Ok((path, text));
         }
-        let found = path.metadata().map_err(|_| Error::FileNotFound(path.clone()))?;
+        let found = path.metadata().map_err(|_| FileError::NotFound(path.clone()))?;
         if !found.is_file() {
             let found = if found.is_dir() { "a directory" } else { "a special file" };
-            return Err(Error::NotAFile { path, found });
+            return Err(FileError::NotAFile { path, found }.into());
         }
-        let opened =
-            File::open(&path).map_err(|source| Error::Io { action: "read", path: path.clone(), source })?;
+        let opened = File::open(&path).map_err(|source| FileError::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        })?;
         let text = read_all(opened, &path, limit)?;
         return Ok((path, text));
     }
     if cx.state.world().streams().stdin {
         let instead = "give a file, or redirect one: < FILE".to_owned();
-        return Err(Error::TerminalRequired { what: "reading standard input".into(), instead });
+        return Err(UsageError::TerminalRequired { what: "reading standard input".into(), instead }.into());
     }
     let path = PathBuf::from("standard input");
     let text = read_all(std::io::stdin(), &path, limit)?;
@@ -39,16 +43,15 @@ pub(crate) fn read(cx: &Cx, file: &Path, limit: u64) -> Result<(PathBuf, String)
 
 fn read_all(source: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
     let mut bytes = Vec::new();
-    source.take(limit + 1).read_to_end(&mut bytes).map_err(|source| Error::Io {
+    source.take(limit + 1).read_to_end(&mut bytes).map_err(|source| FileError::Io {
         action: "read",
         path: path.to_owned(),
         source,
     })?;
     if bytes.len() as u64 > limit {
-        return Err(Error::FileTooLarge { path: path.to_owned(), size: bytes.len() as u64, limit });
+        return Err(FileError::TooLarge { path: path.to_owned(), size: bytes.len() as u64, limit }.into());
     }
-    String::from_utf8(bytes).map_err(|error| Error::FileNotUtf8 {
-        path: path.to_owned(),
-        offset: error.utf8_error().valid_up_to(),
+    String::from_utf8(bytes).map_err(|error| {
+        Error::File(FileError::NotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() })
     })
 }

@@ -59,7 +59,7 @@ pub fn manifest() -> Value {
         "error_codes": Code::ALL.iter().map(|code| json!({
             "code": code.as_str(),
             "exit_code": code.exit(),
-            "retryable": code.retryable(),
+            "retryable": code.is_retryable(),
             "about": code.about(),
         })).collect::<Vec<_>>(),
         "exit_codes": exit::ALL.iter().map(|(status, about)| json!({ "exit_code": status, "about": about })).collect::<Vec<_>>(),

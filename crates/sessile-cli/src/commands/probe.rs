@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use sessile::agents::Agent as Named;
 use sessile::args::parse_duration;
+use sessile::error::{FileError, UsageError};
 use sessile::text::{quoted, shell_quoted};
 use sessile::vault::{Secret, Site};
 use sessile::{Error, exit};
@@ -216,7 +217,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.progress_over();
     let users = run.rounds().iter().map(|round| round.users).sum();
     let ended = run.end(args.ending(matches!(finished, Ok(true)), users));
-    let is_complete = finished.map_err(|error| Error::Usage(format!("cannot start {error}")))?;
+    let is_complete = finished.map_err(|error| UsageError::Arguments(format!("cannot start {error}")))?;
     let report = Report::new(about, &run, is_complete, ended);
     if let Some(failure) = report.failure() {
         return Err(failure);
@@ -265,17 +266,20 @@ impl Args {
         };
         if tokens < self.users.unwrap_or(FEWEST) {
             let users = self.users.unwrap_or(FEWEST);
-            return Err(Error::Usage(format!("--tokens: the file has {tokens} tokens for {users} users")));
+            return Err(UsageError::Arguments(format!(
+                "--tokens: the file has {tokens} tokens for {users} users"
+            ))
+            .into());
         }
         let ramp = Ramp { first, most, per_user: self.per_user(), requests: self.requests() };
         let rounds = ramp.rounds();
         if rounds.is_empty() {
             let needed = FEWEST * self.per_user();
-            return Err(Error::Usage(format!(
+            return Err(UsageError::Arguments(format!(
                 "--max-requests {}: {FEWEST} users with {} turns send {needed} messages; pass at least that many",
                 self.requests(),
                 self.turns,
-            )));
+            )).into());
         }
         Ok(rounds)
     }
@@ -289,7 +293,7 @@ impl Args {
 
     /// Fails for what makes no sense together.
     fn check(&self, cx: &Cx) -> Result<(), Error> {
-        let usage = |text: String| Err(Error::Usage(text));
+        let usage = |text: String| Err(UsageError::Arguments(text).into());
         if self.requests() > MOST {
             return usage(format!(
                 "{} users with {} turns send {} messages; the limit is {MOST}",
@@ -325,7 +329,7 @@ impl Args {
         });
         let (address, is_plain) = match secured.flatten() {
             Some(address) => (address, true),
-            None => (Address::parse(url).map_err(|error| Error::Usage(error.to_string()))?, false),
+            None => (Address::parse(url).map_err(|error| UsageError::Arguments(error.to_string()))?, false),
         };
         let host = address.uri().host().unwrap_or_default();
         let is_allowed =
@@ -343,7 +347,7 @@ impl Args {
             (true, false) => format!(": {plain}; and {load}"),
             (false, false) => format!(", and {load}"),
         };
-        Err(Error::Usage(format!("{} is another machine{why}", quoted(host))))
+        Err(UsageError::Arguments(format!("{} is another machine{why}", quoted(host))).into())
     }
 
     fn service(&self, cx: &Cx, named: &Named, tokens: Vec<Secret>) -> Result<Box<dyn Service>, Failure> {
@@ -369,7 +373,9 @@ impl Args {
     fn headers(&self, cx: &Cx) -> Result<Headers, Error> {
         let mut headers = Headers::default();
         for text in self.header.iter().chain(&self.request.load(&cx.state)?.headers) {
-            let wrong = |wrong: String| Error::Usage(format!("--header: {wrong} is no placeholder"));
+            let wrong = |wrong: String| {
+                Error::Usage(UsageError::Arguments(format!("--header: {wrong} is no placeholder")))
+            };
             let value = text.split_once(':').map(|(name, value)| (name, Template::parse(value.trim())));
             match value {
                 Some((name, value)) if value.as_ref().is_ok_and(Template::names_user) => {
@@ -385,7 +391,7 @@ impl Args {
     fn load_tokens(&self, cx: &Cx) -> Result<Option<Vec<Secret>>, Error> {
         let Some(file) = &self.tokens else { return Ok(None) };
         let path = cx.state.absolute(file);
-        let text = Secret::new(sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?);
+        let text = Secret::new(sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?);
         let lines = text.expose().lines().map(str::trim).filter(|line| !line.is_empty());
         Ok(Some(lines.map(Secret::new).collect()))
     }
@@ -426,10 +432,10 @@ impl Args {
 
 fn key(cx: &Cx, file: &Path) -> Result<Credential, Error> {
     let path = cx.state.absolute(file);
-    let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
+    let text = sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?;
     let key = Secret::new(text.trim());
     if key.is_empty() {
-        return Err(Error::Usage("--api-key-file: the file is empty".to_owned()));
+        return Err(UsageError::Arguments("--api-key-file: the file is empty".to_owned()).into());
     }
     Ok(Credential::Header("authorization".to_owned(), Secret::new(format!("Bearer {}", key.expose()))))
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::context::transfer::looks_secret;
+use sessile::error::UsageError;
 use sessile::lock::LockName;
 use sessile::secrets::has_url_password;
 use sessile::text::{shortened, shown};
@@ -96,7 +96,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn really_run(args: &Args, cx: &Cx) -> Outcome {
     let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
     if lock.is_none() && args.server.server.as_ref().is_some_and(|url| !url.is_empty()) {
-        return Err(Error::Usage("--server says where the lock is: it goes with --lock".into()).into());
+        return Err(
+            UsageError::Arguments("--server says where the lock is: it goes with --lock".into()).into()
+        );
     }
     args.flags.check_expected(&cx.state)?;
     let ready = args.which.session(cx, "run")?;

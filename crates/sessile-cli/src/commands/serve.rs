@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::error::{FileError, UsageError};
 use sessile::vault::Secret;
 use sessile_server::limits::Limits;
 use sessile_server::retention::{Keep, SessionRetention};
@@ -132,16 +133,18 @@ impl UpstreamArgs {
         let upstream = match (self.upstream_protocol.as_str(), &self.upstream_model) {
             ("a2a", None) => Upstream::agent(url, key, timeout),
             ("a2a", Some(_)) => {
-                return Err(Error::Usage("--upstream-model: an A2A agent has its own model".into()));
+                return Err(
+                    UsageError::Arguments("--upstream-model: an A2A agent has its own model".into()).into()
+                );
             }
             (_, Some(model)) => Upstream::new(url, model, key, timeout),
             (_, None) => {
                 let why = "--upstream: name the model with --upstream-model, or an A2A agent with --upstream-protocol a2a";
-                return Err(Error::Usage(why.into()));
+                return Err(UsageError::Arguments(why.into()).into());
             }
         };
         // The URL is not repeated: it may hold a password.
-        upstream.map(Some).map_err(|why| Error::Usage(format!("--upstream: {why}")))
+        upstream.map(Some).map_err(|why| Error::Usage(UsageError::Arguments(format!("--upstream: {why}"))))
     }
 }
 
@@ -162,7 +165,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     for file in args.tls_cert.iter().chain(&args.tls_key) {
         let path = cx.state.absolute(file);
         if !path.exists() {
-            return Err(Error::FileNotFound(path).into());
+            return Err(FileError::NotFound(path).into());
         }
     }
     let secrets =
@@ -171,10 +174,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         check_secret(cx, secret)?;
     }
     if args.rate == 0 {
-        return Err(Error::Usage("--rate 0 would let nobody in".into()).into());
+        return Err(UsageError::Arguments("--rate 0 would let nobody in".into()).into());
     }
     if args.keep_audit.is_zero() {
-        return Err(Error::Usage("--keep-audit 0s would keep no record at all".into()).into());
+        return Err(UsageError::Arguments("--keep-audit 0s would keep no record at all".into()).into());
     }
     let keep_sessions = match args.keep_sessions {
         Some(SessionRetention::For(time)) => Some(time),
@@ -184,7 +187,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         [("--keep-sessions", keep_sessions), ("--upstream-timeout", Some(args.upstream.upstream_timeout))]
     {
         if time.is_some_and(|time| time.is_zero()) {
-            return Err(Error::Usage(format!("{flag} must be greater than 0")).into());
+            return Err(UsageError::Arguments(format!("{flag} must be greater than 0")).into());
         }
     }
     let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| Tls { cert, key });
@@ -243,19 +246,19 @@ fn retention(time: Duration) -> String {
 fn refused(error: ServeError) -> Failure {
     match error {
         ServeError::Insecure(_) => {
-            Error::Usage(format!("{error}: --tls-cert and --tls-key, or --behind-proxy")).into()
+            UsageError::Arguments(format!("{error}: --tls-cert and --tls-key, or --behind-proxy")).into()
         }
         ServeError::Listen(address, source) => {
-            Error::Io { action: "listen on", path: address.to_string().into(), source }.into()
+            FileError::Io { action: "listen on", path: address.to_string().into(), source }.into()
         }
-        ServeError::Tls(path, detail) => Error::InvalidValue {
+        ServeError::Tls(path, detail) => UsageError::InvalidValue {
             place: path.display().to_string(),
             value: detail,
             expected: "a certificate and its key, as PEM".into(),
         }
         .into(),
         ServeError::System(source) => {
-            Error::Io { action: "start", path: "the service".into(), source }.into()
+            FileError::Io { action: "start", path: "the service".into(), source }.into()
         }
         ServeError::Db(error) => failed(&error),
     }

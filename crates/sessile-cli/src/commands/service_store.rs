@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sessile::error::{CommandError, FileError, RequestError, ServiceError, UsageError};
 use sessile::text::shown;
 use sessile::vault::Secret;
 use sessile::{Code, Error, Report};
@@ -38,7 +39,7 @@ impl StoreArgs {
         };
         if !store.starts_with("postgres://") && !store.starts_with("postgresql://") {
             if store.contains("://") {
-                return Err(Error::InvalidValue {
+                return Err(UsageError::InvalidValue {
                     place: "--store".into(),
                     value: store.split("://").next().unwrap_or_default().to_owned(),
                     expected: "a file, or postgres://USER@HOST/DATABASE".into(),
@@ -47,7 +48,7 @@ impl StoreArgs {
             }
             let path = cx.state.absolute(Path::new(store));
             if store.is_empty() || path.is_dir() || path == cx.state.dirs().store()? {
-                return Err(Error::InvalidValue {
+                return Err(UsageError::InvalidValue {
                     place: "--store".into(),
                     value: store.clone(),
                     expected: "a file that is the service's own".into(),
@@ -61,7 +62,7 @@ impl StoreArgs {
         let authority = authority.split('/').next().unwrap_or_default();
         let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
         if has_password || store.contains("password=") {
-            return Err(Error::SecretRefused {
+            return Err(UsageError::SecretRefused {
                 place: "--store".into(),
                 instead: "arguments are seen by other programs; use --store-password-file FILE",
             }
@@ -89,7 +90,7 @@ impl StoreArgs {
             && let Some(dir) = path.parent()
             && !dir.exists()
         {
-            return Err(Error::DirectoryNotFound(dir.to_owned()).into());
+            return Err(CommandError::DirectoryNotFound(dir.to_owned()).into());
         }
         Ok(place)
     }
@@ -98,7 +99,7 @@ impl StoreArgs {
     pub(crate) fn existing(&self, cx: &Cx) -> Result<Place, Failure> {
         match self.place(cx)? {
             Place::File(path) if self.store.is_some() && !path.exists() => {
-                Err(Error::FileNotFound(path).into())
+                Err(FileError::NotFound(path).into())
             }
             place => Ok(place),
         }
@@ -129,7 +130,7 @@ impl Place {
 pub(crate) fn read_secret(cx: &Cx, file: &Path) -> Result<String, Error> {
     let path = cx.state.absolute(file);
     sessile::files::check_trusted(&path)?;
-    sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))
+    sessile::files::read(&path)?.ok_or(Error::File(FileError::NotFound(path)))
 }
 
 /// Fails if other users can change a file with a secret; warns if they can read it, which a container's secrets may be.
@@ -145,15 +146,15 @@ pub(crate) fn check_secret(cx: &Cx, file: &Path) -> Result<(), Error> {
 pub(crate) fn failed(error: &DbError) -> Failure {
     match error {
         DbError::Unavailable(reason) => {
-            Error::Unreachable { what: "the service's store".into(), reason: reason.clone() }.into()
+            RequestError::Unreachable { what: "the service's store".into(), reason: reason.clone() }.into()
         }
-        DbError::Refused(reason) => Error::StoreRefused(reason.clone()).into(),
-        DbError::Unfit(why) => Error::Usage(format!("--store: {why}")).into(),
-        DbError::NoPassword => Error::StorePasswordRequired.into(),
+        DbError::Refused(reason) => ServiceError::StoreRefused(reason.clone()).into(),
+        DbError::Unfit(why) => UsageError::Arguments(format!("--store: {why}")).into(),
+        DbError::NoPassword => ServiceError::PasswordRequired.into(),
         DbError::TooNew { store, found, known } => {
-            Error::ServiceStoreTooNew { store: store.clone(), found: *found, known: *known }.into()
+            ServiceError::StoreTooNew { store: store.clone(), found: *found, known: *known }.into()
         }
-        DbError::Failed(detail) => Error::ServiceStore(detail.clone()).into(),
+        DbError::Failed(detail) => ServiceError::StoreFailed(detail.clone()).into(),
     }
 }
 

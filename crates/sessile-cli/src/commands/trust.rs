@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sessile::error::{FileError, ProjectError, UsageError};
 use sessile::path_text;
 use sessile::settings::project::Project;
 use sessile::settings::trust;
@@ -55,8 +56,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 fn project(state: &State, dir: Option<&Path>) -> Result<Project, Error> {
     let start = dir.map(|dir| state.absolute(dir)).or_else(|| state.world().cwd().map(Path::to_owned));
-    let start = start.ok_or_else(|| Error::Usage("the working directory does not exist".into()))?;
-    let start = start.canonicalize().map_err(|source| Error::Io { action: "open", path: start, source })?;
+    let start = start.ok_or_else(|| UsageError::Arguments("the working directory does not exist".into()))?;
+    let start =
+        start.canonicalize().map_err(|source| FileError::Io { action: "open", path: start, source })?;
     Project::search(state.app(), state.world(), &start).require(&start)
 }
 
@@ -96,7 +98,7 @@ fn list(cx: &Cx) -> Outcome {
     let mut items = Vec::new();
     for path in trusted.iter().map(|key| path_text::decode(key)) {
         let state = match cx.state.read(&path) {
-            Err(Error::ProjectFileUnsafe(_)) => "unsafe",
+            Err(Error::Project(ProjectError::UnsafeFile(_))) => "unsafe",
             Err(_) | Ok(None) => "missing",
             Ok(Some(text)) if trust::is_trusted(cx.state.app(), cx.state.store()?, &path, &text)? => {
                 "trusted"

@@ -10,6 +10,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, serve_server};
 use serde_json::json;
+use sessile::error::{CommandError, FileError};
 use sessile::text::{quoted, shortened};
 use sessile::{Code, Error, State, StateArgs};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -61,7 +62,7 @@ struct Server {
 
 /// Serves until the client is gone.
 pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
-    let failed = |source| Error::Io { action: "start", path: "the server".into(), source };
+    let failed = |source| Error::File(FileError::Io { action: "start", path: "the server".into(), source });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(4)
@@ -79,7 +80,7 @@ pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
     let calls = Arc::clone(&server.calls);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
     let mut over = parting.clone();
-    let refused = |source| Error::ThreadRefused { purpose: "of the server", source };
+    let refused = |source| Error::Command(CommandError::ThreadRefused { purpose: "of the server", source });
     let started = Stdio::start(part.clone()).and_then(|(stdio, stop)| {
         let watcher = std::thread::Builder::new().spawn(move || {
             if signals.forever().next().is_some() {

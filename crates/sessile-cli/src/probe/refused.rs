@@ -1,5 +1,6 @@
 //! What is told where nothing was answered: who refused, with what, and what may mend it.
 
+use sessile::error::{AgentError, RequestError};
 use sessile::text::{shell_quoted, shown};
 use sessile::{Code, Error, Report as Told};
 
@@ -16,17 +17,23 @@ impl Report {
         let (kind, _) = *self.reasons().first()?;
         let what = self.about.url.clone();
         let error = match kind {
-            Kind::TimedOut => Error::TimedOut { what: format!("every reply of {what}") },
+            Kind::TimedOut => {
+                Error::Request(RequestError::TimedOut { what: format!("every reply of {what}") })
+            }
             Kind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
                 return Some(self.not_let_in(*status));
             }
             Kind::Status(status @ (401 | 403)) => {
-                Error::AgentUnauthorized { agent: what, status: *status, wanted: String::new() }
+                Error::Agent(AgentError::Unauthorized { agent: what, status: *status, wanted: String::new() })
             }
-            Kind::Status(429) => Error::RateLimited { what, wait: None },
-            Kind::Unusable(reason) => Error::AgentUnusable { agent: what, reason: reason.clone() },
+            Kind::Status(429) => Error::Request(RequestError::RateLimited { what, wait: None }),
+            Kind::Unusable(reason) => {
+                Error::Agent(AgentError::Unusable { agent: what, reason: reason.clone() })
+            }
             Kind::Status(status) => return Some(self.refused(*status)),
-            Kind::Unreachable(reason) => Error::Unreachable { what, reason: reason.clone() },
+            Kind::Unreachable(reason) => {
+                Error::Request(RequestError::Unreachable { what, reason: reason.clone() })
+            }
         };
         Some(error.into())
     }

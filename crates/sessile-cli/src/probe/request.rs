@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sessile::error::{FileError, UsageError};
 use sessile::{Error, State};
 use toml_edit::{DocumentMut, Item};
 
@@ -68,8 +69,10 @@ impl RequestArgs {
         let mut all = Requests { said: self.clone(), headers: Vec::new() };
         let Some(file) = &self.template else { return Ok(all) };
         let path = state.absolute(file);
-        let text = sessile::files::read(&path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
-        let wrong = |why: String| Error::Usage(format!("{}: {why}", sessile::text::shown(path.display())));
+        let text = sessile::files::read(&path)?.ok_or_else(|| FileError::NotFound(path.clone()))?;
+        let wrong = |why: String| {
+            Error::Usage(UsageError::Arguments(format!("{}: {why}", sessile::text::shown(path.display()))))
+        };
         let document: DocumentMut =
             text.parse().map_err(|error: toml_edit::TomlError| wrong(error.message().to_owned()))?;
         for (key, item) in document.iter() {
@@ -104,21 +107,26 @@ impl Requests {
     pub(crate) fn service(&self, wire: Wire) -> Result<HttpService, Error> {
         let said = &self.said;
         let Some(request) = &said.request else {
-            return Err(Error::Usage(
+            return Err(UsageError::Arguments(
                 "say how it is asked: --request 'POST /chat', or --template FILE".to_owned(),
-            ));
+            )
+            .into());
         };
         let request = line("--request", request)?;
         let body = said.body.as_deref().map(Template::parse).transpose();
-        let body = body.map_err(|wrong| Error::Usage(format!("--body: {wrong} is no placeholder")))?;
+        let body =
+            body.map_err(|wrong| UsageError::Arguments(format!("--body: {wrong} is no placeholder")))?;
         let in_body = |is: &dyn Fn(&Template) -> bool| body.as_ref().is_some_and(is);
         if !(request.path.has("message") || in_body(&|body| body.has("message"))) {
-            return Err(Error::Usage("neither --request nor --body says where {message} goes".to_owned()));
+            return Err(UsageError::Arguments(
+                "neither --request nor --body says where {message} goes".to_owned(),
+            )
+            .into());
         }
         if !(request.path.names_user() || in_body(&Template::names_user) || wire.headers.names_user()) {
             let why =
                 "nothing tells the users apart: put {user} or {session} into --request, --body or a --header";
-            return Err(Error::Usage(why.to_owned()));
+            return Err(UsageError::Arguments(why.to_owned()).into());
         }
         let reply = pointer("--reply", said.reply.as_ref())?;
         let (items, text) = (
@@ -128,7 +136,10 @@ impl Requests {
         let history = match &said.history {
             Some(history) => Some(HistoryOf { request: line("--history", history)?, items, text }),
             None if items.is_some() || text.is_some() => {
-                return Err(Error::Usage("--history says how the history is read; it is missing".to_owned()));
+                return Err(UsageError::Arguments(
+                    "--history says how the history is read; it is missing".to_owned(),
+                )
+                .into());
             }
             None => None,
         };
@@ -137,21 +148,24 @@ impl Requests {
 }
 
 fn line(flag: &str, text: &str) -> Result<Line, Error> {
-    Line::parse(text).map_err(|why| Error::InvalidValue {
-        place: flag.to_owned(),
-        value: text.to_owned(),
-        expected: why,
+    Line::parse(text).map_err(|why| {
+        Error::Usage(UsageError::InvalidValue {
+            place: flag.to_owned(),
+            value: text.to_owned(),
+            expected: why,
+        })
     })
 }
 
 /// A JSON pointer, which begins with a slash or is empty.
 fn pointer(flag: &str, text: Option<&String>) -> Result<Option<String>, Error> {
     match text {
-        Some(text) if !text.is_empty() && !text.starts_with('/') => Err(Error::InvalidValue {
+        Some(text) if !text.is_empty() && !text.starts_with('/') => Err(UsageError::InvalidValue {
             place: flag.to_owned(),
             value: text.clone(),
             expected: "a JSON pointer such as /choices/0/text".into(),
-        }),
+        }
+        .into()),
         text => Ok(text.cloned()),
     }
 }

@@ -1,5 +1,6 @@
 //! The flag, and whether a call means a server.
 
+use sessile::error::UsageError;
 use sessile::settings::Value;
 use sessile::{Error, State};
 
@@ -27,10 +28,10 @@ pub(crate) fn server_of(state: &State) -> Result<Option<String>, Error> {
 pub(crate) fn refuse_there(cx: &Cx, command: &str) -> Result<(), Error> {
     match server_of(&cx.state)? {
         None => Ok(()),
-        Some(url) => Err(Error::Usage(format!(
+        Some(url) => Err(UsageError::Arguments(format!(
             "{command} works on this machine only, and the setting server says {}: add --set server= if this machine is meant",
             sessile::text::shown(url)
-        ))),
+        )).into()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! What was said in a session of a service, as a conversation of this machine is shown.
 
 use serde_json::{Value, json};
-use sessile::Error;
 use sessile::context::approval::time;
 use sessile::conversation::Item;
+use sessile::error::RequestError;
 
 use super::server::Request;
 use super::session::{Remote, RemoteSession};
@@ -47,7 +47,7 @@ impl Remote<'_> {
             let Some(number) = messages.last().and_then(|message| message["number"].as_i64()) else { break };
             if number <= after {
                 let (what, reason) = (self.server.url().to_owned(), "its pages do not go on".to_owned());
-                return Err(Error::Unreachable { what, reason }.into());
+                return Err(RequestError::Unreachable { what, reason }.into());
             }
             said.extend(messages.iter().map(item));
             after = number;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sessile::context::approval::time;
 use sessile::duration::short;
+use sessile::error::{LockError, RequestError};
 use sessile::lock::{LockHolder, LockName};
 use sessile::{Code, Error};
 
@@ -34,7 +35,7 @@ impl Lease {
             (Some(token), Some(expires_ms)) => Ok(Lease { token, expires_ms }),
             _ => {
                 let reason = "its answer is no lock".to_owned();
-                Err(Error::Unreachable { what: server.url().to_owned(), reason }.into())
+                Err(RequestError::Unreachable { what: server.url().to_owned(), reason }.into())
             }
         }
     }
@@ -73,7 +74,7 @@ impl Server {
             if left.is_zero() {
                 let holder = self.lock(name)?.map(|view| of_line(text(&view, "holder")).short());
                 return Err(
-                    Error::NamedLockHeld { name: name.to_string(), holder, waited: begun.elapsed() }.into()
+                    LockError::Held { name: name.to_string(), holder, waited: begun.elapsed() }.into()
                 );
             }
             if wait.is_zero() {
@@ -207,7 +208,7 @@ impl Kept {
     pub(crate) fn leave(self) -> Result<Option<String>, Failure> {
         match self.server.release_lock(&self.name, self.token) {
             Ok(()) => Ok(None),
-            Err(failure @ Failure::Library(Error::LockLost(_))) => Err(failure),
+            Err(failure @ Failure::Library(Error::Lock(LockError::Lost(_)))) => Err(failure),
             Err(_) => {
                 let time = short(self.ttl);
                 Ok(Some(format!("lock {} could not be given back; it is free within {time}", self.name)))

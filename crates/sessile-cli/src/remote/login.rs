@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use sessile::error::RequestError;
 use sessile::text::quoted;
 use sessile::vault::Secret;
 use sessile::{Error, State};
@@ -38,7 +39,7 @@ impl Coded {
             }),
             _ => {
                 let reason = "its answer holds no code".to_owned();
-                Err(Error::Unreachable { what: server.url().to_owned(), reason }.into())
+                Err(RequestError::Unreachable { what: server.url().to_owned(), reason }.into())
             }
         }
     }
@@ -48,16 +49,18 @@ impl Coded {
         let body = json!({ "device_code": self.device.expose() });
         match server.try_ask(&Request::plain_post(&["v1", "login", "token"], body), Duration::from_secs(5)) {
             Ok(answer) => {
-                let odd = || Error::Unreachable {
-                    what: server.url().to_owned(),
-                    reason: "its answer holds no token".to_owned(),
+                let odd = || {
+                    Error::Request(RequestError::Unreachable {
+                        what: server.url().to_owned(),
+                        reason: "its answer holds no token".to_owned(),
+                    })
                 };
                 Ok(Some(Secret::new(answer["token"].as_str().ok_or_else(odd)?)))
             }
             Err(Trouble::Refused(Problem { status: 409 | 429, retryable: true, .. })) => Ok(None),
             Err(Trouble::Refused(Problem { detail, status: 400..500, .. })) => {
                 let reason = format!("code {} was not confirmed: {detail}", quoted(&self.user_code));
-                Err(Error::LoginRefused { site: server.url().to_owned(), reason }.into())
+                Err(RequestError::LoginRefused { site: server.url().to_owned(), reason }.into())
             }
             Err(trouble) => Err(trouble.told(server.url(), &Subject::default())),
         }

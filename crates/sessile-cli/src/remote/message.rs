@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile::{Code, Error};
+use sessile::Code;
+use sessile::error::RequestError;
 use sessile_wire::sse::{SseEvent, SseReader};
 
 use super::server::{PATIENCE, Request, Server};
@@ -91,7 +92,7 @@ fn read(server: &Server, answer: &Value) -> Result<Reply, Failure> {
         Some(text) => Ok(Reply { text: text.to_owned(), message }),
         None => {
             let reason = "its answer holds no reply".to_owned();
-            Err(Error::Unreachable { what: server.url().to_owned(), reason }.into())
+            Err(RequestError::Unreachable { what: server.url().to_owned(), reason }.into())
         }
     }
 }

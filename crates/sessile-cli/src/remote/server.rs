@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sessile::agents::Agent;
+use sessile::error::UsageError;
 use sessile::session::SessionId;
 use sessile::vault::{Secret, agent_url};
 use sessile::{Error, State};
@@ -301,7 +302,7 @@ pub(crate) fn checked_url(url: &str) -> Result<String, Error> {
     let url = agent_url(url)?;
     match Address::parse(&url) {
         Ok(_) => Ok(url),
-        Err(error) => Err(Error::Usage(error.to_string())),
+        Err(error) => Err(UsageError::Arguments(error.to_string()).into()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sessile::context::approval::time;
+use sessile::error::{RequestError, SessionError};
 use sessile::session::life::Life;
 use sessile::session::{Owner, SessionId};
 use sessile::settings::{Layer, Origin};
@@ -75,7 +76,7 @@ impl<'a> Remote<'a> {
         if let Some(text) = given {
             return self.find(text, false);
         }
-        let (text, by_variable) = self.named().ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
+        let (text, by_variable) = self.named().ok_or_else(|| SessionError::Required(what.to_owned()))?;
         let session = self.find(text, by_variable)?;
         self.state.contexts().require_pinned(session.label(), session.context.as_deref())?;
         Ok(session)
@@ -96,14 +97,16 @@ impl<'a> Remote<'a> {
         what: &str,
         start: impl FnOnce(&str) -> Result<RemoteSession, Failure>,
     ) -> Result<RemoteSession, Failure> {
-        let missing = |failure: &Failure| matches!(failure, Failure::Library(Error::SessionNotFound(_)));
+        let missing = |failure: &Failure| {
+            matches!(failure, Failure::Library(Error::Session(SessionError::NotFound(_))))
+        };
         match (self.require(what), self.named()) {
             (Err(failure), Some((name, false)))
                 if missing(&failure) && name.parse::<SessionId>().is_err() =>
             {
                 match start(name) {
                     // Another was quicker: then it is that one.
-                    Err(Failure::Library(Error::SessionExists(_))) => self.require(what),
+                    Err(Failure::Library(Error::Session(SessionError::Exists(_)))) => self.require(what),
                     started => started,
                 }
             }
@@ -157,7 +160,13 @@ impl<'a> Remote<'a> {
     /// Ends a session that was started for a message, if the service refused that and nothing else was said in it. Whoever
     /// gets no answer does not know what becomes of the message. If it cannot be ended now, it expires.
     pub(crate) fn end_unused(&self, session: &RemoteSession, failure: &Failure) {
-        if matches!(failure, Failure::Library(Error::TimedOut { .. } | Error::Unreachable { .. })) {
+        if matches!(
+            failure,
+            Failure::Library(
+                Error::Request(RequestError::TimedOut { .. })
+                    | Error::Request(RequestError::Unreachable { .. })
+            )
+        ) {
             return;
         }
         let request = Request::get(&["v1", "sessions", &session.id, "messages"]).with("limit", &1);
@@ -177,9 +186,11 @@ impl<'a> Remote<'a> {
     }
 
     fn read(&self, answer: Value) -> Result<RemoteSession, Failure> {
-        let odd = |error: serde_json::Error| Error::Unreachable {
-            what: self.server.url().to_owned(),
-            reason: format!("its answer is no session ({error})"),
+        let odd = |error: serde_json::Error| {
+            Error::Request(RequestError::Unreachable {
+                what: self.server.url().to_owned(),
+                reason: format!("its answer is no session ({error})"),
+            })
         };
         Ok(serde_json::from_value(answer).map_err(odd)?)
     }
@@ -231,12 +242,12 @@ impl RemoteSession {
     }
 
     fn is_over(&self, life: Life) -> Error {
-        Error::SessionExpired {
+        Error::Session(SessionError::Expired {
             session: self.label().to_owned(),
             ended: life == Life::Ended,
             name: self.name.clone(),
             context: self.context.clone(),
-        }
+        })
     }
 
     /// It as JSON, as one of this machine is described; nothing of it runs here, and it has no room.

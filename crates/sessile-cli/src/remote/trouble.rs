@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use sessile::error::{CommandError, LockError, RequestError, SessionError, UsageError};
 use sessile::text::shell_quoted;
 use sessile::{Code, Error, Report};
 
@@ -72,9 +73,9 @@ impl Trouble {
     /// The failure of a command.
     pub(crate) fn told(self, url: &str, about: &Subject<'_>) -> Failure {
         match self {
-            Trouble::Http(HttpError::NotAllowed(reason)) => Error::Usage(reason).into(),
+            Trouble::Http(HttpError::NotAllowed(reason)) => UsageError::Arguments(reason).into(),
             Trouble::Http(HttpError::TimedOut { .. }) => {
-                Error::TimedOut { what: format!("the answer of {url}") }.into()
+                RequestError::TimedOut { what: format!("the answer of {url}") }.into()
             }
             Trouble::Http(error) => unreachable(url, &error).into(),
             Trouble::Refused(problem) => refused(url, problem, about),
@@ -87,25 +88,36 @@ fn refused(url: &str, problem: Problem, about: &Subject<'_>) -> Failure {
     let site = url.to_owned();
     let error = match code {
         Some(Code::SessionNotFound) if about.by_variable => return not_of_server(url, about.session),
-        Some(Code::SessionNotFound) => Error::SessionNotFound(about.session.to_owned()),
-        Some(Code::EntryNotFound) => Error::EntryNotFound(about.key.to_owned()),
-        Some(Code::LockLost) => Error::LockLost(about.token),
-        Some(Code::SessionExists) if !about.name.is_empty() => Error::SessionExists(about.name.to_owned()),
-        Some(Code::RevisionConflict) if about.expected.is_some() => Error::RevisionConflict {
-            key: about.key.to_owned(),
-            expected: about.expected.unwrap_or_default(),
-            found: detail.rsplit(' ').next().and_then(|word| word.parse().ok()).filter(|found| *found > 0),
-        },
-        Some(Code::RateLimited) => Error::RateLimited { what: site, wait: retry_after },
+        Some(Code::SessionNotFound) => Error::Session(SessionError::NotFound(about.session.to_owned())),
+        Some(Code::EntryNotFound) => Error::Command(CommandError::EntryNotFound(about.key.to_owned())),
+        Some(Code::LockLost) => Error::Lock(LockError::Lost(about.token)),
+        Some(Code::SessionExists) if !about.name.is_empty() => {
+            Error::Session(SessionError::Exists(about.name.to_owned()))
+        }
+        Some(Code::RevisionConflict) if about.expected.is_some() => {
+            Error::Session(SessionError::RevisionConflict {
+                key: about.key.to_owned(),
+                expected: about.expected.unwrap_or_default(),
+                found: detail
+                    .rsplit(' ')
+                    .next()
+                    .and_then(|word| word.parse().ok())
+                    .filter(|found| *found > 0),
+            })
+        }
+        Some(Code::RateLimited) => {
+            Error::Request(RequestError::RateLimited { what: site, wait: retry_after })
+        }
         _ if status == 401 => return not_let_in(url, format!("{url} does not accept the token")),
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));
             (report.retryable, report.retry_after) = (retryable, retry_after);
             return Failure::Service { report: Box::new(report), own: false };
         }
-        None => {
-            Error::Unreachable { what: site, reason: format!("{detail}, and not as a session service does") }
-        }
+        None => Error::Request(RequestError::Unreachable {
+            what: site,
+            reason: format!("{detail}, and not as a session service does"),
+        }),
     };
     error.into()
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sessile::Error;
+use sessile::error::{CommandError, SessionError};
 use sessile::session::Entry;
 
 use super::server::Request;
@@ -24,7 +25,7 @@ impl Remote<'_> {
     fn value_if_any(&self, session: &RemoteSession, key: &str) -> Result<Option<Entry>, Failure> {
         match self.value(session, key) {
             Ok(entry) => Ok(Some(entry)),
-            Err(Failure::Library(Error::EntryNotFound(_))) => Ok(None),
+            Err(Failure::Library(Error::Command(CommandError::EntryNotFound(_)))) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
@@ -60,7 +61,7 @@ impl Remote<'_> {
         expected: Option<i64>,
     ) -> Result<Value, Failure> {
         let path = ["v1", "sessions", session.id.as_str(), "state", key];
-        let missing = || Error::EntryNotFound(key.to_owned());
+        let missing = || Error::Command(CommandError::EntryNotFound(key.to_owned()));
         let (old, _) = self.change_value(session, key, expected, |old, revision| match old {
             Some(_) => Ok(Request::delete(&path)?.at_revision(Some(revision))),
             None => Err(missing()),
@@ -82,14 +83,14 @@ impl Remote<'_> {
             let found = old.as_ref().map(|old| old.revision);
             let revision = found.unwrap_or(0);
             if let Some(expected) = expected.filter(|expected| *expected != revision) {
-                return Err(Error::RevisionConflict { key: key.to_owned(), expected, found }.into());
+                return Err(SessionError::RevisionConflict { key: key.to_owned(), expected, found }.into());
             }
             let about =
                 Subject { session: session.label(), key, expected: Some(revision), ..Subject::default() };
             match self.server.ask(&change(old.as_ref(), revision)?, &about) {
                 Ok(answer) => return Ok((old, answer)),
                 // Only who said at which revision is told.
-                Err(Failure::Library(Error::RevisionConflict { .. }))
+                Err(Failure::Library(Error::Session(SessionError::RevisionConflict { .. })))
                     if expected.is_none() && tries < TRIES =>
                 {
                     tries += 1;

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sessile::Error;
+use sessile::error::FileError;
 
 use crate::a2a::{ArtifactView, Part};
 
@@ -65,7 +66,7 @@ fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
     for number in 1..1000 {
         let name = if number == 1 { name.to_owned() } else { format!("{stem}-{number}.{ending}") };
         let path = dir.join(name);
-        let failed = |source| Error::Io { action: "write", path: path.clone(), source };
+        let failed = |source| Error::File(FileError::Io { action: "write", path: path.clone(), source });
         match OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path) {
             Ok(mut file) => {
                 file.write_all(content).map_err(failed)?;
@@ -75,7 +76,7 @@ fn write(dir: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
             Err(error) => return Err(failed(error)),
         }
     }
-    Err(Error::FileExists(dir.join(name)))
+    Err(FileError::Exists(dir.join(name)).into())
 }
 
 #[cfg(test)]

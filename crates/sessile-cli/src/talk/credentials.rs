@@ -3,6 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 
 use sessile::agents::Agent;
+use sessile::error::CredentialError;
 use sessile::settings::Layer;
 use sessile::vault::{Kind, Selected, Site, Usable};
 use sessile::{Error, State};
@@ -119,7 +120,9 @@ impl Authorize for Credentials<'_> {
         let (header, value) = match usable.header_for(url) {
             Ok(found) => found,
             // A card or a redirect may name any address; what is not meant for it does not go there.
-            Err(Error::SiteRefused { .. }) if !is_agent_s => return Ok(Vec::new()),
+            Err(Error::Credential(CredentialError::SiteRefused { .. })) if !is_agent_s => {
+                return Ok(Vec::new());
+            }
             Err(other) => return Err(other),
         };
         let place = self.place.borrow();

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 use sessile::conversation::{Conversation, Heard, TaskState};
+use sessile::error::{ConversationError, SessionError};
 use sessile::session::Session;
 use sessile::state::ConfigSource;
 use sessile::{Error, State};
@@ -53,7 +54,7 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
         let started = state.start_session_to_run(command, Some(missing.name.clone()), None, idle, max);
         return match started {
             // Another was quicker: then it is that one.
-            Err(Error::SessionExists(_)) => {
+            Err(Error::Session(SessionError::Exists(_))) => {
                 Ok(Some(Rc::new(state.sessions()?.get_live(missing.name.as_str())?)))
             }
             started => Ok(Some(Rc::new(started?))),
@@ -93,7 +94,7 @@ impl<'a> Memory<'a> {
             Wanted { name: Some(name), .. } => {
                 let found = all.named(&session, agent, name)?;
                 if wanted.new && found.is_some() {
-                    return Err(Error::ConversationExists(name.clone()));
+                    return Err(ConversationError::Exists(name.clone()).into());
                 }
                 memory.name = Some(name.clone());
                 found

@@ -1,6 +1,7 @@
 //! What went wrong with an agent, in the words of the program.
 
 use sessile::Error;
+use sessile::error::{AgentError, RequestError, UsageError};
 use sessile::vault::Site;
 
 use crate::a2a::{A2aError, RefusalKind};
@@ -13,27 +14,32 @@ pub(crate) fn failed(url: &str, task: Option<&str>, error: A2aError) -> Error {
     let site = |url: &str| Site::of_url(url).map_or_else(|_| url.to_owned(), |site| site.to_string());
     match error {
         A2aError::Credential(error) => *error,
-        A2aError::Http(HttpError::NotAllowed(reason)) => Error::Usage(reason),
+        A2aError::Http(HttpError::NotAllowed(reason)) => Error::Usage(UsageError::Arguments(reason)),
         A2aError::Http(HttpError::TimedOut { .. }) | A2aError::TimedOut { .. } => {
-            Error::TimedOut { what: format!("the reply of {url}") }
+            Error::Request(RequestError::TimedOut { what: format!("the reply of {url}") })
         }
         A2aError::Http(error) => unreachable(url, &error),
         A2aError::Unauthorized { status, challenge, .. } => {
             let wanted =
                 challenge.map_or_else(String::new, |challenge| format!(", which asks for {challenge},"));
-            Error::AgentUnauthorized { agent, status, wanted }
+            Error::Agent(AgentError::Unauthorized { agent, status, wanted })
         }
-        A2aError::RateLimited { retry_after } => Error::RateLimited { what: agent, wait: retry_after },
-        A2aError::Server { status, url } => {
-            Error::Unreachable { what: site(&url), reason: format!("it answered with status {status}") }
+        A2aError::RateLimited { retry_after } => {
+            Error::Request(RequestError::RateLimited { what: agent, wait: retry_after })
         }
+        A2aError::Server { status, url } => Error::Request(RequestError::Unreachable {
+            what: site(&url),
+            reason: format!("it answered with status {status}"),
+        }),
         A2aError::Rpc(refusal) => match (refusal.kind, task) {
-            (RefusalKind::TaskNotFound, Some(task)) => Error::TaskNotFound { agent, task: task.to_owned() },
-            (RefusalKind::TaskTerminal | RefusalKind::TaskNotCancelable, Some(task)) => {
-                Error::TaskOver { task: task.to_owned(), reason: refusal.message }
+            (RefusalKind::TaskNotFound, Some(task)) => {
+                Error::Agent(AgentError::TaskNotFound { agent, task: task.to_owned() })
             }
-            _ => Error::AgentRefused { agent, reason: refusal.message },
+            (RefusalKind::TaskTerminal | RefusalKind::TaskNotCancelable, Some(task)) => {
+                Error::Agent(AgentError::TaskOver { task: task.to_owned(), reason: refusal.message })
+            }
+            _ => Error::Agent(AgentError::Refused { agent, reason: refusal.message }),
         },
-        other => Error::AgentUnusable { agent, reason: other.to_string() },
+        other => Error::Agent(AgentError::Unusable { agent, reason: other.to_string() }),
     }
 }

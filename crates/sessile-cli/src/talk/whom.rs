@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sessile::agents::Agent as Named;
 use sessile::args::parse_duration;
+use sessile::error::{FileError, UsageError};
 use sessile::vault::Secret;
 use sessile::{Error, State};
 
@@ -82,10 +83,12 @@ impl Reach {
 
 /// A header as it was given; a secret one only from a file.
 pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Error> {
-    let wrong = || Error::InvalidValue {
-        place: "--header".into(),
-        value: text.split(':').next().unwrap_or_default().to_owned(),
-        expected: "NAME: VALUE".into(),
+    let wrong = || {
+        Error::Usage(UsageError::InvalidValue {
+            place: "--header".into(),
+            value: text.split(':').next().unwrap_or_default().to_owned(),
+            expected: "NAME: VALUE".into(),
+        })
     };
     let (name, value) = text.split_once(':').ok_or_else(wrong)?;
     let value = value.trim();
@@ -93,17 +96,17 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
     let value = match value.strip_prefix('@') {
         Some(file) => {
             let path = state.absolute(std::path::Path::new(file));
-            let text = sessile::files::read(&path)?.ok_or(Error::FileNotFound(path))?;
+            let text = sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?;
             Secret::new(text.trim())
         }
         None => Secret::new(value),
     };
     // Who sees the arguments sees them; what is secret is in the vault.
     if sessile::context::transfer::looks_secret(name) && !is_file {
-        return Err(Error::SecretRefused {
+        return Err(UsageError::SecretRefused {
             place: format!("--header {name}"),
             instead: "keep it in the vault and bind it to the agent: auth set --url URL; or give a file: 'NAME: @FILE'",
-        });
+        }.into());
     }
     Ok((name.trim().to_owned(), value))
 }

@@ -42,7 +42,7 @@ impl Problem {
             status,
             code,
             detail: detail.into(),
-            retryable: code.retryable(),
+            retryable: code.is_retryable(),
             retry_after_ms: None,
             authenticate: None,
             cause: None,

@@ -11,7 +11,7 @@ use crate::confirm::can_ask;
 use crate::context::Context;
 use crate::context::identity::ContextIdentity;
 use crate::context::pin::{is_pin_set, verify_pin};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, GuardError, Result, SessionError, UsageError};
 use crate::history::record;
 use crate::names::ContextName;
 use crate::process::boot_id;
@@ -130,17 +130,18 @@ pub fn check_place(state: &State) -> Result<()> {
     if can_ask(state) && state.world().terminal().is_some() {
         return Ok(());
     }
-    Err(Error::TerminalRequired {
+    Err(UsageError::TerminalRequired {
         what: "approving a context".into(),
         instead: "ask a person to run it on a terminal of theirs".into(),
-    })
+    }
+    .into())
 }
 
 /// Fails if the clock since boot is not the machine's, so that neither the time of an approval nor the lockout of the PIN
 /// could be measured.
 pub(super) fn check_clock(state: &State) -> Result<()> {
     if state.world().is_boot_clock_shifted() {
-        return Err(Error::ShiftedClock { what: "approving a context".into() });
+        return Err(UsageError::ShiftedClock { what: "approving a context".into() }.into());
     }
     Ok(())
 }
@@ -172,10 +173,11 @@ pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: 
 pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     // What runs in a session could start a server of its own, and answer its question itself.
     if state.inside_session().is_some() {
-        return Err(Error::InSession {
+        return Err(SessionError::RefusedInside {
             what: "approving a context".into(),
             instead: "a person approves it on a terminal outside the session",
-        });
+        }
+        .into());
     }
     check_clock(state)?;
     let context = state.contexts().get(name)?;
@@ -183,10 +185,11 @@ pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     // A PIN is typed on a terminal and goes through no program.
     if is_pin_set(state)? {
         let command = format!("{} context approve {}", state.app().name(), shell_quoted(name.as_str()));
-        return Err(Error::TerminalRequired {
+        return Err(UsageError::TerminalRequired {
             what: "approving a context with a PIN".into(),
             instead: format!("a person must run `{command}` on a terminal"),
-        });
+        }
+        .into());
     }
     Ok(context)
 }
@@ -198,17 +201,18 @@ pub fn check_unchanged(state: &State, name: &ContextName, digest: &str) -> Resul
     if context.digest() == digest {
         return Ok(());
     }
-    Err(Error::ConcurrentChange { path: context.path().to_owned(), kept: None })
+    Err(FileError::ConcurrentChange { path: context.path().to_owned(), kept: None }.into())
 }
 
 /// Fails unless a context can be approved for this time.
 fn check_time(time: Duration) -> Result<()> {
     if time.is_zero() || time > LONGEST {
-        return Err(Error::InvalidValue {
+        return Err(UsageError::InvalidValue {
             place: "--for".into(),
             value: crate::duration::short(time),
             expected: "between a second and 24 hours".into(),
-        });
+        }
+        .into());
     }
     Ok(())
 }
@@ -252,7 +256,7 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
 /// Revokes the approvals of a context, whatever the wall clock says, and returns how many may have been in force. No
 /// person is needed: revoking only narrows what is open.
 pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
-    let not_found = || Error::ApprovalNotFound(name.to_string());
+    let not_found = || Error::Guard(GuardError::ApprovalNotFound(name.to_string()));
     // A store that nobody has made yet holds no approval, and is not made for this.
     state.store()?.ok_or_else(not_found)?;
     let count = revoke_unrecorded(state, name)?;
@@ -298,6 +302,7 @@ pub fn time(millis: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{ContextError, ProjectError};
 
     fn approval() -> NewApproval {
         NewApproval {
@@ -375,7 +380,10 @@ mod tests {
     fn what_a_client_asked_says_so_and_holds_like_any_other() {
         let home = tempfile::tempdir().unwrap();
         let state = state(home.path());
-        assert!(matches!(grant(&state, &prod(), HALF_AN_HOUR, None), Err(Error::TerminalRequired { .. })));
+        assert!(matches!(
+            grant(&state, &prod(), HALF_AN_HOUR, None),
+            Err(Error::Usage(UsageError::TerminalRequired { .. }))
+        ));
         let client = format!("Cur\u{1b}[2Jsor\n{}", "x".repeat(200));
         let given = grant_through(&state, &prod(), HALF_AN_HOUR, &client).unwrap();
         assert!(given.terminal.starts_with("via Cur[2Jsorxxx"), "{}", given.terminal);
@@ -409,14 +417,14 @@ mod tests {
         check_grantable(&state, &prod()).unwrap();
         for time in [Duration::ZERO, LONGEST + Duration::from_secs(1)] {
             let refused = grant_through(&state, &prod(), time, "c");
-            assert!(matches!(refused, Err(Error::InvalidValue { .. })), "{time:?}");
+            assert!(matches!(refused, Err(Error::Usage(UsageError::InvalidValue { .. }))), "{time:?}");
         }
         let other = "other".parse().unwrap();
         for refused in [
             check_grantable(&state, &other).map(drop),
             grant_through(&state, &other, HALF_AN_HOUR, "c").map(drop),
         ] {
-            assert!(matches!(refused, Err(Error::ContextNotFound { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(Error::Context(ContextError::NotFound { .. }))), "{refused:?}");
         }
         assert!(in_force(&state).unwrap().is_empty());
     }
@@ -428,7 +436,7 @@ mod tests {
         let world = crate::World::empty().with_home(home.path()).with_shifted_boot_clock();
         let state = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
         let refused = grant_through(&state, &prod(), HALF_AN_HOUR, "c");
-        assert!(matches!(refused, Err(Error::ShiftedClock { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Usage(UsageError::ShiftedClock { .. }))), "{refused:?}");
         assert!(all(&state).unwrap().is_empty());
     }
 
@@ -446,7 +454,7 @@ mod tests {
             grant_through(&state, &prod(), HALF_AN_HOUR, "c").map(drop),
         ] {
             let error = refused.unwrap_err();
-            assert!(matches!(error, Error::TerminalRequired { .. }), "{error}");
+            assert!(matches!(error, Error::Usage(UsageError::TerminalRequired { .. })), "{error}");
             let hint = error.hint(state.app()).unwrap();
             assert!(hint.contains("`sessile context approve prod` on a terminal"), "{hint}");
         }
@@ -460,8 +468,11 @@ mod tests {
         guarded(&project.join(".sessile/contexts"));
         let world = crate::World::empty().with_home(home.path()).with_cwd(&project);
         let state = State::open(&crate::App::new("sessile"), world, crate::StateArgs::default()).unwrap();
-        assert!(matches!(check_grantable(&state, &prod()), Err(Error::UntrustedProject { .. })));
+        assert!(matches!(
+            check_grantable(&state, &prod()),
+            Err(Error::Project(ProjectError::Untrusted { .. }))
+        ));
         let refused = grant_through(&state, &prod(), HALF_AN_HOUR, "c");
-        assert!(matches!(refused, Err(Error::UntrustedProject { .. })));
+        assert!(matches!(refused, Err(Error::Project(ProjectError::Untrusted { .. }))));
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::context::weaken::guard_of;
 use crate::context::{Context, Guard};
-use crate::error::{Error, Result};
+use crate::error::{ContextError, Error, Result};
 use crate::names::{ContextName, nearest};
 use crate::settings::{Disclosure, Document, Layer, Origin, trust};
 use crate::state::{ConfigSource, State};
@@ -96,7 +96,7 @@ impl<'a> Contexts<'a> {
 
     /// The context a call is about, ready for use: it exists, it is trusted, its guard is satisfied.
     pub fn require(&self) -> Result<&'a Context> {
-        let selected = self.state.selected()?.ok_or(Error::NoContext)?;
+        let selected = self.state.selected()?.ok_or(ContextError::NotSelected)?;
         let context =
             self.state.context()?.ok_or_else(|| self.not_found(&selected.name, Some(&selected.origin)))?;
         context.require_trust(self.state)?;
@@ -242,11 +242,11 @@ impl<'a> Contexts<'a> {
     /// The error that a context is not there, with the nearest one that is.
     pub(crate) fn not_found(&self, name: &ContextName, named_by: Option<&Origin>) -> Error {
         let names = self.names().unwrap_or_default();
-        Error::ContextNotFound {
+        Error::Context(ContextError::NotFound {
             name: name.to_string(),
             near: nearest(name.as_str(), names.iter().map(ContextName::as_str)),
             named_by: named_by.map(ToString::to_string),
-        }
+        })
     }
 
     pub(crate) fn user_dir(&self) -> Option<PathBuf> {

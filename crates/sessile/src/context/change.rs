@@ -7,7 +7,7 @@ use crate::context::selection::{pointing_to, repointing};
 use crate::context::transfer::refuse_secrets;
 use crate::context::weaken::{ContextChange, authorize_changes};
 use crate::context::{Context, Contexts, Guard};
-use crate::error::{Error, Result};
+use crate::error::{ContextError, Error, Result, UsageError};
 use crate::history::{Effect, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, trust, write};
@@ -45,11 +45,12 @@ impl Contexts<'_> {
         settle(self.state)?;
         if let Some(existing) = self.find(name)? {
             if !replace {
-                return Err(Error::ContextExists {
+                return Err(ContextError::Exists {
                     name: name.to_string(),
                     path: existing.path().to_owned(),
                     replaceable: true,
-                });
+                }
+                .into());
             }
             // The new one may stand in another file, and hide this one.
             self.authorize_replacing(&existing, guard_after(changes))?;
@@ -57,8 +58,13 @@ impl Contexts<'_> {
         let path = self.file_for(name, in_project)?;
         let prefix = self.prefix(name);
         self.rewrite(command, name, &path, |old| {
-            let exists =
-                || Error::ContextExists { name: name.to_string(), path: path.clone(), replaceable: true };
+            let exists = || {
+                Error::Context(ContextError::Exists {
+                    name: name.to_string(),
+                    path: path.clone(),
+                    replaceable: true,
+                })
+            };
             if prefix.is_empty() {
                 // Another process may have made it since it was looked for.
                 return if old.is_some() && !replace {
@@ -113,11 +119,12 @@ impl Contexts<'_> {
         settle(self.state)?;
         let existing = self.get(from)?;
         if let Some(taken) = self.find(to)? {
-            return Err(Error::ContextExists {
+            return Err(ContextError::Exists {
                 name: to.to_string(),
                 path: taken.path().to_owned(),
                 replaceable: false,
-            });
+            }
+            .into());
         }
         let path = existing.path().to_owned();
         let text = existing.document().text().to_owned();
@@ -126,7 +133,7 @@ impl Contexts<'_> {
             .filter_map(|(_, origin)| origin.name.filter(|_| origin.layer == Layer::Session))
             .collect();
         if !pinned.is_empty() {
-            return Err(Error::ContextPinned { name: from.to_string(), sessions: pinned });
+            return Err(ContextError::Pinned { name: from.to_string(), sessions: pinned }.into());
         }
         let pointing = repointing(self.state, from, Some(to))?;
         let (effects, new_path) = if let ConfigSource::File(file) = self.state.source() {
@@ -178,9 +185,10 @@ impl Contexts<'_> {
     fn file_for(&self, name: &ContextName, in_project: bool) -> Result<PathBuf> {
         match self.state.source() {
             ConfigSource::File(file) => Ok(file.clone()),
-            ConfigSource::Nothing => {
-                Err(Error::Usage("with --no-config there is no place for a context: leave it out".into()))
-            }
+            ConfigSource::Nothing => Err(UsageError::Arguments(
+                "with --no-config there is no place for a context: leave it out".into(),
+            )
+            .into()),
             ConfigSource::Usual if in_project => Ok(file_in(&write::directory(self.state)?.contexts(), name)),
             ConfigSource::Usual => Ok(file_in(&self.state.dirs().config()?.join("contexts"), name)),
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::context::{Guard, Home};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, ProjectError, Result};
 use crate::names::{ContextName, nearest};
 use crate::settings::{Data, Document, Layer, Node, SettingKey, Source, Stack, Unknown, Value};
 
@@ -183,10 +183,11 @@ impl Context {
     /// Fails unless it may be used.
     pub fn require_trust(&self, state: &crate::State) -> Result<()> {
         match state.project() {
-            Some(project) if !self.trusted => Err(Error::UntrustedProject {
+            Some(project) if !self.trusted => Err(ProjectError::Untrusted {
                 path: self.path().to_owned(),
                 project: project.root().to_owned(),
-            }),
+            }
+            .into()),
             _ => Ok(()),
         }
     }
@@ -211,12 +212,12 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn wrong(&self, key: &str, node: &Node, expected: impl Into<String>) -> Error {
-        Error::FileValue {
+        Error::File(FileError::Value {
             place: self.file.place(node.offset).into(),
             key: key.to_owned(),
             expected: expected.into(),
             found: self.file.describe(node),
-        }
+        })
     }
 
     fn text<'n>(&self, key: &str, node: &'n Node) -> Result<&'n str> {

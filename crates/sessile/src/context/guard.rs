@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::{Context, approval};
-use crate::error::{Error, Result};
+use crate::error::{GuardError, Result};
 use crate::settings::Origin;
 use crate::state::State;
 use crate::store::Store;
@@ -63,10 +63,12 @@ impl Context {
     /// The same with the approvals of this store.
     pub(super) fn check_guard_in(&self, state: &State, store: Option<&Store>, origin: &Origin) -> Result<()> {
         if self.guard >= Guard::Explicit && !origin.layer.is_explicit() {
-            return Err(Error::GuardExplicit { name: self.name.to_string(), origin: origin.to_string() });
+            return Err(
+                GuardError::NotExplicit { name: self.name.to_string(), origin: origin.to_string() }.into()
+            );
         }
         if self.guard == Guard::Approval && approval::in_force_in(state, store, self)?.is_empty() {
-            return Err(Error::GuardApproval(self.name.to_string()));
+            return Err(GuardError::ApprovalRequired(self.name.to_string()).into());
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use argon2::Argon2;
 
 use crate::context::approval;
-use crate::error::{Error, Result};
+use crate::error::{Error, GuardError, Result};
 use crate::process::boot_id;
 use crate::state::State;
 use crate::store::{PinAttempt, PinReservation};
@@ -23,7 +23,7 @@ pub fn set_pin(state: &State, old: Option<&str>, new: Option<&str>) -> Result<()
     approval::check_place(state)?;
     let known = verify(state, old)?;
     if new.is_some_and(|pin| pin.chars().count() < SHORTEST) {
-        return Err(Error::WrongPin(format!("a PIN has at least {SHORTEST} characters")));
+        return Err(GuardError::WrongPin(format!("a PIN has at least {SHORTEST} characters")).into());
     }
     let hash = new.map(hash).transpose()?;
     if !state.store_for_writing()?.set_pin(known.as_deref(), hash.as_deref())? {
@@ -49,7 +49,9 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
         return Ok(None);
     }
     approval::check_clock(state)?;
-    let Some(pin) = pin else { return Err(Error::WrongPin("a PIN is set and none was given".into())) };
+    let Some(pin) = pin else {
+        return Err(GuardError::WrongPin("a PIN is set and none was given".into()).into());
+    };
     let now =
         || PinAttempt { wall_ms: state.now_ms(), boot: boot_id(), boot_ms: approval::since_boot_ms(state) };
     let mut store = state.store_for_writing()?;
@@ -57,17 +59,21 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
         PinReservation::NoPin => return Err(changed_meanwhile()),
         PinReservation::Locked { failures, left_ms } => {
             let left = crate::duration::short(Duration::from_millis(left_ms.unsigned_abs()));
-            return Err(Error::WrongPin(format!("the PIN was wrong {failures} times; try again in {left}")));
+            return Err(GuardError::WrongPin(format!(
+                "the PIN was wrong {failures} times; try again in {left}"
+            ))
+            .into());
         }
         PinReservation::Granted(row) => row,
     };
     if !matches(pin, &row.hash) {
         let left = MAX_ATTEMPTS.saturating_sub(row.failures);
-        return Err(Error::WrongPin(match left {
+        return Err(GuardError::WrongPin(match left {
             0 => "the PIN is wrong; no try is left for 5 minutes".to_owned(),
             1 => "the PIN is wrong; 1 try is left".to_owned(),
             _ => format!("the PIN is wrong; {left} tries are left"),
-        }));
+        })
+        .into());
     }
     if !store.reset_pin_attempts(&row.hash)? {
         return Err(changed_meanwhile());
@@ -76,7 +82,7 @@ fn verify(state: &State, pin: Option<&str>) -> Result<Option<String>> {
 }
 
 fn changed_meanwhile() -> Error {
-    Error::WrongPin("the PIN was changed by another process meanwhile".into())
+    Error::Guard(GuardError::WrongPin("the PIN was changed by another process meanwhile".into()))
 }
 
 fn hash(pin: &str) -> Result<String> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{ContextError, Result, SessionError, UsageError};
 use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::project::Project;
@@ -94,11 +94,12 @@ pub(super) fn require_pinned(
 ) -> Result<()> {
     match asked.filter(|asked| pinned != Some(asked) && !state.only_looks()) {
         None => Ok(()),
-        Some(asked) => Err(Error::ContextFixed {
+        Some(asked) => Err(SessionError::ContextFixed {
             session: session.to_owned(),
             pinned: pinned.map(str::to_owned),
             asked: asked.to_owned(),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -106,7 +107,7 @@ fn outer_context(state: &State) -> Result<Option<Candidate>> {
     let id = state.inside_session().unwrap_or_default();
     let rows = state.store()?.map(|store| store.sessions_named(&state.account(), id)).transpose()?;
     let outer =
-        rows.unwrap_or_default().into_iter().next().ok_or_else(|| Error::SessionNotFound(id.to_owned()))?;
+        rows.unwrap_or_default().into_iter().next().ok_or_else(|| SessionError::NotFound(id.to_owned()))?;
     let origin = Origin::named(Layer::Session, outer.name.unwrap_or(outer.id));
     Ok(outer.context.map(|name| Candidate { value: Value::Text(name), origin, ignored: None }))
 }
@@ -151,19 +152,20 @@ fn warn_if_unexpected(state: &State, selected: Option<&Selected>) -> Result<()> 
 pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchScope>) -> Result<Switched> {
     settle(state)?;
     if state.session()?.is_some() {
-        return Err(Error::InSession {
+        return Err(SessionError::RefusedInside {
             what: "switching the context".into(),
             instead: "a session keeps the context it was started with; start another session",
-        });
+        }
+        .into());
     }
     let scope = match scope {
         Some(scope) => scope,
         None if state.world().terminal().is_some() => SwitchScope::Terminal,
         None => {
-            return Err(Error::ScopeRequired {
+            return Err(UsageError::ScopeRequired {
                 what: "there is no terminal whose context could be switched".into(),
                 flags: "--dir for this directory or --global for this user, or name the context with --context",
-            });
+            }.into());
         }
     };
     let target = Target::resolve(state, scope)?;
@@ -182,7 +184,7 @@ fn try_switch(
     let last = before.as_ref().and_then(|before| before.previous.clone());
     let new: ContextName = match name {
         Some(name) => name.clone(),
-        None => last.as_deref().ok_or(Error::NoPreviousContext)?.parse()?,
+        None => last.as_deref().ok_or(ContextError::NoPrevious)?.parse()?,
     };
     state.contexts().get(&new)?.require_trust(state)?;
     let previous = if old.as_deref() == Some(new.as_str()) { last } else { old.clone() };
@@ -221,7 +223,7 @@ impl Target {
         };
         Ok(match scope {
             SwitchScope::Terminal => {
-                let key = terminal_key(state).ok_or_else(|| Error::TerminalRequired {
+                let key = terminal_key(state).ok_or_else(|| UsageError::TerminalRequired {
                     what: "switching a terminal's context".into(),
                     instead: "add --dir or --global".into(),
                 })?;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::app::App;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
-use crate::error::{Error, Result};
+use crate::error::{ContextError, FileError, Result, UsageError};
 use crate::names::ContextName;
 use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret};
 use crate::settings::write;
@@ -38,18 +38,20 @@ pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> 
 pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
     let document = Rc::new(Document::parse(path, text)?);
     let Some(all) = document.root().get("contexts") else {
-        return Err(Error::FileSyntax {
+        return Err(FileError::Syntax {
             place: document.place(0).into(),
             message: "there is no [contexts.NAME] in it; export a context to see such a file".into(),
-        });
+        }
+        .into());
     };
     let Data::Table(all_contexts) = &all.data else {
-        return Err(Error::FileValue {
+        return Err(FileError::Value {
             place: document.place(all.offset).into(),
             key: "contexts".into(),
             expected: "a table with a table for each context".into(),
             found: document.describe(all),
-        });
+        }
+        .into());
     };
     let mut contexts = Vec::new();
     for (name, _) in all_contexts {
@@ -67,11 +69,12 @@ impl Contexts<'_> {
             match self.find(&context.name)? {
                 Some(existing) if !replace => {
                     let path = existing.path().to_owned();
-                    return Err(Error::ContextExists {
+                    return Err(ContextError::Exists {
                         name: context.name.to_string(),
                         path,
                         replaceable: true,
-                    });
+                    }
+                    .into());
                 }
                 Some(existing) => self.authorize_replacing(&existing, context.guard)?,
                 None => {}
@@ -168,7 +171,7 @@ pub(super) fn refuse_secrets(changes: &[Change]) -> Result<()> {
             } else {
                 change.key.to_string()
             };
-            Err(Error::SecretRefused { place: shown, instead: USE_THE_VAULT })
+            Err(UsageError::SecretRefused { place: shown, instead: USE_THE_VAULT }.into())
         }
         None => Ok(()),
     }

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::confirm::can_ask;
 use crate::context::selection::pointing_to;
 use crate::context::{Context, Guard, approval, is_pin_set};
-use crate::error::{Error, Result};
+use crate::error::{Error, GuardError, Result, SessionError};
 use crate::history::Effect;
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Node, SettingKey, Source, Stack};
@@ -90,7 +90,7 @@ fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
     if is_person || is_approved()? {
         return Ok(());
     }
-    Err(Error::GuardWeakened(change.name.clone()))
+    Err(GuardError::Weakened(change.name.clone()).into())
 }
 
 /// Neither a guard nor a pin would be a rail if what runs in a session could change it.
@@ -179,10 +179,11 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
             _ => None,
         };
         if let Some(key) = what {
-            return Err(Error::InSession {
+            return Err(SessionError::RefusedInside {
                 what: format!("changing {} for others", quoted(key.to_string())),
                 instead: "do it outside the session",
-            });
+            }
+            .into());
         }
     }
     Ok(())

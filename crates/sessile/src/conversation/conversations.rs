@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::context::approval::time;
 use crate::conversation::TaskState;
-use crate::error::{Error, Result};
+use crate::error::{ConversationError, Error, Result};
 use crate::names::nearest;
 use crate::session::{Session, SessionId};
 use crate::state::State;
@@ -153,7 +153,7 @@ impl Conversations {
         // One look decides: another process may begin it right now.
         match row.map(Conversation::from) {
             Some(found) if found.agent_url == agent_url(agent)? => Ok(Some(found)),
-            Some(_) => Err(Error::ConversationExists(name.to_owned())),
+            Some(_) => Err(ConversationError::Exists(name.to_owned()).into()),
             None => crate::names::check(name, "conversation").map(|()| None),
         }
     }
@@ -191,10 +191,11 @@ impl Conversations {
         let mut begin = all.iter().filter(|one| text.len() >= 8 && one.id.starts_with(text));
         match (begin.next(), begin.next()) {
             (Some(found), None) => Ok(found.clone()),
-            _ => Err(Error::ConversationNotFound {
+            _ => Err(ConversationError::NotFound {
                 name: text.to_owned(),
                 near: nearest(text, all.iter().filter_map(|one| one.name.as_deref())),
-            }),
+            }
+            .into()),
         }
     }
 
@@ -211,7 +212,8 @@ impl Conversations {
         let mut row = ConversationRow::new(id.clone(), session.id.as_str(), &agent_url(agent)?, now_ms);
         row.name = name.map(str::to_owned);
         let row = self.store.begin_conversation(&self.user, &row, &heard.change())?;
-        row.map(Conversation::from).ok_or(Error::ConversationNotFound { name: id, near: None })
+        row.map(Conversation::from)
+            .ok_or(Error::Conversation(ConversationError::NotFound { name: id, near: None }))
     }
 
     /// Remembers what was said. What another process has added meanwhile stays. An agent that answers in a conversation of
@@ -221,8 +223,12 @@ impl Conversations {
         let other = SessionId::new(now_ms)?.to_string();
         let change = heard.change();
         let row = self.store.change_conversation(&self.user, &conversation.row, &change, &other, now_ms)?;
-        row.map(Conversation::from)
-            .ok_or_else(|| Error::ConversationNotFound { name: conversation.label().to_owned(), near: None })
+        row.map(Conversation::from).ok_or_else(|| {
+            Error::Conversation(ConversationError::NotFound {
+                name: conversation.label().to_owned(),
+                near: None,
+            })
+        })
     }
 
     /// Gives it a name that no other of its session has.
@@ -233,7 +239,7 @@ impl Conversations {
         if self.store.rename_conversation(&self.user, &conversation.row, name)? {
             return Ok(());
         }
-        Err(Error::ConversationNotFound { name: conversation.label().to_owned(), near: None })
+        Err(ConversationError::NotFound { name: conversation.label().to_owned(), near: None }.into())
     }
 
     /// Forgets them and all that was said; how many there were.
@@ -251,7 +257,7 @@ impl Conversations {
     fn refuse_taken(&self, session: &str, name: &str) -> Result<()> {
         crate::names::check(name, "conversation")?;
         let taken = self.store.conversation(&self.user, session, ConversationKey::Name(name))?;
-        if taken.is_some() { Err(Error::ConversationExists(name.to_owned())) } else { Ok(()) }
+        if taken.is_some() { Err(ConversationError::Exists(name.to_owned()).into()) } else { Ok(()) }
     }
 }
 
@@ -395,11 +401,17 @@ mod tests {
         let mut all = state.conversations().unwrap();
         let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
         let two = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
-        assert!(matches!(all.rename(&two, Some("one")), Err(Error::ConversationExists(_))));
+        assert!(matches!(
+            all.rename(&two, Some("one")),
+            Err(Error::Conversation(ConversationError::Exists(_)))
+        ));
         all.rename(&two, Some("two")).unwrap();
         assert_eq!(all.find("two", None).unwrap().id, two.id);
         assert_eq!(all.forget(&[one.clone(), two]).unwrap(), 2);
-        assert!(matches!(all.remember(&one, &Heard::default()), Err(Error::ConversationNotFound { .. })));
+        assert!(matches!(
+            all.remember(&one, &Heard::default()),
+            Err(Error::Conversation(ConversationError::NotFound { .. }))
+        ));
         assert!(all.list(None, None).unwrap().is_empty());
     }
 }

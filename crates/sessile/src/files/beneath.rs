@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, ProjectError, Result};
 use crate::files::lock::Locker;
 use crate::files::locked_dir::{LockedDir, create_dir};
 use crate::files::read::{LIMIT, read_opened, require_file_type};
@@ -133,7 +133,7 @@ impl<'a> Beneath<'a> {
         };
         let relative = resolved.as_deref().unwrap_or(relative);
         let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
-            return Err(Error::NotAFile { path, found: "a directory" });
+            return Err(FileError::NotAFile { path, found: "a directory" }.into());
         };
         Ok((self.lock(locker, parent, mode)?, PathBuf::from(name)))
     }
@@ -251,7 +251,10 @@ impl<'a> Beneath<'a> {
     }
 
     fn link(&self, relative: &Path) -> Error {
-        Error::ProjectFileUnsafe(UnsafeFile { path: self.root.join(relative), reason: UnsafeReason::Link })
+        Error::Project(ProjectError::UnsafeFile(UnsafeFile {
+            path: self.root.join(relative),
+            reason: UnsafeReason::Link,
+        }))
     }
 
     fn require_owner_of(&self, path: &Path, opened: &OwnedFd) -> Result<()> {
@@ -263,10 +266,11 @@ impl<'a> Beneath<'a> {
         if is_own(self.uid, owner) {
             return Ok(());
         }
-        Err(Error::ProjectFileUnsafe(UnsafeFile {
+        Err(ProjectError::UnsafeFile(UnsafeFile {
             path: path.to_owned(),
             reason: UnsafeReason::Owner(owner),
-        }))
+        })
+        .into())
     }
 }
 
@@ -292,7 +296,7 @@ mod tests {
     }
 
     fn is_refused<T>(result: Result<T>) -> bool {
-        matches!(result, Err(Error::ProjectFileUnsafe(file)) if file.reason == UnsafeReason::Link)
+        matches!(result, Err(Error::Project(ProjectError::UnsafeFile(file))) if file.reason == UnsafeReason::Link)
     }
 
     #[test]
@@ -350,7 +354,10 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("s/b")).unwrap();
         for (name, what) in [("s/a", "a directory"), ("s/b", "a socket")] {
             let error = beneath(dir.path()).read(Path::new(name)).unwrap_err();
-            assert!(matches!(error, Error::NotAFile { found, .. } if found == what), "{error}");
+            assert!(
+                matches!(error, Error::File(FileError::NotAFile { found, .. }) if found == what),
+                "{error}"
+            );
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::duration;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 
 /// How long a lock is waited for in silence.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -113,7 +113,8 @@ impl Locker {
 
     /// Takes the lock on an opened file or directory; it is free again when the file is dropped.
     pub(crate) fn lock(&self, file: File, path: &Path) -> Result<File> {
-        let held = || Error::LockHeld { path: path.to_owned(), holder: None, waited: self.timeout };
+        let held =
+            || Error::File(FileError::Locked { path: path.to_owned(), holder: None, waited: self.timeout });
         self.lock_unless(file, path, || false)?.ok_or_else(held)
     }
 
@@ -133,7 +134,13 @@ impl Locker {
         let begun = Instant::now();
         let inode = file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
         let holder = || inode.and_then(|(dev, ino)| find_holder(dev, ino));
-        let held = || Error::LockHeld { path: path.to_owned(), holder: holder(), waited: begun.elapsed() };
+        let held = || {
+            Error::File(FileError::Locked {
+                path: path.to_owned(),
+                holder: holder(),
+                waited: begun.elapsed(),
+            })
+        };
         if self.timeout.is_zero() {
             return Err(held());
         }
@@ -368,7 +375,7 @@ mod tests {
         let locker =
             Locker::new(Duration::from_millis(400)).on_wait(Rc::new(move |_| count.set(count.get() + 1)));
         let error = locker.lock(open(dir.path()), dir.path()).unwrap_err();
-        let Error::LockHeld { holder, waited, .. } = error else { panic!("{error}") };
+        let Error::File(FileError::Locked { holder, waited, .. }) = error else { panic!("{error}") };
         assert_eq!(holder.unwrap().pid, i32::try_from(std::process::id()).unwrap());
         assert!(waited >= Duration::from_millis(400));
         assert_eq!(told.get(), 1);

@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 use crate::files::lock::Locker;
 use crate::files::read::{LIMIT, read_opened, require_file_type, resolve_links};
 
@@ -44,8 +44,9 @@ impl LockedDir {
     pub fn of_file(locker: &Locker, file: &Path, dir_mode: u32) -> Result<(Self, PathBuf)> {
         let real = resolve_links(file)?;
         let dir = real.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name =
-            real.file_name().ok_or_else(|| Error::NotAFile { path: real.clone(), found: "a directory" })?;
+        let name = real
+            .file_name()
+            .ok_or_else(|| FileError::NotAFile { path: real.clone(), found: "a directory" })?;
         Ok((Self::lock(locker, dir, dir_mode)?, PathBuf::from(name)))
     }
 
@@ -246,7 +247,10 @@ mod tests {
                 locked.read(Path::new(name)).unwrap_err(),
             ];
             for error in errors {
-                assert!(matches!(error, Error::NotAFile { found, .. } if found == what), "{error}");
+                assert!(
+                    matches!(error, Error::File(FileError::NotAFile { found, .. }) if found == what),
+                    "{error}"
+                );
             }
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);

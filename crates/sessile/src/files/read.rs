@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 
 /// The largest file that is read as settings or as a context.
 pub const LIMIT: u64 = 1024 * 1024;
@@ -45,7 +45,7 @@ pub(super) fn read_opened(
     let metadata = file.metadata().map_err(|error| Error::io("read", path, error))?;
     require_file(path, &metadata)?;
     check(&metadata)?;
-    let too_large = |size| Error::FileTooLarge { path: path.to_owned(), size, limit };
+    let too_large = |size| Error::File(FileError::TooLarge { path: path.to_owned(), size, limit });
     if metadata.len() > limit {
         return Err(too_large(metadata.len()));
     }
@@ -54,9 +54,8 @@ pub(super) fn read_opened(
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
-    String::from_utf8(bytes).map_err(|error| Error::FileNotUtf8 {
-        path: path.to_owned(),
-        offset: error.utf8_error().valid_up_to(),
+    String::from_utf8(bytes).map_err(|error| {
+        Error::File(FileError::NotUtf8 { path: path.to_owned(), offset: error.utf8_error().valid_up_to() })
     })
 }
 
@@ -86,7 +85,7 @@ pub(super) fn require_file_type(path: &Path, kind: FileType) -> Result<()> {
         FileType::Symlink => "a link",
         _ => "a device",
     };
-    Err(Error::NotAFile { path: path.to_owned(), found })
+    Err(FileError::NotAFile { path: path.to_owned(), found }.into())
 }
 
 /// The path with symbolic links at its end followed, so that a linked dotfile stays a link when written.

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::with_ending;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 
 /// Write permission of users who are neither the owner nor in the group.
 const OTHERS_WRITE: u32 = 0o002;
@@ -71,11 +71,11 @@ fn check(path: &Path, found: &Metadata, is_dir: bool) -> Result<()> {
     // A pipe or a terminal that was inherited has no name under which others replace it.
     let is_named = found.is_file() || found.is_dir();
     if is_named && ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
-        return Err(Error::OwnedByAnother { path: path.to_owned(), uid: found.uid(), is_dir });
+        return Err(FileError::OwnedByAnother { path: path.to_owned(), uid: found.uid(), is_dir }.into());
     }
     let is_other_group = is_named && !is_own_group(found.gid(), found.uid());
     if can_others_write(mode, is_other_group, is_dir) {
-        return Err(Error::WritableByOthers { path: path.to_owned(), mode: mode & 0o7777, is_dir });
+        return Err(FileError::WritableByOthers { path: path.to_owned(), mode: mode & 0o7777, is_dir }.into());
     }
     Ok(())
 }
@@ -138,8 +138,9 @@ mod tests {
         std::fs::create_dir(&safe).unwrap();
         std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();
         symlink("../open/store", safe.join("link")).unwrap();
-        let refused =
-            |path: &Path| matches!(check_trusted(path), Err(Error::WritableByOthers { is_dir: true, .. }));
+        let refused = |path: &Path| {
+            matches!(check_trusted(path), Err(Error::File(FileError::WritableByOthers { is_dir: true, .. })))
+        };
         assert!(refused(&safe.join("link")), "the store does not exist yet");
         File::create_new(open.join("store")).unwrap();
         assert!(refused(&safe.join("link")));
@@ -162,7 +163,7 @@ mod tests {
         File::create_new(&log).unwrap();
         std::fs::set_permissions(&log, PermissionsExt::from_mode(0o666)).unwrap();
         assert!(
-            matches!(check_trusted_database(&store), Err(Error::WritableByOthers { path, .. }) if path == log)
+            matches!(check_trusted_database(&store), Err(Error::File(FileError::WritableByOthers { path, .. })) if path == log)
         );
     }
 }

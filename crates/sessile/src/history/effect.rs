@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 use crate::session::EntryKind;
 use crate::settings::SettingKey;
 use crate::settings::write::{self, TrustRule};
@@ -238,7 +238,8 @@ impl Effect {
     /// come from an untrusted file.
     pub(super) fn bring_to(&self, state: &State, side: Side, rule: TrustRule) -> Result<()> {
         let rule_for = |untrusted: bool| if untrusted { TrustRule::Withhold } else { rule };
-        let changed = || Error::ConcurrentChange { path: PathBuf::from(self.subject()), kept: None };
+        let changed =
+            || Error::File(FileError::ConcurrentChange { path: PathBuf::from(self.subject()), kept: None });
         match self {
             Effect::Setting { path, key, before, after, untrusted } => {
                 let key: SettingKey = key.parse()?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::approval::time;
-use crate::error::{Error, Result};
+use crate::error::{Error, HistoryError, Result};
 use crate::history::Effect;
 use crate::history::effect::decode;
 use crate::state::State;
@@ -70,5 +70,5 @@ pub fn list(state: &State, filter: &OperationFilter<'_>) -> Result<Vec<Operation
 /// One operation of this user.
 pub fn find(state: &State, id: i64) -> Result<Operation> {
     let row = state.store()?.map(|store| store.operation(&state.account(), id)).transpose()?.flatten();
-    row.map(Operation::from).ok_or_else(|| Error::OperationNotFound(id.to_string()))
+    row.map(Operation::from).ok_or_else(|| Error::History(HistoryError::NotFound(id.to_string())))
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::context::approval::revoke_unrecorded;
 use crate::context::transfer::looks_secret;
 use crate::context::weaken::authorize;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, HistoryError, Result, SessionError};
 use crate::files::{LockedDir, create_dir};
 use crate::history::effect::{Side, decode, encode};
 use crate::history::{Effect, Undo, recorded};
@@ -20,7 +20,7 @@ use crate::store::OperationRow;
 
 /// Makes a change: checks that this call may (`context::weaken`), records the intent, makes every effect, closes the
 /// operation. Returns its number. If a thing is not what the effect says it was, nothing is changed and the error is
-/// [`ConcurrentChange`](crate::Error::ConcurrentChange).
+/// [`ConcurrentChange`](crate::error::FileError::ConcurrentChange).
 pub fn perform(state: &State, command: &str, subject: &str, effects: &[Effect]) -> Result<i64> {
     perform_undoing(state, command, subject, effects, None)
 }
@@ -100,7 +100,10 @@ const TRIES: usize = 50;
 pub(crate) fn unless_overtaken<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     for _ in 1..TRIES {
         match attempt() {
-            Err(Error::ConcurrentChange { .. } | Error::RevisionConflict { .. }) => {}
+            Err(
+                Error::File(FileError::ConcurrentChange { .. })
+                | Error::Session(SessionError::RevisionConflict { .. }),
+            ) => {}
             other => return other,
         }
     }
@@ -116,11 +119,11 @@ pub fn record(state: &State, command: &str, subject: &str, reason: &str) -> Resu
     let effects = [Effect::Event { reason: reason.to_owned() }];
     let row = row(state, command, subject, &effects, "done", None);
     state.store_for_writing().and_then(|mut store| store.add_operation(&row)).map_err(|source| {
-        Error::NotRecorded {
+        Error::History(HistoryError::NotRecorded {
             command: command.to_owned(),
             subject: subject.to_owned(),
             source: Box::new(source),
-        }
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! Undoing an operation, which is an operation too.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, HistoryError, Result, UsageError};
 use crate::history::effect::Side;
 use crate::history::perform::perform_undoing;
 use crate::history::{Effect, Operation, operation, settle};
@@ -23,33 +23,37 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             .effects
             .first()
             .map_or_else(|| "nothing of it is known".to_owned(), |effect| effect.subject());
-        return Err(Error::UndoRefused { id: target.id, reason });
+        return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
     refuse_what_the_session_may_not(state, &target)?;
     if !in_effect(state, &target)? {
         let by = target.undone_by.unwrap_or_default();
-        return Err(Error::UndoRefused {
+        return Err(HistoryError::UndoRefused {
             id: target.id,
             reason: format!("operation {by} has undone it already"),
-        });
+        }
+        .into());
     }
     require_live_sessions(state, &target)?;
     if let Some((later, subject)) = changed_later(state, &target)? {
         let reason = format!("{subject} was changed since, by operation {later}");
-        return Err(Error::UndoRefused { id: target.id, reason });
+        return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
     for effect in &target.effects {
         if !effect.is_at(state, Side::After)? {
             let reason = format!("{} was changed since", effect.subject());
-            return Err(Error::UndoRefused { id: target.id, reason });
+            return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
         }
     }
     let effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
     let subject = format!("{} {}", target.command, target.subject);
     let done =
         perform_undoing(state, "undo", &subject, &effects, Some(target.id)).map_err(|error| match error {
-            Error::ConcurrentChange { path, .. } => {
-                Error::UndoRefused { id: target.id, reason: format!("{} was changed since", path.display()) }
+            Error::File(FileError::ConcurrentChange { path, .. }) => {
+                Error::History(HistoryError::UndoRefused {
+                    id: target.id,
+                    reason: format!("{} was changed since", path.display()),
+                })
             }
             other => other,
         })?;
@@ -102,11 +106,11 @@ fn last(state: &State) -> Result<Operation> {
         (Some(session), _) => OperationFilter { session: Some(session), ..OperationFilter::default() },
         (None, Some(terminal)) => OperationFilter { terminal: Some(terminal), ..OperationFilter::default() },
         (None, None) => {
-            return Err(Error::Usage(
+            return Err(UsageError::Arguments(
                 "there is no session and no terminal here whose last operation could be meant: give the id that \
                  `history` shows"
                     .into(),
-            ));
+            ).into());
         }
     };
     let filter = OperationFilter { limit: Some(LOOK_BACK), ..filter };
@@ -115,7 +119,7 @@ fn last(state: &State) -> Result<Operation> {
             return Ok(operation);
         }
     }
-    Err(Error::OperationNotFound("that could be undone".to_owned()))
+    Err(HistoryError::NotFound("that could be undone".to_owned()).into())
 }
 
 /// Whether an operation is in effect: it was not undone, or its undoing was undone.

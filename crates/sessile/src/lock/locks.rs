@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::context::approval::time;
-use crate::error::{Error, Result};
+use crate::error::{Error, LockError, Result, UsageError};
 use crate::lock::{Held, LockHolder, Queue};
 use crate::store::{Store, TicketRow};
 
@@ -99,23 +99,25 @@ impl Locks {
         self.owned(name, token)?;
         let end = self.queue.lease_end(time);
         if !self.store.hold_ticket(token, 0, Some(&end))? {
-            return Err(Error::LockLost(token));
+            return Err(LockError::Lost(token).into());
         }
-        self.view(name)?.ok_or(Error::LockLost(token))
+        self.view(name)?.ok_or(Error::Lock(LockError::Lost(token)))
     }
 
     /// Gives a lease back.
     pub fn release(&mut self, name: &LockName, token: i64) -> Result<()> {
         self.owned(name, token)?;
-        if self.store.drop_ticket(token)? { Ok(()) } else { Err(Error::LockLost(token)) }
+        if self.store.drop_ticket(token)? { Ok(()) } else { Err(LockError::Lost(token).into()) }
     }
 
     /// Takes a lock away from its holder, who must be named by the token, so that nobody breaks a lock that has
     /// changed hands in the meantime.
     pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockView> {
-        let view = self.view(name)?.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
+        let view = self.view(name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
         if view.token != token {
-            return Err(Error::OtherHolder { name: name.to_string(), asked: token, found: view.token });
+            return Err(
+                LockError::OtherHolder { name: name.to_string(), asked: token, found: view.token }.into()
+            );
         }
         self.store.drop_ticket(token)?;
         Ok(view)
@@ -143,9 +145,10 @@ impl Locks {
         match self.view(name)? {
             Some(view) if view.token == token && view.expires_at.is_some() => Ok(()),
             Some(view) if view.token == token => {
-                Err(Error::Usage("the lock is held by a running command, not by a lease".into()))
+                Err(UsageError::Arguments("the lock is held by a running command, not by a lease".into())
+                    .into())
             }
-            _ => Err(Error::LockLost(token)),
+            _ => Err(LockError::Lost(token).into()),
         }
     }
 }
@@ -156,11 +159,12 @@ fn resource(name: &LockName) -> String {
 
 fn check_time(time: Duration) -> Result<()> {
     if time.is_zero() || time > LONGEST {
-        return Err(Error::InvalidValue {
+        return Err(UsageError::InvalidValue {
             place: "--ttl".into(),
             value: crate::duration::short(time),
             expected: "more than nothing and at most 7 days".into(),
-        });
+        }
+        .into());
     }
     Ok(())
 }

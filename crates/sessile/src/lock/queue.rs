@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, LockError, Result};
 use crate::files::{Locker, create_dir, open_lock_file};
 use crate::lock::LockHolder;
 use crate::session::life::Moment;
@@ -70,7 +70,7 @@ impl Queue {
         drop(held);
         match File::open(&path).map(|file| Locker::new(Duration::ZERO).lock(file, &path)) {
             // Who comes next waits for that process, and finds out when it ends.
-            Ok(Err(Error::LockHeld { .. })) => Ok(false),
+            Ok(Err(Error::File(FileError::Locked { .. }))) => Ok(false),
             _ => {
                 let dropped = store.drop_ticket(token)?;
                 self.forget_file(token);
@@ -91,7 +91,7 @@ impl Queue {
             store.hold_ticket(token, self.world.now().as_millisecond(), Some(&self.lease_end(time)))?;
         self.forget_file(token);
         drop(held);
-        if kept { Ok(token) } else { Err(Error::LockLost(token)) }
+        if kept { Ok(token) } else { Err(LockError::Lost(token).into()) }
     }
 
     /// The end of a lease that begins now.
@@ -146,7 +146,7 @@ impl Queue {
                     match wait.lock_unless(file, Path::new(resource), is_broken) {
                         Ok(Some(_)) => {}
                         Ok(None) => continue,
-                        Err(Error::LockHeld { .. }) => {
+                        Err(Error::File(FileError::Locked { .. })) => {
                             return Err(self.held_by(store, resource, begun.elapsed()));
                         }
                         Err(other) => return Err(other),
@@ -162,7 +162,7 @@ impl Queue {
             self.forget_file(before.token);
         }
         let now = self.world.now().as_millisecond();
-        if store.hold_ticket(token, now, None)? { Ok(()) } else { Err(Error::LockLost(token)) }
+        if store.hold_ticket(token, now, None)? { Ok(()) } else { Err(LockError::Lost(token).into()) }
     }
 
     fn is_lease(&self, store: &Store, resource: &str, token: i64, before: i64) -> Result<bool> {
@@ -179,11 +179,11 @@ impl Queue {
         let holder = first.map(|ticket| {
             format!("{} (token {})", LockHolder::of_json(&ticket.holder).short(), ticket.token)
         });
-        Error::NamedLockHeld {
+        Error::Lock(LockError::Held {
             name: resource.rsplit(':').next().unwrap_or(resource).to_owned(),
             holder,
             waited,
-        }
+        })
     }
 
     fn make_file(&self, token: i64) -> Result<File> {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SessionError, UsageError};
 use crate::history::{Effect, perform, record, settle};
 use crate::names::ContextName;
 use crate::session::entries::Changed;
@@ -66,9 +66,9 @@ pub(crate) fn find(state: &State) -> Result<Option<Current>> {
             state.warn(format!("{origin} names session {}, which is gone", quoted(&text)), None);
             return Ok(None);
         }
-        0 => return Err(Error::SessionNotFound(crate::text::shortened(&text, 80))),
+        0 => return Err(SessionError::NotFound(crate::text::shortened(&text, 80)).into()),
         1 => rows.remove(0),
-        _ => return Err(Error::AmbiguousSession(text)),
+        _ => return Err(SessionError::Ambiguous(text).into()),
     };
     let session = Session::of_row(row, state.dirs().state()?)?;
     if may_start == Some(Starting::IfOver)
@@ -137,7 +137,10 @@ impl State {
     /// The user's sessions.
     pub fn sessions(&self) -> Result<Sessions> {
         if *self.source() == crate::state::ConfigSource::Nothing {
-            return Err(Error::Usage("with --no-config nothing is kept, so there are no sessions".into()));
+            return Err(UsageError::Arguments(
+                "with --no-config nothing is kept, so there are no sessions".into(),
+            )
+            .into());
         }
         let store = self.store_for_writing()?;
         Ok(Sessions::of(store, self.dirs().state()?, &self.account(), self.world().clone(), self.locker()?))
@@ -158,14 +161,14 @@ impl State {
     /// A session to be looked at, by its name, its id or the beginning of its id.
     pub fn look_up_session(&self, text: &str) -> Result<(Sessions, Session)> {
         let sessions = self.sessions_to_look_at()?;
-        let sessions = sessions.ok_or_else(|| Error::SessionNotFound(crate::text::shortened(text, 80)))?;
+        let sessions = sessions.ok_or_else(|| SessionError::NotFound(crate::text::shortened(text, 80)))?;
         let session = sessions.get(text)?;
         Ok((sessions, session))
     }
 
     /// The session this call works in; the error names the flag if there is none, and fails if it cannot be used.
     pub fn require_session(&self, what: &str) -> Result<Rc<Session>> {
-        let current = self.session()?.ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
+        let current = self.session()?.ok_or_else(|| SessionError::Required(what.to_owned()))?;
         (*current.session).clone().require_live(self.world())?;
         Ok(Rc::clone(&current.session))
     }
@@ -183,7 +186,7 @@ impl State {
                     && found.id != replaced.id
                     && found.life(self.world()) == Life::Live =>
             {
-                Err(Error::SessionExists(name.to_string()))
+                Err(SessionError::Exists(name.to_string()).into())
             }
             _ => Ok(()),
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SessionError, UsageError};
 use crate::secrets::has_url_password;
 use crate::session::{Session, Sessions};
 use crate::store::{EntryChange, EntryPlace, EntryRow, OperationRow};
@@ -66,11 +66,12 @@ pub struct Changed {
 /// Fails unless this can be an entry.
 pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
     if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
-        return Err(Error::InvalidName {
+        return Err(UsageError::InvalidName {
             what: "key",
             name: crate::text::shortened(key, 80),
             reason: "a key has 1 to 256 bytes and no control characters".into(),
-        });
+        }
+        .into());
     }
     // What is there already can be read and removed.
     let reason = match crate::json::is_reserved(key) {
@@ -79,14 +80,15 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
     };
     if let Some(reason) = text.and(reason) {
         let name = crate::text::shortened(key, 80);
-        return Err(Error::InvalidName { what: "key", name, reason: reason.into() });
+        return Err(UsageError::InvalidName { what: "key", name, reason: reason.into() }.into());
     }
     match text.map(str::len).filter(|size| *size > LARGEST) {
-        Some(size) => Err(Error::InvalidValue {
+        Some(size) => Err(UsageError::InvalidValue {
             place: key.to_owned(),
             value: format!("a value of {size} bytes"),
             expected: format!("a value of at most {LARGEST} bytes"),
-        }),
+        }
+        .into()),
         None => Ok(()),
     }
 }
@@ -96,7 +98,11 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
 pub(crate) fn refuse_secret(key: &str, value: &Value) -> Result<()> {
     let name = key.rsplit('.').next().unwrap_or(key);
     if crate::context::transfer::looks_secret(name) || value.as_str().is_some_and(has_url_password) {
-        return Err(Error::SecretRefused { place: key.to_owned(), instead: crate::secrets::USE_THE_VAULT });
+        return Err(UsageError::SecretRefused {
+            place: key.to_owned(),
+            instead: crate::secrets::USE_THE_VAULT,
+        }
+        .into());
     }
     Ok(())
 }
@@ -145,11 +151,12 @@ impl Sessions {
                 let _ = session.room().touch(&self.world);
                 Ok(Changed { old: old.map(Entry::from), revision })
             }
-            EntryChange::Conflict(found) => Err(Error::RevisionConflict {
+            EntryChange::Conflict(found) => Err(SessionError::RevisionConflict {
                 key: key.to_owned(),
                 expected: expected.unwrap_or_default(),
                 found,
-            }),
+            }
+            .into()),
             EntryChange::NoSession => Err(session.over(true)),
         }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sessile_wire::id::{is_uuid, uuid_v7};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SessionError};
 
 /// A session's id: a UUID of version 7, so ids sort by the time of their making.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl FromStr for SessionId {
         if is_uuid(text) {
             Ok(SessionId(text.to_owned()))
         } else {
-            Err(Error::SessionNotFound(crate::text::shortened(text, 80)))
+            Err(SessionError::NotFound(crate::text::shortened(text, 80)).into())
         }
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SessionError};
 use crate::files::create_dir;
 use crate::process::ProcessId;
 use crate::session::SessionId;
@@ -145,7 +145,9 @@ impl Room {
     pub fn enter(&self, world: &World, running: &Running) -> Result<Presence> {
         // Nothing is written through a link in its place.
         if self.dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-            return Err(Error::RoomUnsafe { path: self.dir.clone(), reason: "it is not a directory" });
+            return Err(
+                SessionError::UnsafeRoom { path: self.dir.clone(), reason: "it is not a directory" }.into()
+            );
         }
         self.touch(world)?;
         let path = self.lock_path();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::context::approval::time;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, SessionError};
 use crate::files::Locker;
 use crate::names::ContextName;
 use crate::session::life::{Life, Moment, Times};
@@ -159,12 +159,12 @@ impl Session {
 
     /// The error that it can no longer be used.
     pub(super) fn over(&self, ended: bool) -> Error {
-        Error::SessionExpired {
+        Error::Session(SessionError::Expired {
             session: self.label().to_owned(),
             ended,
             name: self.name.clone(),
             context: self.context.clone(),
-        }
+        })
     }
 }
 
@@ -228,7 +228,7 @@ impl Sessions {
             let _ = room.remove();
             added?;
             let name = new.name.map(|name| name.to_string()).unwrap_or_default();
-            return Err(Error::SessionExists(name));
+            return Err(SessionError::Exists(name).into());
         }
         Session::of_row(row, &self.dir)
     }
@@ -237,9 +237,9 @@ impl Sessions {
     pub fn get(&self, text: &str) -> Result<Session> {
         let mut found = self.store.sessions_named(&self.user, text)?;
         match found.len() {
-            0 => Err(Error::SessionNotFound(crate::text::shortened(text, 80))),
+            0 => Err(SessionError::NotFound(crate::text::shortened(text, 80)).into()),
             1 => Session::of_row(found.remove(0), &self.dir),
-            _ => Err(Error::AmbiguousSession(text.to_owned())),
+            _ => Err(SessionError::Ambiguous(text.to_owned()).into()),
         }
     }
 
@@ -261,7 +261,7 @@ impl Sessions {
             self.expire_named(name)?;
         }
         if !self.store.rename_session(&self.user, session.id.as_str(), new)? {
-            return Err(Error::SessionExists(new.unwrap_or_default().to_owned()));
+            return Err(SessionError::Exists(new.unwrap_or_default().to_owned()).into());
         }
         Ok(session.name.clone())
     }
@@ -348,7 +348,7 @@ impl Sessions {
         }
         let alone = match room.try_alone() {
             // Another removes it at this moment, or was killed at that.
-            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => None,
+            Err(Error::File(FileError::Io { source, .. })) if source.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
             Ok(None) => return Ok(false),
             Ok(alone) => alone,

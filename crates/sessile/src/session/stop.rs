@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SessionError};
 use crate::process::ProcessId;
 use crate::session::{Session, Sessions};
 
@@ -37,7 +37,7 @@ impl Sessions {
             tell(holders, begun, &mut told);
             if begun.elapsed() > GRACE + AFTER_KILL {
                 let left = others(session).iter().map(|process| process.pid).collect();
-                return Err(Error::StopFailed { session: session.label().to_owned(), left });
+                return Err(SessionError::StopFailed { session: session.label().to_owned(), left }.into());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -64,7 +64,7 @@ fn end_all(session: &Session, find: impl Fn() -> Vec<ProcessId>) -> Result<Vec<i
         }
         if begun.elapsed() > GRACE + AFTER_KILL {
             let left = left.iter().map(|process| process.pid).collect();
-            return Err(Error::StopFailed { session: session.label().to_owned(), left });
+            return Err(SessionError::StopFailed { session: session.label().to_owned(), left }.into());
         }
         tell(left, begun, &mut told);
         std::thread::sleep(Duration::from_millis(10));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, FileError, FileLocation, Result};
 use crate::history::entry_hides;
 use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions, entries};
 use crate::settings::json;
@@ -175,14 +175,16 @@ impl Sessions {
 /// Reads an exported session.
 pub fn read(path: &Path, text: &str) -> Result<Exported> {
     // The file may be any of the user's, so no line is quoted.
-    let wrong_at = |line: usize, column: usize, message: String| Error::FileSyntax {
-        place: Box::new(Place {
-            path: path.to_owned(),
-            line: line.max(1),
-            column: column.max(1),
-            text: String::new(),
-        }),
-        message,
+    let wrong_at = |line: usize, column: usize, message: String| {
+        Error::File(FileError::Syntax {
+            place: Box::new(FileLocation {
+                path: path.to_owned(),
+                line: line.max(1),
+                column: column.max(1),
+                text: String::new(),
+            }),
+            message,
+        })
     };
     let wrong = |message: String| wrong_at(1, 1, message);
     let exported: Exported = crate::json::from_str(text)

@@ -9,7 +9,7 @@ use std::fs::File;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{LockError, Result};
 use crate::lock::{Held, LockHolder, Queue};
 use crate::session::{Session, Sessions};
 use crate::store::Commit;
@@ -101,7 +101,7 @@ impl Turn<'_> {
 
     /// Ends the turn and writes all it appended. Returns the number of the last message.
     pub fn commit(mut self) -> Result<i64> {
-        let Some(held) = self.held.take() else { return Err(Error::LockLost(0)) };
+        let Some(held) = self.held.take() else { return Err(LockError::Lost(0).into()) };
         let now = self.sessions.now_ms();
         let id = self.session.id.as_str().to_owned();
         let user = self.sessions.user.clone();
@@ -115,7 +115,7 @@ impl Turn<'_> {
                 let _ = self.session.room().touch(&self.sessions.world);
                 Ok(last)
             }
-            Commit::Lost => Err(Error::LockLost(token)),
+            Commit::Lost => Err(LockError::Lost(token).into()),
             Commit::NoSession => Err(self.session.over(true)),
         }
     }

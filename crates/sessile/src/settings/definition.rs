@@ -1,7 +1,7 @@
 //! What settings there are: their keys, kinds, defaults and meaning.
 
 use crate::duration;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, UsageError};
 use crate::settings::document::{Data, Node};
 use crate::settings::{SettingKey, Value};
 use crate::vault::{Secret, Site, agent_url, without_user};
@@ -207,20 +207,24 @@ impl Definition {
             }
             _ => document.describe(node),
         };
-        self.kind.read(node).ok_or_else(|| Error::FileValue {
-            place: document.place(node.offset).into(),
-            key: key.to_string(),
-            expected: self.kind.expected(),
-            found: found(),
+        self.kind.read(node).ok_or_else(|| {
+            Error::File(FileError::Value {
+                place: document.place(node.offset).into(),
+                key: key.to_string(),
+                expected: self.kind.expected(),
+                found: found(),
+            })
         })
     }
 
     /// A value from an argument or variable, or what is wrong with it.
     pub fn parse(&self, text: &str, place: impl Into<String>) -> Result<Value> {
-        self.kind.parse(text).ok_or_else(|| Error::InvalidValue {
-            place: place.into(),
-            value: self.repeated(text),
-            expected: self.kind.expected(),
+        self.kind.parse(text).ok_or_else(|| {
+            Error::Usage(UsageError::InvalidValue {
+                place: place.into(),
+                value: self.repeated(text),
+                expected: self.kind.expected(),
+            })
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use toml_edit::{Item, TableLike};
 
 use crate::context::transfer::looks_secret;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, FileError, FileLocation, Result};
 use crate::settings::json;
 use crate::text::shortened;
 
@@ -181,7 +181,7 @@ impl Document {
     }
 
     /// The place of an offset, with its line to show.
-    pub fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> FileLocation {
         let line = self.line(offset);
         let start = self.lines.get().and_then(|lines| lines.get(line - 1)).copied().unwrap_or(0);
         let mut place = place_in_line(&self.path, &self.text, line, start, offset);
@@ -201,17 +201,17 @@ fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
-fn place(path: &Path, text: &str, offset: usize) -> Place {
+fn place(path: &Path, text: &str, offset: usize) -> FileLocation {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
     place_in_line(path, text, line, start, offset)
 }
 
-fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usize) -> Place {
+fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usize) -> FileLocation {
     let offset = text.floor_char_boundary(offset);
     let content = text[start..].lines().next().unwrap_or_default();
-    Place {
+    FileLocation {
         path: path.to_owned(),
         line,
         column: 1 + text[start.min(offset)..offset].chars().count(),
@@ -221,7 +221,7 @@ fn place_in_line(path: &Path, text: &str, line: usize, start: usize, offset: usi
 }
 
 fn parse_toml(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
-    let document = toml_edit::Document::parse(text).map_err(|error| Error::FileSyntax {
+    let document = toml_edit::Document::parse(text).map_err(|error| FileError::Syntax {
         place: place(path, text, error.span().map_or(0, |span| span.start)).into(),
         message: error.message().lines().collect::<Vec<_>>().join("; "),
     })?;
@@ -273,9 +273,11 @@ fn data_of(item: &Item) -> Data {
 }
 
 fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
-    let syntax = |offset, message: &str| Error::FileSyntax {
-        place: place(path, text, offset).into(),
-        message: message.to_owned(),
+    let syntax = |offset, message: &str| {
+        Error::File(FileError::Syntax {
+            place: place(path, text, offset).into(),
+            message: message.to_owned(),
+        })
     };
     crate::json::from_str::<serde_json::Map<String, serde_json::Value>>(text).map_err(|error| {
         let line_start: usize =
@@ -317,7 +319,7 @@ mod tests {
             ("a.json", "", 1),
         ] {
             let error = parse(name, text).unwrap_err();
-            let Error::FileSyntax { place, .. } = &error else { panic!("{error}") };
+            let Error::File(FileError::Syntax { place, .. }) = &error else { panic!("{error}") };
             assert_eq!(place.line, line, "{error}");
         }
     }
@@ -382,7 +384,7 @@ mod tests {
                     prop_assert_eq!(document.place(offset).line, naive);
                 }
                 Err(error) => {
-                    let place = error.place().unwrap();
+                    let place = error.location().unwrap();
                     prop_assert!(place.line <= 1 + text.matches('\n').count());
                     prop_assert!(place.column <= 1 + text.chars().count());
                 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 use crate::settings::document::is_json;
 use crate::settings::{Document, SettingKey, Value};
 
@@ -104,7 +104,7 @@ fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<S
     let (path, text) = (document.path(), document.text());
     // What stands above everything else, with a blank line below it, speaks of the file and stays on top.
     let (header, text) = text.split_at(header_end(text));
-    let mut edited: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| Error::FileSyntax {
+    let mut edited: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| FileError::Syntax {
         place: document.place(error.span().map_or(0, |span| span.start)).into(),
         message: error.message().to_owned(),
     })?;
@@ -135,12 +135,12 @@ fn insert_toml(document: &Document, key: &SettingKey, value: &Value) -> Result<S
         }
         table = entry.as_table_like_mut().ok_or_else(|| {
             let node = key.segments()[..=depth].iter().try_fold(document.root(), |node, name| node.get(name));
-            Error::FileValue {
+            Error::File(FileError::Value {
                 place: document.place(node.map_or(0, |node| node.offset)).into(),
                 key: SettingKey::new(key.segments()[..=depth].iter().cloned()).to_string(),
                 expected: "a table".into(),
                 found: node.map_or_else(|| "something else".into(), |node| document.describe(node)),
-            }
+            })
         })?;
     }
     table.insert(last, toml_edit::value(toml_value(value)));
@@ -216,12 +216,13 @@ fn set_json(document: &Document, key: &SettingKey, value: &Value) -> Result<Stri
         let Some(table) = at.as_object_mut() else {
             let above = &key.segments()[..depth];
             let node = above.iter().try_fold(document.root(), |node, name| node.get(name));
-            return Err(Error::FileValue {
+            return Err(FileError::Value {
                 place: document.place(node.map_or(0, |node| node.offset)).into(),
                 key: SettingKey::new(above.iter().cloned()).to_string(),
                 expected: "a table".into(),
                 found: node.map_or_else(|| "something else".into(), |node| document.describe(node)),
-            });
+            }
+            .into());
         };
         at = table.entry(segment.clone()).or_insert_with(|| serde_json::json!({}));
     }
@@ -301,7 +302,7 @@ mod tests {
         for (path, text) in [("c.toml", "\nsession = 1\n"), ("c.json", "{\n\"session\": 1}")] {
             let error =
                 set(Path::new(path), text, &key("session.idle"), &Value::Text("1h".into())).unwrap_err();
-            assert_eq!(error.place().unwrap().line, 2, "{error}");
+            assert_eq!(error.location().unwrap().line, 2, "{error}");
         }
     }
 

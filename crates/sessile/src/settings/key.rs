@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::error::Error;
+use crate::error::{Error, UsageError};
 
 /// A key: one or more segments, written with dots between them as in TOML.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ impl FromStr for SettingKey {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let segments = toml_edit::Key::parse(text).map_err(|_| Error::InvalidName {
+        let segments = toml_edit::Key::parse(text).map_err(|_| UsageError::InvalidName {
             what: "setting",
             name: crate::text::shortened(text, 80),
             reason: "it is not a key such as lock-timeout or session.idle".into(),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::error::{Error, Result};
+use crate::error::{Error, ProjectError, Result};
 use crate::files::{Beneath, LockedDir, Locker, UnsafeFile, UnsafeReason, is_own};
 use crate::settings::Document;
 use crate::text::shown;
@@ -57,11 +57,11 @@ impl ProjectSearch {
     pub fn require(self, start: &Path) -> Result<Project> {
         match (self.project, self.foreign.first()) {
             (_, Some(foreign)) if foreign.path.parent() == Some(start) => {
-                Err(Error::ProjectFileUnsafe(foreign.refusal()))
+                Err(ProjectError::UnsafeFile(foreign.refusal()).into())
             }
             (Some(project), _) => Ok(project),
-            (None, Some(foreign)) => Err(Error::ProjectFileUnsafe(foreign.refusal())),
-            (None, None) => Err(Error::ProjectNotFound(start.to_owned())),
+            (None, Some(foreign)) => Err(ProjectError::UnsafeFile(foreign.refusal()).into()),
+            (None, None) => Err(ProjectError::NotFound(start.to_owned()).into()),
         }
     }
 }
@@ -170,7 +170,7 @@ impl Project {
 
     fn relative<'p>(&self, path: &'p Path) -> Result<&'p Path> {
         let outside = || UnsafeFile { path: path.to_owned(), reason: UnsafeReason::Link };
-        path.strip_prefix(&self.root).map_err(|_| Error::ProjectFileUnsafe(outside()))
+        path.strip_prefix(&self.root).map_err(|_| Error::Project(ProjectError::UnsafeFile(outside())))
     }
 }
 

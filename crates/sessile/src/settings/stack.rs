@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, FileLocation, Result, SettingsError, UsageError};
 use crate::names::nearest;
 use crate::settings::{Data, Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
 
@@ -66,7 +66,7 @@ pub struct Unknown {
     /// The key.
     pub key: SettingKey,
     /// Where it stands.
-    pub place: Place,
+    pub place: FileLocation,
     /// The known key nearest to it.
     pub near: Option<String>,
 }
@@ -214,8 +214,9 @@ impl Stack {
 
 /// The definition of a key, or an error with the nearest known one.
 pub(crate) fn definition(app: &App, key: &SettingKey) -> Result<&'static Definition> {
-    app.setting(key.segments())
-        .ok_or_else(|| Error::UnknownSetting { key: key.to_string(), near: nearest_key(app, key) })
+    app.setting(key.segments()).ok_or_else(|| {
+        Error::Settings(SettingsError::Unknown { key: key.to_string(), near: nearest_key(app, key) })
+    })
 }
 
 fn nearest_key(app: &App, key: &SettingKey) -> Option<String> {
@@ -229,10 +230,10 @@ fn candidate_in(source: &Source, definition: &Definition, key: &SettingKey) -> R
         return Ok(None);
     };
     if definition.kind == Kind::Secret && *layer != Layer::File {
-        return Err(Error::SecretRefused {
+        return Err(UsageError::SecretRefused {
             place: document.place(node.offset).to_string(),
             instead: "remove it here; a token for one call can stand in a file of its own, given with --config",
-        });
+        }.into());
     }
     let value = definition.read(node, key, document)?;
     let mut origin = Origin::in_file(*layer, document.path(), document.line(node.offset));
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn a_token_is_refused_in_a_lasting_file_and_masked_in_an_isolated_one() {
         let error = stack(vec![file(Layer::User, "token = \"abc\"", true)]).get("token").unwrap_err();
-        assert!(matches!(error, Error::SecretRefused { .. }));
+        assert!(matches!(error, Error::Usage(UsageError::SecretRefused { .. })));
         let token = stack(vec![file(Layer::File, "token = \"abc\"", true)]).get("token").unwrap().unwrap();
         assert!(
             !format!("{token:?} {} {}", token.value, serde_json::to_string(&token).unwrap()).contains("abc")

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::context::Context;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, FileError, FileLocation, Result};
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Source, Stack, Unknown};
 use crate::state::{ConfigSource, State};
@@ -36,7 +36,7 @@ pub struct Problem {
 
 impl Problem {
     fn of_error(app: &App, path: &Path, error: &Error) -> Self {
-        let place = error.place();
+        let place = error.location();
         let text = error.to_string();
         let message =
             place.and_then(|place| text.strip_prefix(&format!("{place}: "))).unwrap_or(&text).to_owned();
@@ -49,7 +49,7 @@ impl Problem {
         Problem { hint, ..Self::at(&unknown.place.path, Some(&unknown.place), message) }
     }
 
-    fn at(path: &Path, place: Option<&Place>, message: String) -> Self {
+    fn at(path: &Path, place: Option<&FileLocation>, message: String) -> Self {
         Problem {
             path: path.to_owned(),
             line: place.map(|place| place.line),
@@ -99,7 +99,9 @@ pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
     let app = state.app();
     let document = match state.load(path) {
         Ok(Some(document)) => Rc::new(document),
-        Ok(None) => return vec![Problem::of_error(app, path, &Error::FileNotFound(path.to_owned()))],
+        Ok(None) => {
+            return vec![Problem::of_error(app, path, &Error::File(FileError::NotFound(path.to_owned())))];
+        }
         Err(error) => return vec![Problem::of_error(app, path, &error)],
     };
     let is_context = path.parent().and_then(Path::file_name).is_some_and(|name| name == "contexts");

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::context::weaken::leads_others;
 use crate::context::{Context, Home};
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, SessionError, UsageError};
 use crate::files::LockedDir;
 use crate::history::{Effect, perform, settle, unless_overtaken};
 use crate::secrets::{USE_THE_VAULT, is_secret};
@@ -97,10 +97,11 @@ pub fn change(
 /// The rule of `context::weaken`, with a hint for a call that names one key.
 fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
     if state.inside_session().is_some() && leads_others(state.app(), key) {
-        return Err(Error::InSession {
+        return Err(SessionError::RefusedInside {
             what: format!("setting {} for others", crate::text::quoted(key.to_string())),
             instead: "leave out --global, --dir and --project to set it for this session",
-        });
+        }
+        .into());
     }
     Ok(())
 }
@@ -109,7 +110,8 @@ fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
 pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
     match (state.source(), scope) {
         (ConfigSource::Nothing, _) => {
-            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+            Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
+                .into())
         }
         (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
         (_, Some(WriteScope::Directory)) => Ok((Layer::Directory, directory(state)?.local_settings())),
@@ -117,10 +119,11 @@ pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)
         (_, Some(WriteScope::Global)) => Ok((Layer::User, user_file(state)?)),
         (_, None) => match state.project() {
             Some(project) => Ok((Layer::Directory, project.local_settings())),
-            None => Err(Error::ScopeRequired {
+            None => Err(UsageError::ScopeRequired {
                 what: "this directory belongs to no project".into(),
                 flags: "--dir for this directory, or --global for this user everywhere",
-            }),
+            }
+            .into()),
         },
     }
 }
@@ -132,8 +135,10 @@ pub fn directory(state: &State) -> Result<Project> {
         (None, Some(cwd)) if *state.source() == ConfigSource::Usual => {
             Ok(Project::at(state.app(), state.world(), cwd))
         }
-        (None, Some(_)) => Err(Error::Usage("--config and --no-config know no directories".into())),
-        (None, None) => Err(Error::Usage("the working directory does not exist".into())),
+        (None, Some(_)) => {
+            Err(UsageError::Arguments("--config and --no-config know no directories".into()).into())
+        }
+        (None, None) => Err(UsageError::Arguments("the working directory does not exist".into()).into()),
     }
 }
 
@@ -143,7 +148,8 @@ pub fn user_file(state: &State) -> Result<PathBuf> {
         ConfigSource::File(file) => Ok(file.clone()),
         ConfigSource::Usual => Ok(state.dirs().config()?.join("config.toml")),
         ConfigSource::Nothing => {
-            Err(Error::Usage("with --no-config there is no file to change: leave it out".into()))
+            Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
+                .into())
         }
     }
 }
@@ -185,17 +191,19 @@ fn change_in_session(
     settle(state)?;
     let definition = crate::settings::definition(state.app(), key)?;
     if definition.key == "context" {
-        return Err(Error::InSession {
+        return Err(SessionError::RefusedInside {
             what: "changing the context".into(),
             instead: "a session keeps the context it was started with; start another session",
-        });
+        }
+        .into());
     }
     // Credentials are the user's. What keeps them can be a program, which whoever may set a value may not start.
     if value.is_some() && key.segments().first().is_some_and(|first| first == "vault") {
-        return Err(Error::InSession {
+        return Err(SessionError::RefusedInside {
             what: format!("setting {}", crate::text::quoted(key.to_string())),
             instead: "a session has no vault of its own; set it for the user, outside any session",
-        });
+        }
+        .into());
     }
     if let Some(value) = value {
         refuse_secret_value(key, value, &key.to_string())?;
@@ -256,10 +264,11 @@ pub fn value_in_file(state: &State, path: &Path, key: &SettingKey) -> Result<Opt
 
 fn refuse_secret(state: &State, path: &Path, key: &SettingKey) -> Result<()> {
     if crate::settings::definition(state.app(), key)?.kind == Kind::Secret {
-        return Err(Error::SecretRefused {
+        return Err(UsageError::SecretRefused {
             place: path.to_string_lossy().into_owned(),
             instead: "a token for one call stands in a file of its own, given with --config",
-        });
+        }
+        .into());
     }
     Ok(())
 }
@@ -271,7 +280,7 @@ pub(crate) fn refuse_secret_value(key: &SettingKey, value: &Value, place: &str) 
         _ => value.has_url_password(),
     };
     match is_refused {
-        true => Err(Error::SecretRefused { place: place.to_owned(), instead: USE_THE_VAULT }),
+        true => Err(UsageError::SecretRefused { place: place.to_owned(), instead: USE_THE_VAULT }.into()),
         false => Ok(()),
     }
 }
@@ -297,7 +306,7 @@ pub(crate) fn replace_setting(
         let document = state.parse(path, text.unwrap_or_else(|| empty(path)).to_owned())?;
         let now = value_in(state, &document, key)?;
         if now.map(|value| serde_json::json!(value)).as_ref() != from {
-            return Err(Error::ConcurrentChange { path: path.to_owned(), kept: None });
+            return Err(FileError::ConcurrentChange { path: path.to_owned(), kept: None }.into());
         }
         let changed = match &to {
             Some(value) => Some(edit::set(path, document.text(), key, value)?),
@@ -317,7 +326,7 @@ pub(crate) fn replace_text(
 ) -> Result<()> {
     rewrite(state, path, rule, |text| {
         if text != from {
-            return Err(Error::ConcurrentChange { path: path.to_owned(), kept: None });
+            return Err(FileError::ConcurrentChange { path: path.to_owned(), kept: None }.into());
         }
         Ok(to.map(str::to_owned))
     })
@@ -413,7 +422,7 @@ pub(crate) fn is_untrusted(state: &State, path: &Path, text: &str) -> Result<boo
     match is_covered(state, path, text.to_owned()) {
         Ok(covered) => Ok(!covered),
         // Nobody has read and trusted what cannot be parsed.
-        Err(Error::FileSyntax { .. } | Error::FileValue { .. }) => Ok(true),
+        Err(Error::File(FileError::Syntax { .. }) | Error::File(FileError::Value { .. })) => Ok(true),
         Err(error) => Err(error),
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::backup::Backup;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{LockedDir, Locker, NewFile, with_ending};
 use crate::store::open::describe;
 use crate::store::{Store, migrate, recover};
@@ -32,11 +32,13 @@ pub struct Snapshot {
 impl Snapshot {
     /// Reads a backup, checks its integrity, and migrates an older one in memory. The file is not changed.
     pub fn read(path: &Path, locker: &Locker) -> Result<Self> {
-        let found = path.metadata().map_err(|_| Error::FileNotFound(path.to_owned()))?;
+        let found = path.metadata().map_err(|_| FileError::NotFound(path.to_owned()))?;
         crate::files::require_file(path, &found)?;
-        let unfit = |detail: String| Error::NotACopy { path: path.to_owned(), detail };
+        let unfit = |detail: String| Error::Store(StoreError::NotACopy { path: path.to_owned(), detail });
         let wrong = |error: rusqlite::Error| match describe(path, &error, locker.timeout()) {
-            Error::StoreCorrupt { path, detail } => Error::NotACopy { path, detail },
+            Error::Store(StoreError::Corrupt { path, detail }) => {
+                Error::Store(StoreError::NotACopy { path, detail })
+            }
             other => other,
         };
         let read = || {
@@ -52,7 +54,7 @@ impl Snapshot {
         match version {
             newer if newer > migrate::VERSION => {
                 let path = path.to_owned();
-                return Err(Error::StoreTooNew { path, found: newer, known: migrate::VERSION });
+                return Err(StoreError::TooNew { path, found: newer, known: migrate::VERSION }.into());
             }
             1.. => {}
             _ => return Err(unfit("not a state database".to_owned())),
@@ -130,7 +132,7 @@ pub(super) fn invalid_text(connection: &Connection) -> rusqlite::Result<Vec<Stri
 impl Store {
     /// Copies the database into a new file, complete or not at all. An existing file is an error.
     pub fn back_up_to(&self, path: &Path) -> Result<()> {
-        let exists = || Error::FileExists(path.to_owned());
+        let exists = || Error::File(FileError::Exists(path.to_owned()));
         if path.symlink_metadata().is_ok() {
             return Err(exists());
         }
@@ -157,7 +159,7 @@ impl Store {
                 return Ok(path);
             }
         }
-        Err(Error::FileExists(with_ending(&self.path, &format!(".{label}-{second}-0"))))
+        Err(FileError::Exists(with_ending(&self.path, &format!(".{label}-{second}-0"))).into())
     }
 
     fn copy_beside(&self, target: &Path, check: Check) -> Result<NewFile> {
@@ -171,12 +173,12 @@ impl Store {
         })?;
         drop(copy);
         match damage {
-            Some(detail) => Err(Error::StoreCorrupt { path: self.path.clone(), detail }),
+            Some(detail) => Err(StoreError::Corrupt { path: self.path.clone(), detail }.into()),
             None => Ok(new),
         }
     }
 
-    /// Opens a database alone: fails with [`Error::LockHeld`] while any other connection has it open, busy or idle, and
+    /// Opens a database alone: fails with [`FileError::Locked`] while any other connection has it open, busy or idle, and
     /// keeps others out until it is closed.
     pub fn open_exclusive(path: &Path, locker: &Locker) -> Result<Self> {
         let store = Self::connect(
@@ -199,7 +201,7 @@ impl Store {
         let is_service = snapshot.connection.table_exists(None, "service");
         if is_service.map_err(|error| describe(path, &error, self.locker.timeout()))? {
             let detail = "it is the store of a session service".to_owned();
-            return Err(Error::NotACopy { path: path.to_owned(), detail });
+            return Err(StoreError::NotACopy { path: path.to_owned(), detail }.into());
         }
         Ok(snapshot)
     }
@@ -377,7 +379,7 @@ mod tests {
         let path = dir.path().join("state.db");
         let idle = Store::open_for_writing(&path, &locker()).unwrap();
         let refused = Store::open_exclusive(&path, &locker());
-        assert!(matches!(refused, Err(Error::LockHeld { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::File(FileError::Locked { .. }))), "{refused:?}");
         drop(idle);
         let alone = Store::open_exclusive(&path, &locker()).unwrap();
         let impatient = Locker::new(Duration::ZERO);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::code::Code;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{Holder, LockedDir, Locker, Wait, find_writer, network_file_system, require_file};
 use crate::store::backup::invalid_text;
 use crate::store::migrate;
@@ -50,7 +50,9 @@ impl Store {
                 store.version()?
             }
             // A writer was killed half-way. What it began can only be taken back by one who may write.
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            Err(Error::File(FileError::Io { source, .. }))
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
                 drop(store);
                 return Self::open_for_writing(path, locker).map(Some);
             }
@@ -70,7 +72,7 @@ impl Store {
     pub fn open_for_writing(path: &Path, locker: &Locker) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("."));
         if let Some(kind) = network_file_system(dir) {
-            return Err(Error::NetworkFileSystem { path: dir.to_owned(), kind });
+            return Err(StoreError::NetworkFileSystem { path: dir.to_owned(), kind }.into());
         }
         if let Ok(found) = path.metadata() {
             require_file(path, &found)?;
@@ -184,11 +186,12 @@ impl Store {
                 Err(error) if is_busy(&error) => {
                     let holder = holder_of(&self.path);
                     if !wait.goes_on_unseen(holder.clone()) {
-                        return Err(Error::LockHeld {
+                        return Err(FileError::Locked {
                             path: self.path.clone(),
                             holder,
                             waited: wait.waited(),
-                        });
+                        }
+                        .into());
                     }
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -213,7 +216,7 @@ impl Store {
     }
 
     fn too_new(&self, found: i64) -> Error {
-        Error::StoreTooNew { path: self.path.clone(), found, known: migrate::VERSION }
+        Error::Store(StoreError::TooNew { path: self.path.clone(), found, known: migrate::VERSION })
     }
 
     fn error(&self, error: &rusqlite::Error) -> Error {
@@ -250,15 +253,17 @@ pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -
     let extended = error.sqlite_error().map(|error| error.extended_code);
     match error.sqlite_error_code() {
         _ if extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => io(std::io::ErrorKind::StorageFull),
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::StoreCorrupt { path, detail },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            Error::Store(StoreError::Corrupt { path, detail })
+        }
         Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
-        _ if is_busy(error) => Error::LockHeld { holder: holder_of(&path), path, waited },
+        _ if is_busy(error) => Error::File(FileError::Locked { holder: holder_of(&path), path, waited }),
         // A file beside the database could not be made: that is all SQLite says.
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_space(&path) => {
             io(std::io::ErrorKind::StorageFull)
         }
-        _ => Error::Store { path, detail },
+        _ => Error::Store(StoreError::Failed { path, detail }),
     }
 }
 
@@ -320,11 +325,11 @@ mod tests {
         drop(store);
         assert!(matches!(
             Store::open_for_writing(&path, &locker()),
-            Err(Error::StoreTooNew { found: 9999, .. })
+            Err(Error::Store(StoreError::TooNew { found: 9999, .. }))
         ));
         assert!(matches!(
             Store::open_for_reading(&path, &locker()),
-            Err(Error::StoreTooNew { found: 9999, .. })
+            Err(Error::Store(StoreError::TooNew { found: 9999, .. }))
         ));
     }
 
@@ -337,7 +342,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let mut store = Store::open_for_writing(&path, &Locker::new(Duration::ZERO)).unwrap();
         let error = store.trust(&[("a".into(), "b".into())], 0).unwrap_err();
-        assert!(matches!(error, Error::LockHeld { waited: Duration::ZERO, .. }), "{error}");
+        assert!(matches!(error, Error::File(FileError::Locked { waited: Duration::ZERO, .. })), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(4));
     }
 
@@ -349,8 +354,14 @@ mod tests {
             .unwrap()
             .replace(Path::new("state.db"), &"no database at all ".repeat(500), 0o600)
             .unwrap();
-        assert!(matches!(Store::open_for_reading(&path, &locker()), Err(Error::StoreCorrupt { .. })));
-        assert!(matches!(Store::open_for_writing(&path, &locker()), Err(Error::StoreCorrupt { .. })));
+        assert!(matches!(
+            Store::open_for_reading(&path, &locker()),
+            Err(Error::Store(StoreError::Corrupt { .. }))
+        ));
+        assert!(matches!(
+            Store::open_for_writing(&path, &locker()),
+            Err(Error::Store(StoreError::Corrupt { .. }))
+        ));
     }
 
     #[test]

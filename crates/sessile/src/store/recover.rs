@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StoreError};
 use crate::files::{LockedDir, Locker};
 use crate::store::Store;
 
@@ -48,7 +48,7 @@ impl Store {
         });
         match sound {
             Ok(true) => return Ok(None),
-            Ok(false) | Err(Error::StoreCorrupt { .. }) => {}
+            Ok(false) | Err(Error::Store(StoreError::Corrupt { .. })) => {}
             Err(other) => return Err(other),
         }
         let name = |ending: &str| PathBuf::from(format!("state.db{ending}"));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context::Bindings;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SessionError, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::names::nearest;
 use crate::tool::profile::{Binding, Edit, Exists, Profile};
@@ -208,9 +208,9 @@ impl Site<'_> {
             let notation =
                 of_file().find_map(|(_, edit, _)| edit.format.notation()).unwrap_or(Notation::Yaml);
             let mut tree = notation.parse(&path, &text).map_err(|error| match error {
-                Error::ToolFile { line, message, .. } => {
+                Error::Tool(ToolError::InvalidFile { line, message, .. }) => {
                     let path = self.original(&path).into_iter().next().unwrap_or_default();
-                    Error::ToolFile { path, line, message }
+                    Error::Tool(ToolError::InvalidFile { path, line, message })
                 }
                 other => other,
             })?;
@@ -265,18 +265,22 @@ impl Site<'_> {
         let above = path.ancestors().skip(1).take_while(|dir| *dir != self.room);
         for dir in above {
             if dir.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-                return Err(Error::RoomUnsafe { path: dir.to_owned(), reason: "it was replaced by a link" });
+                return Err(SessionError::UnsafeRoom {
+                    path: dir.to_owned(),
+                    reason: "it was replaced by a link",
+                }
+                .into());
             }
         }
         Ok(())
     }
 
     fn invalid(&self, key: &str, problem: String) -> Error {
-        Error::BindingInvalid {
+        Error::Tool(ToolError::InvalidBinding {
             context: self.context.to_owned(),
             key: format!("tools.{}.{key}", self.profile.name),
             problem,
-        }
+        })
     }
 
     /// Where the user has what is at a place in the room.
@@ -300,12 +304,12 @@ impl Site<'_> {
 
     fn not_found(&self, key: &str, value: &str, looked: &[PathBuf]) -> Error {
         let looked = looked.iter().flat_map(|path| self.original(path)).collect();
-        Error::BindingNotFound {
+        Error::Tool(ToolError::BindingNotFound {
             context: self.context.to_owned(),
             key: format!("tools.{}.{key}", self.profile.name),
             value: value.to_owned(),
             looked,
-        }
+        })
     }
 }
 

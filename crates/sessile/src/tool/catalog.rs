@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::context::{Context, toml_files};
-use crate::error::{Error, Result};
+use crate::error::{FileError, Result, ToolError, UsageError};
 use crate::names::nearest;
 use crate::settings::{Disclosure, Document};
 use crate::state::{ConfigSource, State};
@@ -102,10 +102,11 @@ impl Tools<'_> {
             || all.iter().position(|(profile, _)| profile.programs.iter().any(|program| program == name));
         match by_name.or_else(by_program) {
             Some(at) => Ok(all.swap_remove(at)),
-            None => Err(Error::ToolNotFound {
+            None => Err(ToolError::NotFound {
                 name: name.to_owned(),
                 near: nearest(name, all.iter().map(|(profile, _)| profile.name.as_str())),
-            }),
+            }
+            .into()),
         }
     }
 
@@ -140,7 +141,7 @@ pub fn unknown_bindings(all: &[(Profile, Source)], context: &Context) -> Vec<Str
 
 fn load(path: &Path) -> Result<Profile> {
     let document = Document::load_as(Disclosure::Quoted, path)?;
-    let document = document.ok_or_else(|| Error::FileNotFound(path.to_owned()))?;
+    let document = document.ok_or_else(|| FileError::NotFound(path.to_owned()))?;
     named_like_file(path, Profile::of_document(&document)?)
 }
 
@@ -150,11 +151,12 @@ fn named_like_file(path: &Path, profile: Profile) -> Result<Profile> {
     if stem == profile.name {
         return Ok(profile);
     }
-    Err(Error::InvalidValue {
+    Err(UsageError::InvalidValue {
         place: format!("{}: name", shown(path.display())),
         value: profile.name,
         expected: format!("the file's name, {}", quoted(stem)),
-    })
+    }
+    .into())
 }
 
 #[cfg(test)]

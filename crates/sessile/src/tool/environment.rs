@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::context::{Context, Variable};
-use crate::error::{Error, Result};
+use crate::error::{Result, UsageError};
 use crate::names::CredentialName;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
@@ -213,9 +213,9 @@ impl Environment {
         }
         for (name, value) in &asked.flags {
             if let Some(by) = changes.led_by(name) {
-                return Err(Error::Usage(format!(
+                return Err(UsageError::Arguments(format!(
                     "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
-                )));
+                )).into());
             }
             let change = Change {
                 name: name.clone(),

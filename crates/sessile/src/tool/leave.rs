@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 use crate::tool::plan::Plan;
 use crate::tool::seed::remove;
 use crate::tool::work;
@@ -58,7 +58,7 @@ fn bring_out(path: &Path, into: &Path, session: &str) -> Result<()> {
         target = into.join(other);
     }
     if target.symlink_metadata().is_ok() {
-        return Err(Error::FileExists(target));
+        return Err(FileError::Exists(target).into());
     }
     if std::fs::rename(path, &target).is_ok() {
         return Ok(());

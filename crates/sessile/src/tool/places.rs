@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::context::transfer::looks_secret;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SessionError};
 use crate::world::World;
 
 /// The user's own values of variables that a session changes, also inside one.
@@ -142,7 +142,7 @@ fn require_own_dir(dir: &Path, uid: u32) -> Result<()> {
     let found = own_dir(dir, uid)?;
     match found.mode() & 0o022 {
         0 => Ok(()),
-        _ => Err(Error::RoomUnsafe { path: dir.to_owned(), reason: "others can write in it" }),
+        _ => Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason: "others can write in it" }.into()),
     }
 }
 
@@ -166,5 +166,5 @@ fn own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
         () if found.uid() != uid => "it belongs to someone else",
         () => return Ok(found),
     };
-    Err(Error::RoomUnsafe { path: dir.to_owned(), reason })
+    Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason }.into())
 }

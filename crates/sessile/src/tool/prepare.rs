@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::session::Session;
@@ -152,7 +152,10 @@ pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Optio
 fn require_text(path: &Path) -> Result<()> {
     match path.to_str() {
         Some(_) => Ok(()),
-        None => Err(Error::RoomUnsafe { path: path.to_owned(), reason: "its path is not valid UTF-8" }),
+        None => {
+            Err(SessionError::UnsafeRoom { path: path.to_owned(), reason: "its path is not valid UTF-8" }
+                .into())
+        }
     }
 }
 
@@ -163,14 +166,17 @@ pub fn wanted_profiles(state: &State, wanted: &Wanted, context: Option<&Context>
     for (tool, _) in bindings {
         if !all.iter().any(|(profile, _)| profile.name == *tool) {
             let known = all.iter().map(|(profile, _)| profile.name.as_str());
-            return Err(Error::ToolNotFound { name: tool.clone(), near: crate::names::nearest(tool, known) });
+            return Err(
+                ToolError::NotFound { name: tool.clone(), near: crate::names::nearest(tool, known) }.into()
+            );
         }
         if wanted.except.contains(tool) {
             let name = context.map(|context| context.name.to_string()).unwrap_or_default();
-            return Err(Error::Usage(format!(
+            return Err(UsageError::Arguments(format!(
                 "context {} binds {tool}, so it cannot be left out by tools.except; take it out of there",
                 quoted(name)
-            )));
+            ))
+            .into());
         }
     }
     let is_bound = |name: &str| bindings.iter().any(|(tool, _)| tool == name);
@@ -287,8 +293,10 @@ impl Preparation<'_> {
     /// Whether something is wrong with the user's own files.
     fn is_of_the_user(&self, error: &Error) -> bool {
         match error {
-            Error::ToolFile { .. } | Error::FileNotUtf8 { .. } | Error::NotAFile { .. } => true,
-            Error::Io { path, .. } => !path.starts_with(&self.places.room),
+            Error::Tool(ToolError::InvalidFile { .. })
+            | Error::File(FileError::NotUtf8 { .. })
+            | Error::File(FileError::NotAFile { .. }) => true,
+            Error::File(FileError::Io { path, .. }) => !path.starts_with(&self.places.room),
             _ => false,
         }
     }
@@ -341,7 +349,7 @@ impl Preparation<'_> {
         make_dir(dir)?;
         if let Err(RuntimeProblem::Exposed { path, reason }) = require_private(dir, self.state.world().uid())
         {
-            return Err(Error::RoomUnsafe { path, reason });
+            return Err(SessionError::UnsafeRoom { path, reason }.into());
         }
         self.session.room().claim_sockets(dir)
     }
@@ -375,7 +383,7 @@ impl Preparation<'_> {
     }
 
     fn grow_home(&self, all: &Copies, profiles: &[Profile]) -> Result<PathBuf> {
-        let real = self.places.home.clone().ok_or(Error::NoHome("the session's home"))?;
+        let real = self.places.home.clone().ok_or(FileError::NoHome("the session's home"))?;
         let at = self.places.room.join(HOME);
         let mut copies = self.copies_below(&real, all);
         for profile in profiles {
@@ -450,9 +458,10 @@ impl Preparation<'_> {
             };
             bound.push(match site.bind(bindings) {
                 // The session may have spoilt its copy; the user's own is still there to begin with again.
-                Err(error @ (Error::BindingNotFound { .. } | Error::ToolFile { .. }))
-                    if was_bound.iter().any(|old| old.tool == *tool) && shared.is_none() =>
-                {
+                Err(
+                    error @ (Error::Tool(ToolError::BindingNotFound { .. })
+                    | Error::Tool(ToolError::InvalidFile { .. })),
+                ) if was_bound.iter().any(|old| old.tool == *tool) && shared.is_none() => {
                     let (_, seeded) = self.plant(profile)?;
                     let bound = Site { copies: &seeded, ..site }.bind(bindings).map_err(|_| error)?;
                     self.state.warn(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result};
 use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
     Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen,
@@ -97,12 +97,13 @@ impl<'a> Reader<'a> {
     fn table(&self, node: &'a Node, key: &str) -> Result<Table<'a>> {
         match node.data {
             Data::Table(_) => Ok(Table { document: self.document, node }),
-            _ => Err(Error::FileValue {
+            _ => Err(FileError::Value {
                 place: self.document.place(node.offset).into(),
                 key: key.to_owned(),
                 expected: "a table".to_owned(),
                 found: self.document.describe(node),
-            }),
+            }
+            .into()),
         }
     }
 }
@@ -116,12 +117,12 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn wrong(&self, key: &str, expected: &str) -> Error {
         let found = self.node.get(key);
-        Error::FileValue {
+        Error::File(FileError::Value {
             place: self.document.place(found.unwrap_or(self.node).offset).into(),
             key: key.to_owned(),
             expected: expected.to_owned(),
             found: found.map_or_else(|| "missing".to_owned(), |node| self.document.describe(node)),
-        }
+        })
     }
 
     fn only(&self, keys: &[&str]) -> Result<()> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ToolError};
 use crate::files::read_up_to;
 use crate::tool::gitconfig;
 use crate::tool::places::Places;
@@ -261,7 +261,9 @@ impl<'a> Copier<'a> {
         self.bytes += bytes;
         self.files += 1;
         if self.bytes > LARGEST || self.files > MOST_FILES {
-            return Err(Error::ToolStateTooLarge { tool: self.tool.to_owned(), path: self.from.to_owned() });
+            return Err(
+                ToolError::StateTooLarge { tool: self.tool.to_owned(), path: self.from.to_owned() }.into()
+            );
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Which credential an agent gets.
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{CredentialError, Error, Result, UsageError};
 use crate::names::CredentialName;
 use crate::vault::variables::variable_of;
 use crate::vault::vault::Vault;
@@ -14,11 +14,12 @@ pub fn agent_url(url: &str) -> Result<String> {
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let path = rest.find('/').map_or("", |at| &rest[at..]).trim_end_matches('/');
     if path.split('/').any(|part| part == ".." || part == ".") {
-        return Err(Error::InvalidValue {
+        return Err(UsageError::InvalidValue {
             place: "URL".into(),
             value: format!("{site}{}", crate::text::shortened(path, 60)),
             expected: "a URL without `.` and `..` in its path".into(),
-        });
+        }
+        .into());
     }
     Ok(format!("{site}{path}"))
 }
@@ -71,7 +72,7 @@ impl Vault<'_> {
         let mut names = std::iter::once(base.clone()).chain(numbered);
         names
             .find(|name| is_free(name))
-            .ok_or(Error::CredentialExists { name: base.to_string(), place: "vault" })
+            .ok_or(Error::Credential(CredentialError::Exists { name: base.to_string(), place: "vault" }))
     }
 
     /// Makes an agent one credential's: another that was bound to it is so no more. The names of those.

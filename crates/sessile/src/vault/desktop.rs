@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
@@ -39,7 +39,7 @@ impl Desktop {
         let is_native = cfg!(all(target_os = "macos", feature = "macos-keychain"));
         let address = said.map(str::to_owned).or_else(usual).or_else(|| is_native.then(String::new));
         let Some(address) = address else {
-            return Err(Error::KeychainUnreachable { reason: "there is no D-Bus session".into() });
+            return Err(VaultError::KeychainUnreachable { reason: "there is no D-Bus session".into() }.into());
         };
         let keychain = Keychain::connect(&address, world.uid(), LIMIT).map_err(failed)?;
         Ok(Desktop {
@@ -71,8 +71,9 @@ impl Desktop {
 
     fn credentials(&self, more: &[(&str, &str)]) -> Result<Vec<Credential>> {
         let read = |secret: Secret| {
-            Credential::of_text(secret.expose())
-                .map_err(|reason| Error::KeychainRefused { reason: format!("an item of it: {reason}") })
+            Credential::of_text(secret.expose()).map_err(|reason| {
+                Error::Vault(VaultError::KeychainRefused { reason: format!("an item of it: {reason}") })
+            })
         };
         self.find(more)?.into_iter().map(read).collect()
     }
@@ -104,9 +105,11 @@ fn key_attributes(id: &str) -> [(&str, &str); 2] {
 
 fn failed(error: KeychainError) -> Error {
     match error {
-        KeychainError::Unreachable(reason) => Error::KeychainUnreachable { reason },
-        KeychainError::Locked => Error::KeychainLocked,
-        KeychainError::Refused(reason) | KeychainError::Protocol(reason) => Error::KeychainRefused { reason },
+        KeychainError::Unreachable(reason) => Error::Vault(VaultError::KeychainUnreachable { reason }),
+        KeychainError::Locked => Error::Vault(VaultError::KeychainLocked),
+        KeychainError::Refused(reason) | KeychainError::Protocol(reason) => {
+            Error::Vault(VaultError::KeychainRefused { reason })
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileError, Result, UsageError, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
@@ -41,9 +41,9 @@ impl<'a> FileVault<'a> {
         let text = match crate::files::read_up_to(&path, LIMIT) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(None),
-            Err(Error::FileNotUtf8 { offset, .. }) => {
+            Err(Error::File(FileError::NotUtf8 { offset, .. })) => {
                 let reason = format!("it is not text (first bad byte at offset {offset})");
-                return Err(Error::VaultDamaged { path, reason });
+                return Err(VaultError::Damaged { path, reason }.into());
             }
             Err(other) => return Err(other),
         };
@@ -54,10 +54,10 @@ impl<'a> FileVault<'a> {
         let path = self.path();
         match reason {
             Unsealable::TooNew(found) => {
-                Error::VaultTooNew { path, found, known: crate::vault::sealed::VERSION }
+                Error::Vault(VaultError::TooNew { path, found, known: crate::vault::sealed::VERSION })
             }
-            Unsealable::Damaged(reason) => Error::VaultDamaged { path, reason },
-            Unsealable::OtherKey => Error::VaultWrongKey { path, what: "the key".into() },
+            Unsealable::Damaged(reason) => Error::Vault(VaultError::Damaged { path, reason }),
+            Unsealable::OtherKey => Error::Vault(VaultError::WrongKey { path, what: "the key".into() }),
         }
     }
 
@@ -77,13 +77,16 @@ impl<'a> FileVault<'a> {
             KeySource::File => {
                 let path = keys::key_file(self.state, &self.dir)?;
                 let keys = keys::read_key_file(&path, self.state.world())?;
-                let keys = keys.ok_or(Error::VaultKeyMissing { path: self.path(), key: path })?;
+                let keys = keys.ok_or(VaultError::KeyMissing { path: self.path(), key: path })?;
                 let meant = keys.iter().find(|key| key.id() == sealed.header.key_id).or(keys.first());
                 meant.cloned().ok_or_else(|| self.unsealable(Unsealable::OtherKey))?
             }
             KeySource::Keychain => {
                 Desktop::connect(self.state)?.key(&sealed.header.key_id)?.ok_or_else(|| {
-                    Error::VaultKeyMissing { path: self.path(), key: PathBuf::from("the keychain") }
+                    Error::Vault(VaultError::KeyMissing {
+                        path: self.path(),
+                        key: PathBuf::from("the keychain"),
+                    })
                 })?
             }
             KeySource::Passphrase { .. } => match keys::kept(self.state, &sealed.header.key_id)? {
@@ -98,18 +101,20 @@ impl<'a> FileVault<'a> {
     fn key_of_passphrase_file(&self, sealed: &Sealed) -> Result<Key> {
         let variable = self.state.app().variable("VAULT_PASSPHRASE_FILE");
         let Some(path) = self.state.world().variable(&variable).map(PathBuf::from) else {
-            return Err(Error::VaultLocked { path: self.path() });
+            return Err(VaultError::Locked { path: self.path() }.into());
         };
         let path = self.state.absolute(&path);
-        let text = keys::read_private(&path, self.state.world())?.ok_or(Error::FileNotFound(path))?;
+        let text = keys::read_private(&path, self.state.world())?.ok_or(FileError::NotFound(path))?;
         self.derived(sealed, &Secret::new(text.trim_end_matches(['\r', '\n'])))
     }
 
     fn derived(&self, sealed: &Sealed, passphrase: &Secret) -> Result<Key> {
-        let damaged = || Error::VaultDamaged { path: self.path(), reason: "it does not tell its key".into() };
+        let damaged = || {
+            Error::Vault(VaultError::Damaged { path: self.path(), reason: "it does not tell its key".into() })
+        };
         let key = sealed.header.key.derive(passphrase).ok_or_else(damaged)?;
         if key.id() != sealed.header.key_id {
-            return Err(Error::VaultWrongKey { path: self.path(), what: "the passphrase".into() });
+            return Err(VaultError::WrongKey { path: self.path(), what: "the passphrase".into() }.into());
         }
         Ok(key)
     }
@@ -153,7 +158,7 @@ impl<'a> FileVault<'a> {
             KeySource::Keychain => self.new_desktop_key()?,
             KeySource::Passphrase { .. } => passphrase
                 .and_then(|passphrase| to.derive(passphrase))
-                .ok_or_else(|| Error::Usage("a passphrase is needed".into()))?,
+                .ok_or_else(|| UsageError::Arguments("a passphrase is needed".into()))?,
         };
         let _ = self.lock_up()?;
         self.write(dir, &all, &key, to.clone())?;
@@ -181,26 +186,28 @@ impl<'a> FileVault<'a> {
     fn read(&self) -> Result<Vec<Credential>> {
         let Some(sealed) = self.sealed()? else { return Ok(Vec::new()) };
         match self.opened(&sealed) {
-            Err(error @ (Error::VaultWrongKey { .. } | Error::VaultKeyMissing { .. })) => {
-                match self.sealed()? {
-                    Some(now) if now.header.key_id != sealed.header.key_id => self.opened(&now),
-                    _ => Err(error),
-                }
-            }
+            Err(
+                error @ (Error::Vault(VaultError::WrongKey { .. })
+                | Error::Vault(VaultError::KeyMissing { .. })),
+            ) => match self.sealed()? {
+                Some(now) if now.header.key_id != sealed.header.key_id => self.opened(&now),
+                _ => Err(error),
+            },
             opened => opened,
         }
     }
 
     fn opened(&self, sealed: &Sealed) -> Result<Vec<Credential>> {
         let content = sealed.open(&self.key_of(sealed)?).map_err(|reason| self.unsealable(reason))?;
-        credential::list_of_text(&content).map_err(|reason| Error::VaultDamaged { path: self.path(), reason })
+        credential::list_of_text(&content)
+            .map_err(|reason| Error::Vault(VaultError::Damaged { path: self.path(), reason }))
     }
 
     fn write(&self, dir: &LockedDir, all: &[Credential], key: &Key, source: KeySource) -> Result<()> {
         let content: Zeroizing<String> = credential::list_to_text(all);
         if content.len() as u64 * 2 > LIMIT - 4096 {
             let size = content.len() as u64 * 2;
-            return Err(Error::FileTooLarge { path: self.path(), size, limit: LIMIT });
+            return Err(FileError::TooLarge { path: self.path(), size, limit: LIMIT }.into());
         }
         dir.replace(Path::new(FILE), &Sealed::seal(&content, key, source)?.to_text(), 0o600)
     }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, UsageError, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
@@ -40,17 +40,21 @@ impl<'a> Helper<'a> {
     pub(crate) fn new(state: &'a State, vault: String) -> Result<Self> {
         let said = state.settings()?.get("vault.helper")?;
         let Some(word) = said.as_ref().and_then(|found| found.value.as_str()) else {
-            return Err(Error::Usage("vault.backend is helper, and vault.helper does not say which".into()));
+            return Err(UsageError::Arguments(
+                "vault.backend is helper, and vault.helper does not say which".into(),
+            )
+            .into());
         };
         let program = if word.starts_with('/') {
             word.to_owned()
         } else if word.contains('/') {
             // One that depended on the working directory could be anybody's.
-            return Err(Error::InvalidValue {
+            return Err(UsageError::InvalidValue {
                 place: "vault.helper".into(),
                 value: word.to_owned(),
                 expected: "an absolute path, or a word".into(),
-            });
+            }
+            .into());
         } else {
             let name = format!("{}-vault-{word}", state.app().name());
             // The caller's PATH counts, not that of this process.
@@ -58,7 +62,7 @@ impl<'a> Helper<'a> {
             let mut places = std::env::split_paths(path).map(|dir| dir.join(&name));
             let found = places.find(|place| place.is_absolute() && place.is_file());
             found
-                .ok_or_else(|| Error::VaultHelper { helper: name, reason: "it is not in PATH".into() })?
+                .ok_or_else(|| VaultError::HelperFailed { helper: name, reason: "it is not in PATH".into() })?
                 .to_string_lossy()
                 .into_owned()
         };
@@ -71,7 +75,7 @@ impl<'a> Helper<'a> {
     }
 
     fn failed(&self, reason: impl Into<String>) -> Error {
-        Error::VaultHelper { helper: self.program().to_owned(), reason: reason.into() }
+        Error::Vault(VaultError::HelperFailed { helper: self.program().to_owned(), reason: reason.into() })
     }
 
     fn ask<T>(&self, action: &str, rest: &str, read: impl FnOnce(Answer<'_>) -> Result<T>) -> Result<T> {

@@ -9,7 +9,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, UsageError, VaultError};
 use crate::files::{LockedDir, PlainDir};
 use crate::state::State;
 use crate::vault::Secret;
@@ -63,7 +63,7 @@ pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<Key
     let keys: Option<Vec<Key>> = text.lines().map(Key::of_text).collect();
     match keys.filter(|keys| !keys.is_empty()) {
         Some(keys) => Ok(Some(keys)),
-        None => Err(Error::KeyFileInvalid { path: path.to_owned() }),
+        None => Err(VaultError::InvalidKeyFile { path: path.to_owned() }.into()),
     }
 }
 
@@ -72,10 +72,10 @@ pub(crate) fn read_private(path: &Path, world: &World) -> Result<Option<Zeroizin
     let Some(text) = crate::files::read(path)?.map(Zeroizing::new) else { return Ok(None) };
     let found = path.metadata().map_err(|error| Error::io("read", path, error))?;
     if found.mode() & 0o077 != 0 {
-        return Err(Error::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 });
+        return Err(VaultError::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 }.into());
     }
     if found.uid() != world.uid() && found.uid() != 0 {
-        return Err(Error::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 });
+        return Err(VaultError::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 }.into());
     }
     Ok(Some(text))
 }
@@ -87,11 +87,12 @@ pub(crate) fn key_file(state: &State, dir: &Path) -> Result<PathBuf> {
         None => Ok(dir.join("key")),
         Some(path) if path.is_absolute() => Ok(path.to_owned()),
         // One that depended on the working directory would be another file in each.
-        Some(path) => Err(Error::InvalidValue {
+        Some(path) => Err(UsageError::InvalidValue {
             place: "vault.key-file".into(),
             value: path.to_string_lossy().into_owned(),
             expected: "an absolute path".into(),
-        }),
+        }
+        .into()),
     }
 }
 

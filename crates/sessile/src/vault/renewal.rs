@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{CredentialError, Error, Result};
 use crate::names::CredentialName;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, Grant, Kind, OAuth2, Secret};
@@ -108,7 +108,9 @@ struct Failure {
 
 impl Failure {
     fn of(error: &Error, at: Duration) -> Option<Self> {
-        let Error::RenewalFailed { login, reason, refused, .. } = error else { return None };
+        let Error::Credential(CredentialError::RenewalFailed { login, reason, refused, .. }) = error else {
+            return None;
+        };
         Some(Failure { at, login: login.clone(), reason: reason.clone(), refused: *refused })
     }
 
@@ -130,7 +132,7 @@ impl Failure {
 
     fn into_error(self, name: &CredentialName) -> Error {
         let Failure { login, reason, refused, .. } = self;
-        Error::RenewalFailed { name: name.to_string(), login, reason, refused }
+        Error::Credential(CredentialError::RenewalFailed { name: name.to_string(), login, reason, refused })
     }
 }
 
@@ -197,10 +199,11 @@ impl Vault<'_> {
     pub fn renew(&self, name: &CredentialName, renew: &dyn Renew) -> Result<Credential> {
         let found = self.require(name, "renewing it")?;
         let Kind::OAuth2(oauth) = &found.about.kind else {
-            return Err(Error::CredentialUnusable {
+            return Err(CredentialError::Unusable {
                 name: name.to_string(),
                 reason: format!("one of kind {} is not renewed by a server", found.about.kind.as_str()),
-            });
+            }
+            .into());
         };
         let _alone = self.lock_for_renewal(oauth.login.as_ref().unwrap_or(name))?;
         let current = self.require(name, "renewing it")?;
@@ -223,16 +226,19 @@ impl Vault<'_> {
         };
         let source = login.as_ref().unwrap_or(credential);
         let Kind::OAuth2(server) = &source.about.kind else {
-            return Err(Error::CredentialUnusable {
+            return Err(CredentialError::Unusable {
                 name: source.about.name.to_string(),
                 reason: format!("credential {name} uses it as a login, and it is none"),
-            });
+            }
+            .into());
         };
-        let failed = |reason: String, refused: bool| Error::RenewalFailed {
-            name: name.to_string(),
-            login: source.about.name.to_string(),
-            reason,
-            refused,
+        let failed = |reason: String, refused: bool| {
+            Error::Credential(CredentialError::RenewalFailed {
+                name: name.to_string(),
+                login: source.about.name.to_string(),
+                reason,
+                refused,
+            })
         };
         if server.grant != Grant::ClientCredentials && source.refresh_token().is_none() {
             return Err(failed("the login left no refresh token".into(), true));

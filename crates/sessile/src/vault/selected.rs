@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::{Error, Result};
+use crate::error::{CredentialError, FileError, Result};
 use crate::names::CredentialName;
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
@@ -68,7 +68,7 @@ impl SelectedCredential {
         }
         let (about, token) = self.for_this_call(state)?;
         if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
-            return Err(Error::CredentialsExpired(Box::new(Expired {
+            return Err(CredentialError::Expired(Box::new(Expired {
                 name: "for this call".into(),
                 kind: "bearer",
                 wanted_by: self.origin.to_string(),
@@ -77,7 +77,8 @@ impl SelectedCredential {
                 reason: None,
                 refused: false,
                 variable: state.app().variable("TOKEN_FILE"),
-            })));
+            }))
+            .into());
         }
         Ok(Usable::new(about, token, true))
     }
@@ -103,14 +104,14 @@ impl SelectedCredential {
             Selected::Named(_) => Secret::new(""),
             Selected::TokenFile(path) => {
                 crate::files::check_trusted(path)?;
-                let text = crate::files::read(path)?.ok_or_else(|| Error::FileNotFound(path.clone()))?;
+                let text = crate::files::read(path)?.ok_or_else(|| FileError::NotFound(path.clone()))?;
                 Secret::new(zeroize::Zeroizing::new(text).trim())
             }
             Selected::Token(token) => token.clone(),
         };
         if token.is_empty() {
             let reason = format!("{} has no token in it", self.origin);
-            return Err(Error::CredentialUnusable { name: "for this call".into(), reason });
+            return Err(CredentialError::Unusable { name: "for this call".into(), reason }.into());
         }
         let mut about = About::new("this-call".parse()?, Kind::Bearer, state.world().now());
         about.expires_at = jwt_expiry(token.expose());

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sessile_wire::address::{AddressError, Origin};
 
-use crate::error::Error;
+use crate::error::{Error, UsageError};
 use crate::text::shortened;
 
 /// Origin of a server that a credential is for: two URLs of one site go to the same server.
@@ -17,10 +17,12 @@ pub struct Site(Origin);
 impl Site {
     /// Site of a URL. URLs that parsers read in different ways are refused: those with user names, spaces, backslashes.
     pub fn of_url(url: &str) -> Result<Self, Error> {
-        let invalid = |expected: &str| Error::InvalidValue {
-            place: "URL".into(),
-            value: shortened(&without_user(url), 80),
-            expected: expected.into(),
+        let invalid = |expected: &str| {
+            Error::Usage(UsageError::InvalidValue {
+                place: "URL".into(),
+                value: shortened(&without_user(url), 80),
+                expected: expected.into(),
+            })
         };
         let invalid_host = || invalid("a URL with a host name of letters, digits, '-' and '.'");
         let origin = Origin::of_url(url).map_err(|error| match error {

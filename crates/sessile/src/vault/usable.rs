@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::error::{CredentialError, Error, FileError, Result};
 use crate::names::CredentialName;
 use crate::vault::backend::Keep;
 use crate::vault::program;
@@ -42,11 +42,13 @@ impl Usable {
     /// The header that carries it in a request to a URL, if it may be sent there.
     pub fn header_for(&self, url: &str) -> Result<(String, Secret)> {
         let site = Site::of_url(url)?;
-        let refused = |reason: &'static str| Error::SiteRefused {
-            name: self.about.name.to_string(),
-            site: site.to_string(),
-            sites: self.about.sites.iter().map(ToString::to_string).collect(),
-            reason,
+        let refused = |reason: &'static str| {
+            Error::Credential(CredentialError::SiteRefused {
+                name: self.about.name.to_string(),
+                site: site.to_string(),
+                sites: self.about.sites.iter().map(ToString::to_string).collect(),
+                reason,
+            })
         };
         if !site.is_private() {
             return Err(refused("it would be readable on the way: use https"));
@@ -57,10 +59,11 @@ impl Usable {
         let secret = self.secret.expose();
         let is_basic = matches!(self.about.kind, Kind::Basic { .. });
         if !is_basic && secret.contains(|c: char| !c.is_ascii_graphic() && c != ' ') {
-            return Err(Error::CredentialUnusable {
+            return Err(CredentialError::Unusable {
                 name: self.about.name.to_string(),
                 reason: "it has a line break or another character in it that no header may hold".into(),
-            });
+            }
+            .into());
         }
         Ok(match &self.about.kind {
             Kind::ApiKey { header } => (header.clone(), self.secret.clone()),
@@ -87,7 +90,7 @@ impl Vault<'_> {
         match &credential.about.kind {
             Kind::Env { variable } => {
                 let value = self.state.world().variable(variable).and_then(|value| value.to_str());
-                let value = value.ok_or_else(|| Error::CredentialUnusable {
+                let value = value.ok_or_else(|| CredentialError::Unusable {
                     name: name.to_string(),
                     reason: format!("it stands in {variable}, which is not set"),
                 })?;
@@ -114,7 +117,9 @@ impl Vault<'_> {
                 }
                 match self.renewed(name, oauth, renew) {
                     Ok(renewed) => self.checked(renewed, wanted_by, None),
-                    Err(Error::RenewalFailed { login, reason, refused, .. }) => {
+                    Err(Error::Credential(CredentialError::RenewalFailed {
+                        login, reason, refused, ..
+                    })) => {
                         if freshness == Freshness::Ending {
                             self.state.warn(
                                 format!("credential {name} ends soon and could not be renewed: {reason}"),
@@ -124,7 +129,7 @@ impl Vault<'_> {
                         self.checked(credential, wanted_by, Some((login, reason, refused)))
                     }
                     // The one that renews it takes long, and this one holds for a moment yet.
-                    Err(Error::LockHeld { .. }) if freshness == Freshness::Ending => {
+                    Err(Error::File(FileError::Locked { .. })) if freshness == Freshness::Ending => {
                         self.checked(credential, wanted_by, None)
                     }
                     Err(other) => Err(other),
@@ -158,7 +163,7 @@ impl Vault<'_> {
         if credential.freshness(self.state.world().now()) == Freshness::Over {
             let (login, reason, refused) = unrenewed
                 .map_or((None, None, false), |(login, reason, refused)| (Some(login), Some(reason), refused));
-            return Err(Error::CredentialsExpired(Box::new(Expired {
+            return Err(CredentialError::Expired(Box::new(Expired {
                 name: name.to_string(),
                 kind: credential.about.kind.as_str(),
                 wanted_by: wanted_by.to_owned(),
@@ -167,10 +172,13 @@ impl Vault<'_> {
                 reason,
                 refused,
                 variable: variable_of(self.state.app(), name),
-            })));
+            }))
+            .into());
         }
         let Some(secret) = credential.secrets.main.clone().filter(|secret| !secret.is_empty()) else {
-            return Err(Error::CredentialUnusable { name: name.to_string(), reason: "it is empty".into() });
+            return Err(
+                CredentialError::Unusable { name: name.to_string(), reason: "it is empty".into() }.into()
+            );
         };
         Ok(Usable::new(credential.about, secret, false))
     }
@@ -221,16 +229,23 @@ impl Vault<'_> {
                 one
             }))
         })?;
-        kept.ok_or_else(|| Error::CredentialUnusable { name: name.to_string(), reason: "it is gone".into() })
+        kept.ok_or_else(|| {
+            Error::Credential(CredentialError::Unusable {
+                name: name.to_string(),
+                reason: "it is gone".into(),
+            })
+        })
     }
 
     fn ask_command(&self, name: &CredentialName, command: &[String]) -> Result<CommandAnswer> {
-        let failed = |reason: String| Error::CredentialUnusable {
-            name: name.to_string(),
-            reason: format!(
-                "its command {}: {reason}",
-                crate::text::quoted(command.first().map_or("", String::as_str))
-            ),
+        let failed = |reason: String| {
+            Error::Credential(CredentialError::Unusable {
+                name: name.to_string(),
+                reason: format!(
+                    "its command {}: {reason}",
+                    crate::text::quoted(command.first().map_or("", String::as_str))
+                ),
+            })
         };
         let answer = program::ask(self.state.world(), command, None, COMMAND_LIMIT).map_err(failed)?;
         if !answer.succeeded {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::error::{Error, Result};
+use crate::error::{CredentialError, Error, Result, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
@@ -36,10 +36,11 @@ impl Keep for Variables<'_> {
         let variable = variable_of(self.state.app(), name);
         let Some(value) = self.state.world().variable(&variable) else { return Ok(None) };
         let Some(text) = value.to_str() else {
-            return Err(Error::CredentialUnusable {
+            return Err(CredentialError::Unusable {
                 name: name.to_string(),
                 reason: format!("{variable} is not text"),
-            });
+            }
+            .into());
         };
         let mut about = About::new(name.clone(), Kind::Env { variable }, Timestamp::UNIX_EPOCH);
         about.expires_at = crate::vault::jwt_expiry(text);
@@ -66,6 +67,6 @@ impl Keep for Variables<'_> {
 
 impl Variables<'_> {
     fn read_only(&self, name: &CredentialName) -> Error {
-        Error::VaultReadOnly { variable: variable_of(self.state.app(), name) }
+        Error::Vault(VaultError::ReadOnly { variable: variable_of(self.state.app(), name) })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{CredentialError, Error, FileError, Result, UsageError};
 use crate::files::LockedDir;
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
@@ -92,7 +92,8 @@ impl Vault<'_> {
         }
         let all = self.list()?;
         let near = nearest(name.as_str(), all.iter().map(|one| one.about.name.as_str()));
-        Err(Error::CredentialNotFound { name: name.to_string(), wanted_by: wanted_by.to_owned(), near })
+        Err(CredentialError::NotFound { name: name.to_string(), wanted_by: wanted_by.to_owned(), near }
+            .into())
     }
 
     /// Changes one credential: what is there before goes in, what is to be there comes out. Nobody else changes the
@@ -130,11 +131,12 @@ impl Vault<'_> {
         let variable = variable_of(self.state.app(), name);
         let twin = keeper.all()?.into_iter().map(|one| one.about.name);
         match twin.into_iter().find(|other| variable_of(self.state.app(), other) == variable) {
-            Some(twin) => Err(Error::InvalidName {
+            Some(twin) => Err(UsageError::InvalidName {
                 what: "credential",
                 name: name.to_string(),
                 reason: format!("{variable} already stands for {twin}").into(),
-            }),
+            }
+            .into()),
             None => Ok(()),
         }
     }
@@ -169,27 +171,36 @@ impl Vault<'_> {
         let is_said = said.origin.layer != Layer::Default && said.backend == Some(to);
         let is_free = said.origin.layer == Layer::Default && matches!(to, Backend::Keychain | Backend::File);
         if !is_said && !is_free {
-            return Err(Error::Usage(format!(
+            return Err(UsageError::Arguments(format!(
                 "nobody would look for them there: first set vault.backend to {}",
                 to.as_str()
-            )));
+            ))
+            .into());
         }
         let found = if is_said { Choice::remembered(dir.path()) } else { said.backend };
         let Some(from) = from.or(found) else {
-            return Err(Error::Usage("there is nothing to move; --from says where it was".into()));
+            return Err(
+                UsageError::Arguments("there is nothing to move; --from says where it was".into()).into()
+            );
         };
         if from == to {
-            return Err(Error::Usage(format!("credentials are kept in the {} already", to.as_str())));
+            return Err(UsageError::Arguments(format!(
+                "credentials are kept in the {} already",
+                to.as_str()
+            ))
+            .into());
         }
         if from == Backend::Env || to == Backend::Env {
-            return Err(Error::Usage("variables are neither filled nor emptied".into()));
+            return Err(UsageError::Arguments("variables are neither filled nor emptied".into()).into());
         }
         let (old, new) = (self.keeper_of(from, dir.path())?, self.keeper_of(to, dir.path())?);
         let all = old.all()?;
         for one in &all {
             // One that an earlier move has left is the same.
             if new.get(&one.about.name)?.is_some_and(|there| there != *one) {
-                return Err(Error::CredentialExists { name: one.about.name.to_string(), place: to.as_str() });
+                return Err(
+                    CredentialError::Exists { name: one.about.name.to_string(), place: to.as_str() }.into()
+                );
             }
         }
         for one in &all {
@@ -299,8 +310,10 @@ impl Vault<'_> {
 
     fn require_dir(&self) -> Result<&Path> {
         match self.state.source() {
-            ConfigSource::Nothing => Err(Error::Usage("with --no-config nothing is kept".into())),
-            _ => self.dir.as_deref().ok_or(Error::NoHome("the vault")),
+            ConfigSource::Nothing => {
+                Err(UsageError::Arguments("with --no-config nothing is kept".into()).into())
+            }
+            _ => self.dir.as_deref().ok_or(Error::File(FileError::NoHome("the vault"))),
         }
     }
 
@@ -310,7 +323,9 @@ impl Vault<'_> {
     }
 
     fn require_file(&self) -> Result<FileVault<'_>> {
-        self.file().ok_or_else(|| Error::Usage("only a vault that is a file has a key of its own".into()))
+        self.file().ok_or_else(|| {
+            Error::Usage(UsageError::Arguments("only a vault that is a file has a key of its own".into()))
+        })
     }
 
     fn keeper(&self) -> Result<Option<Box<dyn Keep + '_>>> {

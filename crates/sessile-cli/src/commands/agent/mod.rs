@@ -8,6 +8,7 @@ pub mod show;
 pub mod validate;
 
 use sessile::Error;
+use sessile::error::UsageError;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -52,5 +53,5 @@ impl Command {
 /// The agent that is meant: as said in its place, or with --url.
 fn named(cx: &Cx, agent: Option<&str>, reach: &Reach) -> Result<sessile::agents::Agent, Error> {
     let text = agent.or(reach.url.as_deref());
-    cx.state.agent(text.ok_or_else(|| Error::Usage("say which agent: its name or URL".into()))?)
+    cx.state.agent(text.ok_or_else(|| UsageError::Arguments("say which agent: its name or URL".into()))?)
 }

@@ -1,7 +1,7 @@
 //! `sessile agent remove`.
 
 use serde_json::json;
-use sessile::Error;
+use sessile::error::ConversationError;
 use sessile::settings::SettingKey;
 use sessile::settings::write::{change, target};
 use sessile::text::shown;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let key = |member: &str| SettingKey::new(["agents", &args.name, member]);
     let changed = change(&cx.state, "agent remove", &target, &key("url"), None)?;
     if changed.old.is_none() {
-        return Err(Error::AgentNotFound { name: args.name.clone(), near: None }.into());
+        return Err(ConversationError::AgentNotFound { name: args.name.clone(), near: None }.into());
     }
     change(&cx.state, "agent remove", &target, &key("credential"), None)?;
     let json = json!({ "name": args.name, "layer": target.layer(), "path": changed.path.to_string_lossy() });

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sessile::args::parse_duration;
+use sessile::error::UsageError;
 use sessile::names::CredentialName;
 use sessile::vault::{About, Kind, Site};
 use sessile::{Error, State};
@@ -64,11 +65,12 @@ pub(super) fn require_private(site: &Site) -> Result<(), Error> {
     if site.is_private() {
         return Ok(());
     }
-    Err(Error::InvalidValue {
+    Err(UsageError::InvalidValue {
         place: "URL".into(),
         value: site.to_string(),
         expected: "an address of https, or of this machine: what is sent there is secret".into(),
-    })
+    }
+    .into())
 }
 
 /// A time as RFC 3339 writes it.

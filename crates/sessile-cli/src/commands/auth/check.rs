@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
+use sessile::error::{RequestError, UsageError};
 use sessile::text::shown;
 use sessile::vault::{Site, Usable};
 
@@ -132,9 +133,10 @@ impl Args {
         };
         match bound {
             Some((name, origin)) => vault.usable(&name, &origin, renewer),
-            None => Err(Error::Usage(
+            None => Err(UsageError::Arguments(
                 "say which: NAME, --credential NAME, or the --url of an agent that gets one".into(),
-            )),
+            )
+            .into()),
         }
     }
 }
@@ -149,11 +151,12 @@ fn send(usable: &Usable, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
         300..=399 | 401 | 403 => {
             let name = usable.about.name.to_string();
             let kind = usable.about.kind.as_str();
-            Err(Error::CredentialRejected { name, site, status, kind }.into())
+            Err(RequestError::CredentialRejected { name, site, status, kind }.into())
         }
-        429 => Err(Error::RateLimited { what: site, wait: None }.into()),
+        429 => Err(RequestError::RateLimited { what: site, wait: None }.into()),
         500.. => {
-            Err(Error::Unreachable { what: site, reason: format!("it answered with status {status}") }.into())
+            Err(RequestError::Unreachable { what: site, reason: format!("it answered with status {status}") }
+                .into())
         }
         _ => Ok(status),
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::error::{CredentialError, RequestError, UsageError};
 use sessile::names::CredentialName;
 use sessile::text::shown;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
@@ -112,13 +113,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(url) = &args.server {
         return login_server::run(&At { url, name: given, from: &args.from, wait: args.wait }, cx);
     }
-    let name = given.ok_or_else(|| Error::Usage("say the name of the credential".into()))?;
+    let name = given.ok_or_else(|| UsageError::Arguments("say the name of the credential".into()))?;
     let before = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?;
     let renewer = Renewer::new();
     let oauth = args.oauth(cx, &renewer, before.as_ref())?;
     if let Some(login) = &oauth.login {
         let reason = format!("it uses the login {login}: log in there");
-        return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
+        return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
     }
     // What one server has given, or a client is known by there, is for nobody else.
     let is_same = before.as_ref().is_some_and(|before| match &before.about.kind {
@@ -170,7 +171,7 @@ impl Args {
             Some(Kind::OAuth2(oauth)) => Some(oauth),
             Some(other) if self.issuer.is_none() && self.token_url.is_none() => {
                 let reason = format!("it is of kind {} and knows no authorization server", other.as_str());
-                return Err(Error::CredentialUnusable {
+                return Err(CredentialError::Unusable {
                     name: self.name.clone().unwrap_or_default(),
                     reason,
                 }
@@ -194,7 +195,7 @@ impl Args {
                 }
                 None => {
                     let what = "say where to log in: --issuer URL, or --token-url URL with --device-url URL";
-                    return Err(Error::Usage(what.into()).into());
+                    return Err(UsageError::Arguments(what.into()).into());
                 }
             },
         };
@@ -212,7 +213,8 @@ impl Args {
             token_url,
             device_url,
             revocation_url,
-            client_id: client_id.ok_or_else(|| Error::Usage("say as which client: --client-id ID".into()))?,
+            client_id: client_id
+                .ok_or_else(|| UsageError::Arguments("say as which client: --client-id ID".into()))?,
             audience: self.audience.clone().or_else(|| known.and_then(|known| known.audience.clone())),
             resource: self.resource.clone().or_else(|| known.and_then(|known| known.resource.clone())),
             login: known.and_then(|known| known.login.clone()),
@@ -295,9 +297,11 @@ impl Args {
 pub(super) fn patience(cx: &Cx, wait: Option<Duration>) -> Result<Duration, Error> {
     let somebody =
         !cx.state.args().no_input && cx.state.world().streams().stderr && !cx.state.world().is_ci();
-    wait.or(somebody.then_some(PATIENCE)).ok_or_else(|| Error::TerminalRequired {
-        what: "confirming a code".into(),
-        instead: "say how long to wait for the person who does it elsewhere: --wait 5m".into(),
+    wait.or(somebody.then_some(PATIENCE)).ok_or_else(|| {
+        Error::Usage(UsageError::TerminalRequired {
+            what: "confirming a code".into(),
+            instead: "say how long to wait for the person who does it elsewhere: --wait 5m".into(),
+        })
     })
 }
 
@@ -324,9 +328,13 @@ fn failed(url: &str, error: &OAuthError) -> Error {
     let site = Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
     match error {
         OAuthError::Http(error) => unreachable(url, error),
-        OAuthError::RateLimited { retry_after } => Error::RateLimited { what: site, wait: *retry_after },
-        OAuthError::Server { .. } => Error::Unreachable { what: site, reason: error.to_string() },
-        OAuthError::Expired => Error::TimedOut { what: "the login".into() },
-        other => Error::LoginRefused { site, reason: other.to_string() },
+        OAuthError::RateLimited { retry_after } => {
+            Error::Request(RequestError::RateLimited { what: site, wait: *retry_after })
+        }
+        OAuthError::Server { .. } => {
+            Error::Request(RequestError::Unreachable { what: site, reason: error.to_string() })
+        }
+        OAuthError::Expired => Error::Request(RequestError::TimedOut { what: "the login".into() }),
+        other => Error::Request(RequestError::LoginRefused { site, reason: other.to_string() }),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessile::Error;
+use sessile::error::{RequestError, SessionError};
 use sessile::names::CredentialName;
 use sessile::text::{shell_quoted, shown};
 use sessile::vault::{About, Credential, Kind, Secret, time_of};
@@ -38,9 +38,11 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
     if cx.state.inside_session().is_some() && is_known {
         // Others may use it.
         let what = format!("changing credential {name}");
-        return Err(
-            Error::InSession { what, instead: "do it outside the session, or choose another name" }.into()
-        );
+        return Err(SessionError::RefusedInside {
+            what,
+            instead: "do it outside the session, or choose another name",
+        }
+        .into());
     }
     let token =
         if at.from.is_said() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
@@ -91,7 +93,7 @@ fn by_code(at: &At<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
     let begun = Instant::now();
     loop {
         if begun.elapsed() >= time {
-            return Err(Error::TimedOut { what: "the login".into() }.into());
+            return Err(RequestError::TimedOut { what: "the login".into() }.into());
         }
         std::thread::sleep(code.interval.min(time.saturating_sub(begun.elapsed())));
         if let Some(token) = code.token(&server)? {

@@ -18,6 +18,7 @@ pub mod status;
 pub mod unlock;
 
 use serde_json::{Value, json};
+use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
 use sessile::vault::{About, Vault};
 use sessile::{Error, State};
@@ -88,7 +89,10 @@ impl Command {
 /// Fails inside a session: what others have credentials from is not for one of them to take away.
 pub(crate) fn refuse_inside(cx: &Cx, what: &str) -> Result<(), Error> {
     match cx.state.inside_session() {
-        Some(_) => Err(Error::InSession { what: what.to_owned(), instead: "do it outside the session" }),
+        Some(_) => {
+            Err(SessionError::RefusedInside { what: what.to_owned(), instead: "do it outside the session" }
+                .into())
+        }
         None => Ok(()),
     }
 }
@@ -121,10 +125,12 @@ impl Chosen {
             if !text.contains("://") {
                 return text.parse();
             }
-            let missing = || Error::CredentialNotFound {
-                name: sessile::vault::agent_url(text).unwrap_or_default(),
-                wanted_by: THIS.into(),
-                near: None,
+            let missing = || {
+                Error::Credential(CredentialError::NotFound {
+                    name: sessile::vault::agent_url(text).unwrap_or_default(),
+                    wanted_by: THIS.into(),
+                    near: None,
+                })
             };
             vault.of_agent(text)?.ok_or_else(missing)
         })
@@ -145,7 +151,7 @@ impl Chosen {
             names.push(name);
         }
         if names.is_empty() {
-            return Err(Error::Usage("say which: NAME, --url URL or --all".into()));
+            return Err(UsageError::Arguments("say which: NAME, --url URL or --all".into()).into());
         }
         Ok(names)
     }
@@ -157,10 +163,12 @@ pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<
         return text.parse();
     }
     let found = vault.for_agent(text, state.context()?)?;
-    found.map(|(name, _)| name).ok_or_else(|| Error::CredentialNotFound {
-        name: sessile::vault::agent_url(text).unwrap_or_default(),
-        wanted_by: THIS.into(),
-        near: None,
+    found.map(|(name, _)| name).ok_or_else(|| {
+        Error::Credential(CredentialError::NotFound {
+            name: sessile::vault::agent_url(text).unwrap_or_default(),
+            wanted_by: THIS.into(),
+            near: None,
+        })
     })
 }
 

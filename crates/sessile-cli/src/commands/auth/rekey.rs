@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use sessile::Error;
+use sessile::error::UsageError;
 use sessile::vault::KeySource;
 
 use super::refuse_inside;
@@ -54,10 +54,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn new_passphrase(args: &Args, cx: &Cx) -> Result<sessile::vault::Secret, Failure> {
     let first = passphrase(cx, args.passphrase_file.as_ref(), "New passphrase: ")?;
     if first.expose().chars().count() < SHORTEST {
-        return Err(Error::Usage(format!("a passphrase has at least {SHORTEST} characters")).into());
+        return Err(UsageError::Arguments(format!("a passphrase has at least {SHORTEST} characters")).into());
     }
     if args.passphrase_file.is_none() && passphrase(cx, None, "The same again: ")? != first {
-        return Err(Error::Usage("the two are not the same; nothing was changed".into()).into());
+        return Err(UsageError::Arguments("the two are not the same; nothing was changed".into()).into());
     }
     Ok(first)
 }

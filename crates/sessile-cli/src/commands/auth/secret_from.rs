@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use sessile::Error;
 use sessile::confirm::can_ask;
+use sessile::error::{CommandError, FileError, UsageError};
 use sessile::vault::Secret;
 
 use crate::cli::Cx;
@@ -68,10 +69,10 @@ impl SecretFrom {
             Secret::new(text.strip_suffix('\n').map_or(text.as_str(), |text| text.trim_end_matches('\r')));
         drop(zeroized(text));
         if secret.is_empty() {
-            return Err(Error::Usage("the secret is empty".into()).into());
+            return Err(UsageError::Arguments("the secret is empty".into()).into());
         }
         if secret.expose().contains('\0') {
-            return Err(Error::Usage("the secret has a zero byte in it".into()).into());
+            return Err(UsageError::Arguments("the secret has a zero byte in it".into()).into());
         }
         Ok(secret)
     }
@@ -87,42 +88,45 @@ impl SecretFrom {
             let value = cx.state.world().variable(variable).and_then(|value| value.to_str());
             // Its name is not repeated: it may be the secret itself, given by mistake.
             return value.map(str::to_owned).ok_or_else(|| {
-                Error::Usage("--secret-env: there is no variable of that name, or it is empty".into()).into()
+                UsageError::Arguments(
+                    "--secret-env: there is no variable of that name, or it is empty".into(),
+                )
+                .into()
             });
         }
         if let Some(number) = &self.secret_fd {
-            let number: u32 = number
-                .parse()
-                .map_err(|_| Error::Usage("--secret-fd: that is not the number of a descriptor".into()))?;
+            let number: u32 = number.parse().map_err(|_| {
+                UsageError::Arguments("--secret-fd: that is not the number of a descriptor".into())
+            })?;
             return read_file(PathBuf::from(format!("/dev/fd/{number}")));
         }
         if !can_ask(&cx.state) {
-            return Err(Error::TerminalRequired {
+            return Err(UsageError::TerminalRequired {
                 what: "typing a secret".into(),
                 instead: "pipe it in with --secret-stdin, or say where it is: --secret-file, --secret-env, --secret-fd".into(),
             }
             .into());
         }
-        ask::secret(prompt).ok_or_else(|| Error::Declined("typing the secret".into()).into())
+        ask::secret(prompt).ok_or_else(|| CommandError::Declined("typing the secret".into()).into())
     }
 }
 
 /// The error for a secret among the arguments.
 pub(crate) fn refused(flag: &str) -> Error {
-    Error::SecretRefused { place: flag.to_owned(), instead: INSTEAD }
+    Error::Usage(UsageError::SecretRefused { place: flag.to_owned(), instead: INSTEAD })
 }
 
 /// Reads a file that was named for this, be it a pipe.
 fn read_file(path: PathBuf) -> Result<String, Failure> {
     let failed = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::FileNotFound(path.clone()),
-        _ => Error::Io { action: "read", path: path.clone(), source },
+        std::io::ErrorKind::NotFound => Error::File(FileError::NotFound(path.clone())),
+        _ => Error::File(FileError::Io { action: "read", path: path.clone(), source }),
     };
     let mut text = String::new();
     let file = std::fs::File::open(&path).map_err(failed)?;
     file.take(LIMIT + 1).read_to_string(&mut text).map_err(failed)?;
     if text.len() as u64 > LIMIT {
-        return Err(Error::FileTooLarge { path, size: text.len() as u64, limit: LIMIT }.into());
+        return Err(FileError::TooLarge { path, size: text.len() as u64, limit: LIMIT }.into());
     }
     Ok(text)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use sessile::args::parse_duration;
 use sessile::context::is_variable_name;
+use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry};
 use sessile::{Error, State};
@@ -137,14 +138,15 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             is_new = before.is_none();
             if is_inside && !is_new {
                 // Others may use it.
-                return Err(Error::InSession {
+                return Err(SessionError::RefusedInside {
                     what: format!("changing credential {name}"),
                     instead: "do it outside the session, or choose another name",
-                });
+                }
+                .into());
             }
             let (secret, mut about) = (secret.clone(), about.clone());
             if args.keep_secret {
-                let before = before.ok_or_else(|| Error::CredentialNotFound {
+                let before = before.ok_or_else(|| CredentialError::NotFound {
                     name: name.to_string(),
                     wanted_by: "--keep-secret".into(),
                     near: None,
@@ -156,7 +158,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 if is_own_login && !about.scopes.is_empty() {
                     let reason =
                         format!("its scopes are what one logs in for: auth login {name} --scope ...");
-                    return Err(Error::CredentialUnusable { name: name.to_string(), reason });
+                    return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
                 }
                 let mut after = before.with_about(about);
                 after.about.allow_agents();
@@ -205,7 +207,7 @@ impl Args {
     fn agent(&self) -> Result<Option<String>, Error> {
         let named = self.name.as_deref().filter(|name| name.contains("://"));
         if named.is_some() && self.url.is_some() {
-            return Err(Error::Usage("say the URL once: as the name or with --url".into()));
+            return Err(UsageError::Arguments("say the URL once: as the name or with --url".into()).into());
         }
         let agent = self.url.as_deref().or(named).map(agent_url).transpose()?;
         agent.as_deref().map_or(Ok(()), |url| require_private(&Site::of_url(url)?))?;
@@ -220,7 +222,8 @@ impl Args {
                 vault.of_agent(url)?.map_or_else(|| vault.free_name(url), Ok)
             }
             (None, None) => {
-                Err(Error::Usage("say its NAME, or --url URL for the credential of an agent".into()))
+                Err(UsageError::Arguments("say its NAME, or --url URL for the credential of an agent".into())
+                    .into())
             }
         }
     }
@@ -252,7 +255,7 @@ impl Args {
                         .bytes()
                         .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
                 if !is_header {
-                    return Err(Error::InvalidValue {
+                    return Err(UsageError::InvalidValue {
                         place: "--api-key-header".into(),
                         value: header,
                         expected: "the name of a header".into(),
@@ -267,13 +270,14 @@ impl Args {
             }
             Args { basic: Some(username), .. } => (Kind::Basic { username: username.clone() }, true),
             Args { command: Some(command), .. } => {
-                let command =
-                    words(command).filter(|words| !words.is_empty()).ok_or_else(|| Error::InvalidValue {
+                let command = words(command).filter(|words| !words.is_empty()).ok_or_else(|| {
+                    UsageError::InvalidValue {
                         place: "--command".into(),
                         value: command.clone(),
                         expected: "a command with its arguments; for what a shell does say sh -c '...'"
                             .into(),
-                    })?;
+                    }
+                })?;
                 (
                     Kind::Command {
                         command,
@@ -286,7 +290,7 @@ impl Args {
                 )
             }
             Args { from_env: Some(variable), .. } if !is_variable_name(variable) => {
-                return Err(Error::InvalidValue {
+                return Err(UsageError::InvalidValue {
                     place: "--from-env".into(),
                     value: "what is given".into(),
                     expected: "the name of a variable".into(),
@@ -307,7 +311,7 @@ impl Args {
             || self.command.is_some()
             || self.from_env.is_some()
         {
-            return Err(Error::Usage("--api-key-header belongs to --api-key".into()));
+            return Err(UsageError::Arguments("--api-key-header belongs to --api-key".into()).into());
         }
         Ok(true)
     }
@@ -315,16 +319,18 @@ impl Args {
     fn shared_login(&self, cx: &Cx, login: &str) -> Result<Kind, Failure> {
         let name: CredentialName = login.parse()?;
         if self.name.as_deref() == Some(login) {
-            return Err(Error::Usage("a credential cannot use its own login by --login".into()).into());
+            return Err(
+                UsageError::Arguments("a credential cannot use its own login by --login".into()).into()
+            );
         }
         let found = unlocked(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
         let Kind::OAuth2(oauth) = found.about.kind else {
             let reason = "it is no login: make one with auth login".to_owned();
-            return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
+            return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         };
         if oauth.login.is_some() {
             let reason = "it uses the login of another itself: name that one".to_owned();
-            return Err(Error::CredentialUnusable { name: name.to_string(), reason }.into());
+            return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         }
         Ok(Kind::OAuth2(OAuth2 {
             login: Some(name),
@@ -342,7 +348,10 @@ impl Args {
             _ => ("--secret", None, "Secret"),
         };
         if source.is_some() && self.from.is_said() {
-            return Err(Error::Usage(format!("say where the secret is once: {flag} or --secret-...")).into());
+            return Err(UsageError::Arguments(format!(
+                "say where the secret is once: {flag} or --secret-..."
+            ))
+            .into());
         }
         self.from.read(cx, flag, source, &format!("{what} for {name}: "))
     }
@@ -352,5 +361,5 @@ impl Args {
 fn is_login(name: &CredentialName) -> Error {
     let reason =
         format!("it is a login: renew it with `auth login {name}`, or say another kind to replace it");
-    Error::CredentialUnusable { name: name.to_string(), reason }
+    Error::Credential(CredentialError::Unusable { name: name.to_string(), reason })
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::confirm::can_ask;
+use sessile::error::{CommandError, UsageError};
 use sessile::vault::Secret;
 
 use crate::ask;
@@ -46,14 +47,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     if vault.status()?.key != Some("passphrase") {
         let what = "this vault has no passphrase; give it one with `auth rekey --to passphrase`";
-        return Err(Error::Usage(what.into()).into());
+        return Err(UsageError::Arguments(what.into()).into());
     }
     let passphrase = passphrase(cx, args.passphrase_file.as_ref(), "Passphrase of the vault: ")?;
     let usual = cx.state.duration("vault.unlock")?.unwrap_or_default();
     let time = args.time.unwrap_or(usual);
     if !vault.unlock(&passphrase, time)? {
         let problem = cx.state.runtime_dir().err().map(|problem| problem.to_string()).unwrap_or_default();
-        return Err(Error::NoRuntime("the vault's key", problem).into());
+        return Err(CommandError::NoRuntimeDir("the vault's key", problem).into());
     }
     let text = sessile::duration::short(time);
     cx.changed(json!({ "unlocked": true, "seconds": time.as_secs() }), || {
@@ -69,8 +70,8 @@ pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Resul
     }
     if !can_ask(&cx.state) {
         let instead = "give a file with it: --passphrase-file FILE, or - for standard input".to_owned();
-        return Err(Error::TerminalRequired { what: "typing a passphrase".into(), instead });
+        return Err(UsageError::TerminalRequired { what: "typing a passphrase".into(), instead }.into());
     }
-    let typed = ask::secret(prompt).ok_or_else(|| Error::Declined("typing the passphrase".into()))?;
+    let typed = ask::secret(prompt).ok_or_else(|| CommandError::Declined("typing the passphrase".into()))?;
     Ok(Secret::new(typed))
 }

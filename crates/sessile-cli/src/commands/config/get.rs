@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sessile::Error;
+use sessile::error::SettingsError;
 use sessile::settings::SettingKey;
 use sessile::text::shown;
 
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (value, origin) = match selected {
         Some(selected) => (json!(selected.name), selected.origin.clone()),
         None => {
-            let not_set = || Error::SettingNotSet { key: key.to_string(), path: None };
+            let not_set = || Error::Settings(SettingsError::NotSet { key: key.to_string(), path: None });
             let found = cx.state.settings()?.resolve(&key)?.ok_or_else(not_set)?;
             (json!(found.value.masked_for(&key)), found.origin)
         }

@@ -1,7 +1,7 @@
 //! `sessile config unset`.
 
 use serde_json::json;
-use sessile::Error;
+use sessile::error::SettingsError;
 use sessile::settings::SettingKey;
 use sessile::settings::write::{change, target};
 use sessile::text::shown;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let layer = target.layer();
     let changed = change(&cx.state, "config unset", &target, &key, None)?;
     let Some(old) = &changed.old else {
-        return Err(Error::SettingNotSet { key: key.to_string(), path: Some(changed.path) }.into());
+        return Err(SettingsError::NotSet { key: key.to_string(), path: Some(changed.path) }.into());
     };
     cx.changed(
         json!({ "key": changed.key, "old": changed.old, "new": null, "layer": layer, "path": changed.path.to_string_lossy() }),

@@ -7,6 +7,7 @@ use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::context::approval::{self, Approval};
 use sessile::context::set_pin;
+use sessile::error::{CommandError, GuardError};
 use sessile::names::ContextName;
 use sessile::text::quoted;
 
@@ -95,16 +96,18 @@ fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
     if !is_set {
         return Ok(None);
     }
-    ask::secret(prompt).map(Some).ok_or_else(|| Error::WrongPin("a PIN is set and none was given".into()))
+    ask::secret(prompt)
+        .map(Some)
+        .ok_or_else(|| Error::Guard(GuardError::WrongPin("a PIN is set and none was given".into())))
 }
 
 fn change_pin(set: bool, cx: &Cx) -> Outcome {
     approval::check_place(&cx.state)?;
     let old = ask_pin(cx, "Old PIN: ")?;
     let new = if set {
-        let new = ask::secret("New PIN: ").ok_or_else(|| Error::Declined("setting a PIN".into()))?;
+        let new = ask::secret("New PIN: ").ok_or_else(|| CommandError::Declined("setting a PIN".into()))?;
         if ask::secret("Again: ").as_ref() != Some(&new) {
-            return Err(Error::WrongPin("the two PINs differ".into()).into());
+            return Err(GuardError::WrongPin("the two PINs differ".into()).into());
         }
         Some(new)
     } else {

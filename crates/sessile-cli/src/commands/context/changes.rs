@@ -2,6 +2,7 @@
 
 use sessile::Error;
 use sessile::context::{Change, Guard};
+use sessile::error::UsageError;
 use sessile::names::CredentialName;
 use sessile::settings::{SettingKey, Stack, Value};
 
@@ -66,7 +67,7 @@ impl ChangeArgs {
             let (variable, name) = split(pair, "--env-credential", "NAME=CREDENTIAL")?;
             if self.env.iter().any(|plain| plain.split('=').next() == Some(variable)) {
                 let what = format!("{variable} gets one value: say --env or --env-credential");
-                return Err(Error::Usage(what));
+                return Err(UsageError::Arguments(what).into());
             }
             changes.push(named("env", variable, name)?);
         }
@@ -116,5 +117,9 @@ fn split<'a>(pair: &'a str, flag: &str, expected: &str) -> Result<(&'a str, &'a 
 }
 
 fn wrong(flag: &str, value: &str, expected: &str) -> Error {
-    Error::InvalidValue { place: flag.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
+    Error::Usage(UsageError::InvalidValue {
+        place: flag.to_owned(),
+        value: value.to_owned(),
+        expected: expected.to_owned(),
+    })
 }

@@ -1,7 +1,7 @@
 //! `sessile context current`.
 
 use serde_json::json;
-use sessile::Error;
+use sessile::error::ContextError;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let selected = cx.state.selected()?.ok_or(Error::NoContext)?;
+    let selected = cx.state.selected()?.ok_or(ContextError::NotSelected)?;
     if args.check {
         cx.state.contexts().require()?;
     } else if cx.state.context()?.is_none() {

@@ -1,8 +1,8 @@
 //! `sessile context edit`.
 
 use serde_json::json;
-use sessile::Error;
 use sessile::context::Change;
+use sessile::error::UsageError;
 use sessile::names::ContextName;
 use sessile::state::ConfigSource;
 use sessile::text::{quoted, shown};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if let ConfigSource::File(_) = cx.state.source() {
             let what =
                 "with --config the contexts stand in that file: edit it with `config edit`, or use flags";
-            return Err(Error::Usage(what.into()).into());
+            return Err(UsageError::Arguments(what.into()).into());
         }
         let old = cx.state.read(existing.path())?.unwrap_or_default();
         let edited = Edited::open(&cx.state, &old, ".toml", "say the changes with flags; see --help")?;

@@ -1,7 +1,7 @@
 //! `sessile context show`.
 
 use serde_json::{Value, json};
-use sessile::Error;
+use sessile::error::ContextError;
 use sessile::text::{quoted, shown};
 
 use crate::cli::Cx;
@@ -23,7 +23,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name = match &args.name {
         Some(name) => name.parse()?,
-        None => cx.state.selected()?.ok_or(Error::NoContext)?.name.clone(),
+        None => cx.state.selected()?.ok_or(ContextError::NotSelected)?.name.clone(),
     };
     let context = cx.state.contexts().get(&name)?;
     let selected = cx.state.selected()?.filter(|selected| selected.name == name);

@@ -1,8 +1,8 @@
 //! `sessile conversation clear`.
 
 use serde_json::json;
-use sessile::Error;
 use sessile::conversation::Conversation;
+use sessile::error::UsageError;
 
 use super::{one, session_of};
 use crate::ask;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         args.which.iter().map(|text| one(&cx.state, &all, Some(text))).collect::<Result<_, _>>()?
     };
     if chosen.is_empty() && args.which.is_empty() && args.agent.is_none() && !args.all {
-        return Err(Error::Usage("say which: CONVERSATION, --agent AGENT or --all".into()).into());
+        return Err(UsageError::Arguments("say which: CONVERSATION, --agent AGENT or --all".into()).into());
     }
     if !chosen.is_empty() {
         ask::confirm(&cx.state, &format!("forget {} conversation(s) and all that was said", chosen.len()))?;

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sessile::Error;
+use sessile::error::ConversationError;
 
 use super::one;
 use crate::cli::Cx;
@@ -29,7 +30,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let json = remote.conversation(&session, &remote.said(&session, i64::MAX)?);
         return cx.out.result(&json, || sessile::text::json_safe(&format!("{json:#}\n")));
     }
-    let missing = || Error::ConversationNotFound { name: args.which.clone().unwrap_or_default(), near: None };
+    let missing = || {
+        Error::Conversation(ConversationError::NotFound {
+            name: args.which.clone().unwrap_or_default(),
+            near: None,
+        })
+    };
     let all = cx.state.conversations_to_look_at()?.ok_or_else(missing)?;
     let found = one(&cx.state, &all, args.which.as_deref())?;
     let mut json = json!(found);

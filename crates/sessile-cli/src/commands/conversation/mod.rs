@@ -7,6 +7,7 @@ pub mod rename;
 pub mod show;
 
 use sessile::conversation::{Conversation, Conversations};
+use sessile::error::ConversationError;
 use sessile::{Error, State};
 
 use crate::cli::Cx;
@@ -72,11 +73,16 @@ fn one(state: &State, all: &Conversations, text: Option<&str>) -> Result<Convers
     let session = session_of(state, false)?;
     let Some(text) = text else {
         let newest = all.list(session.as_deref(), None)?.into_iter().next();
-        return newest.ok_or(Error::ConversationNotFound { name: "the last one".into(), near: None });
+        return newest.ok_or(Error::Conversation(ConversationError::NotFound {
+            name: "the last one".into(),
+            near: None,
+        }));
     };
     if text.contains("://") {
         let newest = all.list(session.as_deref(), Some(text))?.into_iter().next();
-        return newest.ok_or_else(|| Error::ConversationNotFound { name: text.to_owned(), near: None });
+        return newest.ok_or_else(|| {
+            Error::Conversation(ConversationError::NotFound { name: text.to_owned(), near: None })
+        });
     }
     match all.find(text, session.as_deref()) {
         Ok(found) => Ok(found),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sessile::Error;
 use sessile::conversation::Item;
+use sessile::error::ConversationError;
 use sessile::text::{shown, shown_lines};
 
 use super::one;
@@ -56,7 +57,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             text
         });
     }
-    let missing = || Error::ConversationNotFound { name: args.which.clone().unwrap_or_default(), near: None };
+    let missing = || {
+        Error::Conversation(ConversationError::NotFound {
+            name: args.which.clone().unwrap_or_default(),
+            near: None,
+        })
+    };
     let all = cx.state.conversations_to_look_at()?.ok_or_else(missing)?;
     let found = one(&cx.state, &all, args.which.as_deref())?;
     let from = (found.items - args.last + 1).max(1);

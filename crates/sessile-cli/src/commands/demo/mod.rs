@@ -3,9 +3,10 @@
 mod contest;
 
 use serde_json::json;
+use sessile::error::{FileError, UsageError};
+use sessile::exit;
 use sessile::text::quoted;
 use sessile::tool::{Profile, Race};
-use sessile::{Error, exit};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -43,7 +44,7 @@ struct Shown {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let world = cx.state.world();
     let profiles = chosen(args, cx)?;
-    let program = std::env::current_exe().map_err(|source| Error::Io {
+    let program = std::env::current_exe().map_err(|source| FileError::Io {
         action: "find",
         path: std::path::PathBuf::from("/proc/self/exe"),
         source,
@@ -94,7 +95,7 @@ fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
             quoted(unknown),
             quick.join(", ")
         );
-        return Err(Error::Usage(message).into());
+        return Err(UsageError::Arguments(message).into());
     }
     let is_wanted = |profile: &Profile, race: &Race| match args.tool.is_empty() {
         true => race.demo,
@@ -109,7 +110,7 @@ fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
     if found.is_empty() {
         let names = if args.tool.is_empty() { "any known tool".to_owned() } else { args.tool.join(", ") };
         let message = format!("{names}: not found on this machine; install git, for instance");
-        return Err(Error::Usage(message).into());
+        return Err(UsageError::Arguments(message).into());
     }
     Ok(found)
 }

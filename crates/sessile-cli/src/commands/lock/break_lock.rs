@@ -1,8 +1,8 @@
 //! `sessile lock break`.
 
 use serde_json::json;
-use sessile::Error;
 use sessile::confirm::can_ask;
+use sessile::error::LockError;
 use sessile::history::record;
 use sessile::lock::LockName;
 
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         (None, Some(locks)) => locks.view(&name)?.map(|view| (view.token, view.holder)),
         (None, None) => None,
     };
-    let (found, holder) = found.ok_or_else(|| Error::LockNotFound(name.to_string()))?;
+    let (found, holder) = found.ok_or_else(|| LockError::NotFound(name.to_string()))?;
     if found != args.holder {
-        return Err(Error::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
+        return Err(LockError::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
     }
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if can_ask(&cx.state) {

@@ -143,7 +143,7 @@ pub(crate) fn run_kept(
     };
     let (ended, lost) = child.run_watched(timeout, Some(watch));
     if lost.is_some() {
-        return Err(sessile::Error::LockLost(token).into());
+        return Err(sessile::error::LockError::Lost(token).into());
     }
     if let Some(told) = kept.leave()? {
         cx.out.note(&told);

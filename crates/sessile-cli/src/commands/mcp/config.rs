@@ -3,6 +3,7 @@
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 use sessile::Error;
+use sessile::error::{FileError, UsageError};
 use sessile::settings::Layer;
 
 use super::client::{Client, Started};
@@ -117,11 +118,11 @@ fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
     if has_session || said.context.is_some() {
         let why =
             "--session and --context are for a server on this machine: a service has sessions of its own";
-        return Err(Error::Usage(why.to_owned()).into());
+        return Err(UsageError::Arguments(why.to_owned()).into());
     }
-    let address = Address::parse(url).map_err(|error| Error::Usage(format!("--url: {error}")))?;
+    let address = Address::parse(url).map_err(|error| UsageError::Arguments(format!("--url: {error}")))?;
     if address.uri().query().is_some() {
-        return Err(Error::Usage("--url: the address of a service has no query".to_owned()).into());
+        return Err(UsageError::Arguments("--url: the address of a service has no query".to_owned()).into());
     }
     let url = address.to_string();
     let url = url.trim_end_matches('/');
@@ -137,7 +138,7 @@ fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
             client.about,
             able.join(", ")
         );
-        return Err(Error::Usage(why).into());
+        return Err(UsageError::Arguments(why).into());
     };
     let result = json!({
         "client": client.name,
@@ -164,12 +165,17 @@ fn command(args: &Args, cx: &Cx) -> Result<String, Error> {
         }
         return Ok(name.to_owned());
     }
-    let program =
-        std::env::current_exe().map_err(|source| Error::Io { action: "find", path: name.into(), source })?;
-    program.into_os_string().into_string().map_err(|path| Error::InvalidValue {
-        place: "--absolute".into(),
-        value: path.to_string_lossy().into_owned(),
-        expected: "a path that is valid UTF-8".into(),
+    let program = std::env::current_exe().map_err(|source| FileError::Io {
+        action: "find",
+        path: name.into(),
+        source,
+    })?;
+    program.into_os_string().into_string().map_err(|path| {
+        Error::Usage(UsageError::InvalidValue {
+            place: "--absolute".into(),
+            value: path.to_string_lossy().into_owned(),
+            expected: "a path that is valid UTF-8".into(),
+        })
     })
 }
 

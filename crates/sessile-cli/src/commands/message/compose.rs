@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sessile::Error;
 use sessile::agents::Agent;
+use sessile::error::{ConversationError, FileError, UsageError};
 use sessile::session::SessionId;
 
 use crate::a2a::{Outgoing, Part, PushConfig};
@@ -82,7 +83,7 @@ impl Compose {
         match (&self.reach.url, self.words.as_slice()) {
             (Some(url), words) => Ok((cx.state.agent(url)?, words.to_vec())),
             (None, [agent, words @ ..]) => Ok((cx.state.agent(agent)?, words.to_vec())),
-            (None, []) => Err(Error::Usage("say which agent: its name or URL".into())),
+            (None, []) => Err(UsageError::Arguments("say which agent: its name or URL".into()).into()),
         }
     }
 
@@ -95,7 +96,7 @@ impl Compose {
         };
         if let Some(agent) = agent {
             let (agent, url) = (sessile::text::quoted(agent), sessile::text::shown(url));
-            return Err(Error::Usage(format!(
+            return Err(UsageError::Arguments(format!(
                 "a message to a server takes one text and no agent ({agent}), for {url} replies itself: quote the text, or talk to the agent with --server ''"
             ))
             .into());
@@ -114,10 +115,10 @@ impl Compose {
             || self.reach.is_for_agents();
         if is_for_agents {
             let what = "a server takes a text and --timeout: the other flags are for agents (--server '' talks to one)";
-            return Err(Error::Usage(what.into()).into());
+            return Err(UsageError::Arguments(what.into()).into());
         }
         let text = self.text(cx, &self.words)?;
-        Ok(text.ok_or_else(|| Error::Usage("there is nothing to send: give a text".into()))?)
+        Ok(text.ok_or_else(|| UsageError::Arguments("there is nothing to send: give a text".into()))?)
     }
 
     /// Fails before a session is started for what needs one that is there.
@@ -159,7 +160,10 @@ impl Compose {
             parts.push(Part::Data(self.json(cx, data)?));
         }
         if parts.is_empty() {
-            return Err(Error::Usage("there is nothing to send: give a text, --file or --data".into()).into());
+            return Err(UsageError::Arguments(
+                "there is nothing to send: give a text, --file or --data".into(),
+            )
+            .into());
         }
         Ok(Outgoing {
             message_id: SessionId::new(cx.state.world().now().as_millisecond())?.to_string(),
@@ -191,7 +195,7 @@ impl Compose {
             Some(file) => input::read(cx, Path::new(file), LARGEST)?.1,
             None => text.to_owned(),
         };
-        Ok(sessile::json::from_str(&read).map_err(|error| Error::InvalidValue {
+        Ok(sessile::json::from_str(&read).map_err(|error| UsageError::InvalidValue {
             place: "--data".into(),
             value: sessile::text::shortened(text, 60),
             expected: format!("JSON ({error})"),
@@ -200,7 +204,10 @@ impl Compose {
 }
 
 fn nothing_to_go_on_with() -> Error {
-    Error::ConversationNotFound { name: "with this agent in this session".into(), near: None }
+    Error::Conversation(ConversationError::NotFound {
+        name: "with this agent in this session".into(),
+        near: None,
+    })
 }
 
 /// A message as it is remembered.
@@ -218,13 +225,15 @@ pub(crate) fn remembered(outgoing: &Outgoing) -> Value {
 
 fn read_file(path: &Path) -> Result<Part, Error> {
     let failed = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::FileNotFound(path.to_owned()),
-        _ => Error::Io { action: "read", path: path.to_owned(), source },
+        std::io::ErrorKind::NotFound => Error::File(FileError::NotFound(path.to_owned())),
+        _ => Error::File(FileError::Io { action: "read", path: path.to_owned(), source }),
     };
     let mut bytes = Vec::new();
     std::fs::File::open(path).map_err(failed)?.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(Error::FileTooLarge { path: path.to_owned(), size: bytes.len() as u64, limit: LARGEST });
+        return Err(
+            FileError::TooLarge { path: path.to_owned(), size: bytes.len() as u64, limit: LARGEST }.into()
+        );
     }
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let mime = name.as_deref().and_then(media_type).map(str::to_owned);

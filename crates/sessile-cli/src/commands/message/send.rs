@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sessile::Error;
+use sessile::error::RequestError;
 use sessile::text::shell_quoted;
 
 use super::compose::{Compose, remembered};
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 "the task goes on: sessile task watch {} --url {url}",
                 shell_quoted(&task.id)
             ));
-            return Err(Error::TimedOut { what: format!("the reply of {}", named.url) }.into());
+            return Err(RequestError::TimedOut { what: format!("the reply of {}", named.url) }.into());
         }
         std::thread::sleep(PAUSE);
         let id = task.id.clone();

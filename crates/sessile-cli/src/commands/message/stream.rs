@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 use sessile::Error;
+use sessile::error::AgentError;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let agent = whom.agent(cx)?;
     if !agent.card.streaming {
         let reason = "it does not stream: use `message send`".to_owned();
-        return Err(Error::AgentUnusable { agent: named.url.clone(), reason }.into());
+        return Err(AgentError::Unusable { agent: named.url.clone(), reason }.into());
     }
     memory.will_send(remembered(&outgoing));
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if let Some(one) = live.first().filter(|_| !args.sessions.is_empty()) {
             let label = one.label();
             let what = format!("session {} lives: stop it first with `session stop {label}`", quoted(label));
-            return Err(sessile::Error::Usage(what).into());
+            return Err(sessile::error::UsageError::Arguments(what).into());
         }
         return forget(cx, &ended, &[]);
     }

@@ -15,6 +15,7 @@ pub mod stop;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sessile::error::{SessionError, UsageError};
 use sessile::session::Session;
 use sessile::session::life::Life;
 use sessile::{Error, State};
@@ -121,7 +122,9 @@ pub(crate) fn lifetime(
     };
     let (idle, max) = (time(idle, "session.idle", 7200)?, time(max, "session.max", 28800)?);
     if idle.is_zero() || max.is_zero() {
-        return Err(Error::Usage("a session that may live for no time cannot be started".into()));
+        return Err(
+            UsageError::Arguments("a session that may live for no time cannot be started".into()).into()
+        );
     }
     Ok((idle, max))
 }
@@ -136,7 +139,7 @@ fn meant(cx: &Cx, given: Option<&str>, what: &str) -> Result<Session, crate::err
         Some(text) => Ok(cx.state.look_up_session(text)?.1),
         None => {
             let current = cx.state.session()?;
-            let current = current.ok_or_else(|| Error::SessionRequired(what.to_owned()))?;
+            let current = current.ok_or_else(|| SessionError::Required(what.to_owned()))?;
             Ok((*current.session).clone())
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::error::UsageError;
 use sessile::session::SessionName;
 
 use super::{describe, lifetime};
@@ -56,14 +56,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: Option<SessionName> = args.name.as_deref().map(str::parse).transpose()?;
     let mut labels = BTreeMap::new();
     for pair in &args.label {
-        let (key, value) = pair.split_once('=').ok_or_else(|| Error::InvalidValue {
+        let (key, value) = pair.split_once('=').ok_or_else(|| UsageError::InvalidValue {
             place: "--label".into(),
             value: pair.clone(),
             expected: "KEY=VALUE".into(),
         })?;
         if sessile::json::is_reserved(key) {
             let (name, reason) = (key.to_owned(), "the name is reserved".into());
-            return Err(Error::InvalidName { what: "label", name, reason }.into());
+            return Err(UsageError::InvalidName { what: "label", name, reason }.into());
         }
         labels.insert(key.to_owned(), value.to_owned());
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sessile::Error;
+use sessile::error::{CommandError, UsageError};
 use sessile::session::EntryKind;
 use sessile::text::shown;
 
@@ -144,7 +144,7 @@ fn get(args: &GetArgs, cx: &Cx) -> Outcome {
     let session = cx.state.require_session(KEEPING)?;
     let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
     let entry = sessions.entry(&session, EntryKind::State, &args.key)?;
-    let entry = entry.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
+    let entry = entry.ok_or_else(|| CommandError::EntryNotFound(args.key.clone()))?;
     cx.out.result(&entry, || format!("{}\n", plain(&entry.value)))
 }
 
@@ -153,10 +153,12 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
         (Some(value), _) => value.clone(),
         // JSON that is laid out for people is larger than what is kept of it; what is kept has a limit of its own.
         (None, Some(file)) => input::read(cx, file, sessile::files::LIMIT)?.1,
-        (None, None) => return Err(Error::Usage("there is no value: give VALUE or --file".into()).into()),
+        (None, None) => {
+            return Err(UsageError::Arguments("there is no value: give VALUE or --file".into()).into());
+        }
     };
     // A value that is not JSON is a text; JSON with a reserved key is neither.
-    sessile::json::check(text.as_bytes()).map_err(|error| Error::InvalidValue {
+    sessile::json::check(text.as_bytes()).map_err(|error| UsageError::InvalidValue {
         place: args.key.clone(),
         value: sessile::text::shortened(&text, 60),
         expected: format!("a valid value: {error}"),
@@ -186,7 +188,7 @@ fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
     }
     let session = cx.state.require_session(KEEPING)?;
     let changed = cx.state.change_session_state(&session, &args.key, None, args.if_revision)?;
-    let old = changed.old.ok_or_else(|| Error::EntryNotFound(args.key.clone()))?;
+    let old = changed.old.ok_or_else(|| CommandError::EntryNotFound(args.key.clone()))?;
     cx.changed(json(old.value), text)
 }
 

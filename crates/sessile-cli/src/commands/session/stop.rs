@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
-use sessile::Error;
 use sessile::confirm::can_ask;
+use sessile::error::CommandError;
 use sessile::settings::Layer;
 use sessile::text::quoted;
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.which.is_none()
         && let Some(current) = cx.state.session()?.filter(|current| current.origin.layer == Layer::Terminal)
     {
-        return Err(Error::SessionUnnamed(current.session.label().to_owned()).into());
+        return Err(CommandError::SessionUnnamed(current.session.label().to_owned()).into());
     }
     let session = meant(cx, args.which.as_deref(), "stopping")?;
     let running = session.room().running();

@@ -99,7 +99,7 @@ fn value(word: &str) -> Option<String> {
             Some(rows.collect::<Vec<_>>().join("\n"))
         }
         "retryable" => {
-            let codes = Code::ALL.iter().filter(|code| code.retryable());
+            let codes = Code::ALL.iter().filter(|code| code.is_retryable());
             Some(listed(codes.map(|code| code.as_str())))
         }
         "reading" => Some(commands(Effect::Read)),

@@ -1,8 +1,8 @@
 //! `sessile task list`.
 
 use serde_json::Value;
-use sessile::Error;
 use sessile::conversation::TaskState;
+use sessile::error::UsageError;
 use sessile::text::shown;
 
 use super::described;
@@ -45,13 +45,14 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let text = args.agent.as_deref().or(args.reach.url.as_deref());
-    let named =
-        cx.state.agent(text.ok_or_else(|| Error::Usage("say which agent: its name or URL".into()))?)?;
+    let named = cx
+        .state
+        .agent(text.ok_or_else(|| UsageError::Arguments("say which agent: its name or URL".into()))?)?;
     let state = args.state.as_deref().map(TaskState::of);
     if let (Some(TaskState::Unknown), Some(word)) = (state, &args.state)
         && word != "unknown"
     {
-        return Err(Error::InvalidValue {
+        return Err(UsageError::InvalidValue {
             place: "--state".into(),
             value: word.clone(),
             expected: "a state such as working, input-required, completed, failed or canceled".into(),

@@ -9,6 +9,7 @@ pub mod watch;
 use serde_json::{Value, json};
 use sessile::Error;
 use sessile::agents::Agent;
+use sessile::error::UsageError;
 use sessile::text::{shown, shown_lines};
 
 use crate::a2a::TaskView;
@@ -71,9 +72,10 @@ pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<
             let task = one.task_id.clone().unwrap_or_default();
             Ok((cx.state.agent(&one.agent_url)?, task))
         }
-        None => Err(Error::Usage(
+        None => Err(UsageError::Arguments(
             "say which task and agent: TASK --url AGENT; this session remembers none".into(),
-        )),
+        )
+        .into()),
     }
 }
 

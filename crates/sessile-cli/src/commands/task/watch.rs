@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sessile::Error;
+use sessile::error::RequestError;
 
 use super::meant;
 use crate::a2a::{Event, RefusalKind};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return heard.finish(&memory, false);
         }
         if args.reach.timeout().is_some_and(|limit| begun.elapsed() >= limit) {
-            return Err(Error::TimedOut { what: format!("following task {id}") }.into());
+            return Err(RequestError::TimedOut { what: format!("following task {id}") }.into());
         }
         std::thread::sleep(PAUSE);
     }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use sessile::error::FileError;
+use sessile::exit;
 use sessile::tool::{Isolation, Profile, Race};
-use sessile::{Error, exit};
 
 use super::watch::Snapshot;
 use crate::cli::Cx;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let get = |name: &String| cx.state.tools().get(name).map(|(profile, _)| profile);
         args.names.iter().map(get).collect::<Result<_, _>>()?
     };
-    let program = std::env::current_exe().map_err(|source| Error::Io {
+    let program = std::env::current_exe().map_err(|source| FileError::Io {
         action: "find",
         path: PathBuf::from("/proc/self/exe"),
         source,

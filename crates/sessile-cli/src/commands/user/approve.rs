@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sessile::Error;
 use sessile::args::parse_duration;
+use sessile::error::ServiceError;
 use sessile::text::{quoted, shown};
 use sessile_server::account::{Decision, Login};
 use sessile_server::login;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let found = with_store(cx, &args.store, async |db| login::find(db, &args.code).await)?;
     let decision = match &args.user {
         None => Decision::Deny,
-        Some(_) if found.is_approved => return Err(Error::LoginNotFound(args.code.clone()).into()),
+        Some(_) if found.is_approved => return Err(ServiceError::LoginNotFound(args.code.clone()).into()),
         Some(user) => {
             let (scopes, expires_ms) = (scopes(&args.scope), expiry(cx, args.expires)?);
             let user = UserId(user.clone());

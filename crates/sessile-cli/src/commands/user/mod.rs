@@ -10,6 +10,7 @@ pub mod token;
 use std::time::Duration;
 
 use sessile::Error;
+use sessile::error::{FileError, ServiceError, UsageError};
 use sessile_server::account::Scope;
 use sessile_server::users::UserError;
 
@@ -77,19 +78,19 @@ fn with_place<T>(
     });
     match done {
         Ok(done) => done.map_err(refused),
-        Err(source) => Err(Error::Io { action: "start", path: "a runtime".into(), source }.into()),
+        Err(source) => Err(FileError::Io { action: "start", path: "a runtime".into(), source }.into()),
     }
 }
 
 fn refused(error: UserError) -> Failure {
     match error {
-        UserError::Exists(user) => Error::UserExists(user).into(),
-        UserError::NoUser(user) => Error::UserNotFound(user).into(),
-        UserError::NoLogin(code) => Error::LoginNotFound(code).into(),
-        UserError::NoToken(id) => Error::TokenNotFound(id).into(),
+        UserError::Exists(user) => ServiceError::UserExists(user).into(),
+        UserError::NoUser(user) => ServiceError::UserNotFound(user).into(),
+        UserError::NoLogin(code) => ServiceError::LoginNotFound(code).into(),
+        UserError::NoToken(id) => ServiceError::TokenNotFound(id).into(),
         UserError::Db(error) => failed(&error),
-        UserError::InvalidName | UserError::NoScope => Error::Usage(error.to_string()).into(),
-        UserError::Random(detail) => Error::ServiceStore(format!("no random bytes: {detail}")).into(),
+        UserError::InvalidName | UserError::NoScope => UsageError::Arguments(error.to_string()).into(),
+        UserError::Random(detail) => ServiceError::StoreFailed(format!("no random bytes: {detail}")).into(),
     }
 }
 
@@ -111,7 +112,7 @@ fn expiry(cx: &Cx, time: Option<Duration>) -> Result<Option<i64>, Error> {
     let Some(time) = time else { return Ok(None) };
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     if millis == 0 {
-        return Err(Error::Usage("--expires 0 would make a token that opens nothing".into()));
+        return Err(UsageError::Arguments("--expires 0 would make a token that opens nothing".into()).into());
     }
     Ok(Some(cx.state.world().now().as_millisecond().saturating_add(millis)))
 }

@@ -133,7 +133,7 @@ fn the_tables_of_the_program_are_in_it() {
     };
     assert_eq!(listed("call them freely:"), of(Effect::Read));
     assert_eq!(listed("or when asked:"), of(Effect::Destructive));
-    let retryable = Code::ALL.iter().filter(|code| code.retryable()).map(|code| code.as_str().to_owned());
+    let retryable = Code::ALL.iter().filter(|code| code.is_retryable()).map(|code| code.as_str().to_owned());
     assert_eq!(listed("it is true for:"), retryable.collect());
 }
 

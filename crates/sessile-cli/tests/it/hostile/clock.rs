@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sessile::context::{approval, set_pin, verify_pin};
+use sessile::error::{GuardError, UsageError};
 use sessile::names::ContextName;
 use sessile::process::ProcessId;
 use sessile::terminal::Terminal;
@@ -69,7 +70,7 @@ fn revocation_with_clock_ahead_ends_the_approval() {
     // A second revocation finds nothing, by either clock.
     for by in [Duration::ZERO, TEN_YEARS] {
         let again = approval::revoke(&ahead(&home, by), &prod());
-        assert!(matches!(again, Err(Error::ApprovalNotFound(_))), "{again:?}");
+        assert!(matches!(again, Err(Error::Guard(GuardError::ApprovalNotFound(_)))), "{again:?}");
     }
 }
 
@@ -121,7 +122,7 @@ fn pin_attempts_stay_limited_when_the_clock_is_set_ahead() {
         assert!(refused.contains("wrong 5 times"), "{refused}");
     }
     let refused = approval::grant(&ahead(&home, TEN_YEARS), &prod(), HALF_AN_HOUR, Some("4711"));
-    assert!(matches!(refused, Err(Error::WrongPin(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Guard(GuardError::WrongPin(_)))), "{refused:?}");
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn time_namespace_with_shifted_clocks_neither_approves_nor_tries_a_pin() {
         approval::grant(&shifted(), &prod(), HALF_AN_HOUR, Some("4711")).map(drop),
     ] {
         let error = refused.unwrap_err();
-        assert!(matches!(error, Error::ShiftedClock { .. }), "{error}");
+        assert!(matches!(error, Error::Usage(UsageError::ShiftedClock { .. })), "{error}");
         assert_eq!(
             error.hint(&App::new("sessile")).unwrap(),
             "run it on a terminal outside the time namespace"

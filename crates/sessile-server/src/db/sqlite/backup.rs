@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result, Transaction, TransactionBehavior, named_params};
 use sessile::Error;
+use sessile::error::{FileError, StoreError};
 use sessile::files::Locker;
 use sessile::store::{Snapshot, Store, column_list, raise_revisions, save_revisions};
 
@@ -73,7 +74,7 @@ pub fn back_up(
     target: Option<&Path>,
     now_ms: i64,
 ) -> std::result::Result<PathBuf, BackupError> {
-    let missing = || Error::FileNotFound(store.to_owned());
+    let missing = || Error::File(FileError::NotFound(store.to_owned()));
     if store.exists() && !is_service_store(store) {
         let dir = store.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // SQLite needs to create a file beside a store to read it.
@@ -98,7 +99,7 @@ impl ServiceBackup {
     pub fn read(path: &Path) -> std::result::Result<Self, BackupError> {
         let not_a_store = |detail: String| BackupError::NotAStore { path: path.to_owned(), detail };
         let snapshot = Snapshot::read(path, &Locker::new(PATIENCE)).map_err(|error| match error {
-            Error::NotACopy { detail, .. } => not_a_store(detail),
+            Error::Store(StoreError::NotACopy { detail, .. }) => not_a_store(detail),
             other => other.into(),
         })?;
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
@@ -134,10 +135,10 @@ fn open_exclusive(path: &Path) -> std::result::Result<Store, BackupError> {
     loop {
         match Store::open_exclusive(path, &Locker::new(PATIENCE)) {
             // A command that administers the store has it open for a moment.
-            Err(Error::LockHeld { .. }) if begun.elapsed() < CLOSING => {
+            Err(Error::File(FileError::Locked { .. })) if begun.elapsed() < CLOSING => {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            Err(Error::LockHeld { path, .. }) => return Err(BackupError::InUse(path)),
+            Err(Error::File(FileError::Locked { path, .. })) => return Err(BackupError::InUse(path)),
             other => return Ok(other?),
         }
     }

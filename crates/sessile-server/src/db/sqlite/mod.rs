@@ -354,16 +354,18 @@ fn connect(path: &Path) -> Result<Connection, DbError> {
 
 /// Why a file cannot be used, without what the library calls a store of its own.
 fn unopened(error: sessile::Error) -> DbError {
-    use sessile::Error::{Store, StoreCorrupt, StoreTooNew};
+    use sessile::error::StoreError;
+    let sessile::Error::Store(error) = error else { return DbError::Failed(error.to_string()) };
     match error {
-        StoreCorrupt { path, .. } if !is_database(&path) => {
+        StoreError::Corrupt { path, .. } if !is_database(&path) => {
             DbError::Unfit(format!("{} is not a store: it is no SQLite database", path.display()))
         }
-        StoreCorrupt { path, detail } => DbError::Failed(format!("{} is damaged: {detail}", path.display())),
-        Store { path, detail } => DbError::Failed(format!("{}: {detail}", path.display())),
-        StoreTooNew { path, found, known } => {
-            let path = path.display();
-            DbError::TooNew { store: path.to_string(), found, known }
+        StoreError::Corrupt { path, detail } => {
+            DbError::Failed(format!("{} is damaged: {detail}", path.display()))
+        }
+        StoreError::Failed { path, detail } => DbError::Failed(format!("{}: {detail}", path.display())),
+        StoreError::TooNew { path, found, known } => {
+            DbError::TooNew { store: path.display().to_string(), found, known }
         }
         other => DbError::Failed(other.to_string()),
     }

@@ -7,13 +7,15 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Scalar, Tree};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ToolError};
 
 pub(super) fn parse(path: &Path, text: &str) -> Result<Tree> {
-    let wrong = |error: serde_json::Error| Error::ToolFile {
-        path: path.to_owned(),
-        line: error.line(),
-        message: error.to_string(),
+    let wrong = |error: serde_json::Error| {
+        Error::Tool(ToolError::InvalidFile {
+            path: path.to_owned(),
+            line: error.line(),
+            message: error.to_string(),
+        })
     };
     // Once as a whole, for an error with the right line and a bound on the depth.
     serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(wrong)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::{Scalar, Tree};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ToolError};
 
 /// Aliases can make a small file as large as one likes.
 const MOST_NODES: usize = 2_000_000;
@@ -42,7 +42,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Tree> {
 
 impl Reader<'_> {
     fn wrong(&self, line: usize, message: impl Into<String>) -> Error {
-        Error::ToolFile { path: self.path.to_owned(), line, message: message.into() }
+        Error::Tool(ToolError::InvalidFile { path: self.path.to_owned(), line, message: message.into() })
     }
 
     /// Takes an event; says whether the document has ended.

@@ -1,0 +1,171 @@
+//! Errors of single credentials.
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::Diagnostic;
+use crate::text::{quoted, shell_quoted, shown};
+use crate::vault::Expired;
+
+/// Errors of single credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    /// No such credential.
+    #[error(
+        "{}",
+        if wanted_by == "this command" { format!("there is no credential {}", quoted(name)) }
+        else { format!("{wanted_by} wants credential {}, which the vault does not have", quoted(name)) }
+    )]
+    NotFound {
+        /// The credential.
+        name: String,
+        /// What wants it.
+        wanted_by: String,
+        /// The credential there is that is nearest to it.
+        near: Option<String>,
+    },
+    /// A credential that is there already.
+    #[error("the {place} has another credential {}", quoted(name))]
+    Exists {
+        /// Its name.
+        name: String,
+        /// Where.
+        place: &'static str,
+    },
+    /// A credential whose time is up.
+    #[error("{0}")]
+    Expired(Box<Expired>),
+    /// A credential that cannot be used as it is.
+    #[error("credential {} cannot be used: {}", quoted(name), shown(reason))]
+    Unusable {
+        /// The credential.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A credential that was not renewed.
+    #[error("credential {} could not be renewed: {}", quoted(name), shown(reason))]
+    RenewalFailed {
+        /// The credential.
+        name: String,
+        /// The credential whose login it uses, itself if it has its own.
+        login: String,
+        /// Why.
+        reason: String,
+        /// Whether the server was reached and said no.
+        refused: bool,
+    },
+    /// A credential for other sites.
+    #[error("credential {} is not sent to {}: {reason}", quoted(name), shown(site))]
+    SiteRefused {
+        /// The credential.
+        name: String,
+        /// Where it was to go.
+        site: String,
+        /// Where it may go.
+        sites: Vec<String>,
+        /// Why not there.
+        reason: &'static str,
+    },
+}
+
+impl Diagnostic for CredentialError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code::CredentialNotFound,
+            Self::Exists { .. } => Code::CredentialExists,
+            Self::Expired(_) => Code::CredentialsExpired,
+            Self::Unusable { .. } => Code::CredentialUnusable,
+            Self::RenewalFailed { refused: true, .. } => Code::RenewalRefused,
+            Self::RenewalFailed { .. } => Code::Unreachable,
+            Self::SiteRefused { .. } => Code::SiteRefused,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Self::NotFound { near: Some(near), name: credential, .. } => format!(
+                "did you mean {}? else put it in: {name} auth set {}",
+                quoted(near),
+                shell_quoted(credential)
+            ),
+            Self::NotFound { wanted_by, near: None, .. } if wanted_by == "this command" => {
+                format!("`{name} auth list` shows those there are")
+            }
+            Self::NotFound { name: credential, wanted_by, .. } if wanted_by.starts_with("the login") => {
+                format!("log in: {name} auth login {}", shell_quoted(credential))
+            }
+            Self::NotFound { name: credential, .. } => {
+                format!("put it in: {name} auth set {}; or look: {name} auth list", shell_quoted(credential))
+            }
+            Self::Exists { .. } => "clear one of the two; nothing was moved".to_owned(),
+            Self::Expired(expired) => {
+                let variable = &expired.variable;
+                match self.fix_command(app) {
+                    Some(renew) => format!("renew it: {renew}; or set {variable} for this call"),
+                    None => format!("renew it where it is from, or set {variable} for this call"),
+                }
+            }
+            Self::RenewalFailed { refused: true, .. } => {
+                format!(
+                    "log in again: {}; the old token is still there",
+                    self.fix_command(app).unwrap_or_default()
+                )
+            }
+            Self::RenewalFailed { .. } => "try again; the old token is still there".to_owned(),
+            Self::Unusable { name: credential, .. } => {
+                format!("look at it: {name} auth show {}", shell_quoted(credential))
+            }
+            Self::SiteRefused { name: credential, sites, site, reason } if reason.contains("may not") => {
+                let flags: String =
+                    sites.iter().map(|site| format!(" --site {}", shell_quoted(site))).collect();
+                let sites = if sites.is_empty() { "nowhere yet".to_owned() } else { sites.join(", ") };
+                format!(
+                    "it may be sent to: {sites}; allow more with `{name} auth set {credential}{flags} --site {site} --keep-secret`"
+                )
+            }
+            _ => return None,
+        })
+    }
+
+    fn fix_command(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Self::RenewalFailed { login, refused: true, .. } => {
+                format!("{name} auth login {}", shell_quoted(login))
+            }
+            Self::Expired(expired) => {
+                let credential = shell_quoted(&expired.name);
+                match (&expired.login, expired.kind) {
+                    (Some(login), _) if expired.refused => {
+                        format!("{name} auth login {}", shell_quoted(login))
+                    }
+                    (Some(_), _) => format!("{name} auth refresh {credential}"),
+                    (None, "oauth2") => format!("{name} auth refresh {credential}"),
+                    // Its secret is from elsewhere.
+                    (None, "command" | "env") => return None,
+                    // One for this call has no name.
+                    (None, _) if expired.name.contains(' ') => return None,
+                    (None, _) => format!("{name} auth set {credential}"),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            // The server was not reached, so the credential may still be renewed later.
+            Self::Expired(expired) => expired.reason.is_some() && !expired.refused,
+            other => other.code().is_retryable(),
+        }
+    }
+
+    fn details(&self) -> Vec<(&'static str, String)> {
+        let Self::Expired(expired) = self else { return Vec::new() };
+        let Expired { name, variable, expired_at, .. } = &**expired;
+        let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
+        details.extend(expired_at.clone().map(|at| ("expired_at", at)));
+        details
+    }
+}

@@ -1,0 +1,238 @@
+//! Errors of single files: reading, parsing, writing and locking.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::{Diagnostic, FileLocation};
+use crate::files::Holder;
+use crate::text::{quoted, shell_quoted, shown};
+
+/// Errors of single files: reading, parsing, writing and locking.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A syntax error.
+    #[error("{place}: {message}")]
+    Syntax {
+        /// Where.
+        place: Box<FileLocation>,
+        /// What the parser says.
+        message: String,
+    },
+    /// A value of the wrong type.
+    #[error("{place}: {} must be {expected}, not {found}", quoted(key))]
+    Value {
+        /// Where.
+        place: Box<FileLocation>,
+        /// The key.
+        key: String,
+        /// What would fit.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A file over the limit.
+    #[error("{} is {size} bytes; the limit for such a file is {limit}", shown(path.display()))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A file that is not text.
+    #[error("{} is not valid UTF-8 (first bad byte at offset {offset})", shown(path.display()))]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Where the first bad byte is.
+        offset: usize,
+    },
+    /// Something else where a file should be.
+    #[error("{} is {found}, not a file", shown(path.display()))]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+    /// A file that a person named and that is not there.
+    #[error("{} does not exist", shown(.0.display()))]
+    NotFound(PathBuf),
+    /// A file that is there already.
+    #[error("{} exists already", shown(.0.display()))]
+    Exists(PathBuf),
+    /// The system refused.
+    #[error("cannot {action} {}: {}", shown(path.display()), io_reason(source))]
+    Io {
+        /// What was attempted: "read", "write".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The lock is held by another.
+    #[error(
+        "{} is being changed by {}; waited {}",
+        shown(path.display()),
+        holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string),
+        crate::duration::short(*waited)
+    )]
+    Locked {
+        /// What is locked.
+        path: PathBuf,
+        /// By whom, if known.
+        holder: Option<Holder>,
+        /// How long this process waited.
+        waited: Duration,
+    },
+    /// Someone else was quicker.
+    #[error("{} was changed by someone else in the meantime", shown(path.display()))]
+    ConcurrentChange {
+        /// The file.
+        path: PathBuf,
+        /// Where this side's version is kept.
+        kept: Option<PathBuf>,
+    },
+    /// A file that other users can change or replace.
+    #[error(
+        "{} has mode {mode:04o}: other users can {}",
+        shown(path.display()),
+        if *is_dir { "replace the files in it" } else { "change it" }
+    )]
+    WritableByOthers {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// Whether it is the directory that the file is in.
+        is_dir: bool,
+    },
+    /// A file that belongs to another user, who can change or replace it.
+    #[error(
+        "{} belongs to user {uid}, who can {}",
+        shown(path.display()),
+        if *is_dir { "replace the files in it" } else { "change it" }
+    )]
+    OwnedByAnother {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+        /// Whether it is the directory that the file is in.
+        is_dir: bool,
+    },
+    /// No home.
+    #[error("no home directory is known, so there is no place for {0}")]
+    NoHome(&'static str),
+}
+
+impl Diagnostic for FileError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Syntax { .. } => Code::FileSyntax,
+            Self::Value { .. } => Code::FileValue,
+            Self::TooLarge { .. } => Code::FileTooLarge,
+            Self::NotUtf8 { .. } => Code::FileNotUtf8,
+            Self::NotAFile { .. } => Code::NotAFile,
+            Self::NotFound(_) => Code::FileNotFound,
+            Self::Exists(_) => Code::FileExists,
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+                _ => Code::Io,
+            },
+            Self::WritableByOthers { .. } | Self::OwnedByAnother { .. } => Code::FileWritable,
+            Self::NoHome(_) => Code::NoHome,
+            Self::Locked { .. } => Code::LockHeld,
+            Self::ConcurrentChange { .. } => Code::ConcurrentChange,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let prefix = app.prefix();
+        Some(match self {
+            Self::TooLarge { .. } => "is this the right file?".to_owned(),
+            Self::NoHome(_) => format!("set HOME, or {prefix}_CONFIG_DIR and {prefix}_STATE_DIR"),
+            Self::NotFound(_) => "check the path".to_owned(),
+            Self::Exists(_) => "nothing is written over it: give another path, or move it away".to_owned(),
+            Self::Locked { holder: Some(holder), .. } if holder.is_stopped => {
+                format!("resume the stopped process: kill -CONT {}", holder.pid)
+            }
+            Self::Locked { .. } => "try again, or wait longer with --lock-timeout".to_owned(),
+            Self::ConcurrentChange { kept: Some(kept), .. } => {
+                format!("your version is kept in {}", shown(kept.display()))
+            }
+            Self::ConcurrentChange { .. } => "try again".to_owned(),
+            Self::WritableByOthers { path, .. } => {
+                format!(
+                    "take the write permission from other users: chmod go-w {}",
+                    shell_quoted(&path.to_string_lossy())
+                )
+            }
+            Self::OwnedByAnother { path, uid, .. } => {
+                let path = shell_quoted(&path.to_string_lossy());
+                format!("run the command as user {uid}, or change the owner: sudo chown \"$(id -u)\" {path}")
+            }
+            Self::Io { action, source, path } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded if *action == "sync" => {
+                    "free some space; the change was made, but may be lost if the system crashes".to_owned()
+                }
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "free some space (df -h, df -i); the file still has its old content".to_owned()
+                }
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    format!("the file system is read-only; set {prefix}_STATE_DIR to a directory that is not")
+                }
+                io::ErrorKind::PermissionDenied if *action == "make directory" => {
+                    let dir = shown(parent(path).display());
+                    format!(
+                        "check the owner and mode of {dir}, or set {prefix}_STATE_DIR to another directory"
+                    )
+                }
+                io::ErrorKind::PermissionDenied => {
+                    format!("check the owner and mode of {}", shown(parent(path).display()))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    fn fix_command(&self, _app: &App) -> Option<String> {
+        match self {
+            Self::WritableByOthers { path, .. } => {
+                Some(format!("chmod go-w {}", shell_quoted(&path.to_string_lossy())))
+            }
+            _ => None,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Locked { .. } => Some(Duration::from_millis(500)),
+            Self::ConcurrentChange { .. } => Some(Duration::ZERO),
+            _ => None,
+        }
+    }
+
+    fn location(&self) -> Option<&FileLocation> {
+        match self {
+            Self::Syntax { place, .. } | Self::Value { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+}
+
+/// Text of the operating system for an I/O error, without Rust's "(os error 13)".
+pub fn io_reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}

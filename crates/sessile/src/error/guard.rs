@@ -1,0 +1,82 @@
+//! Errors of guarded contexts, approvals and the PIN.
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::Diagnostic;
+use crate::text::{quoted, shell_quoted};
+
+/// Errors of guarded contexts, approvals and the PIN.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// Guard `explicit`.
+    #[error("context {} must be named explicitly, and it came from {origin}", quoted(name))]
+    NotExplicit {
+        /// The context.
+        name: String,
+        /// Where its selection came from.
+        origin: String,
+    },
+    /// Guard `approval`.
+    #[error("context {} needs a person's approval", quoted(.0))]
+    ApprovalRequired(String),
+    /// Guard `approval` would be weakened.
+    #[error("cannot weaken the guard of context {} without an approval", quoted(.0))]
+    Weakened(String),
+    /// No approval.
+    #[error("no approval of context {} is in force", quoted(.0))]
+    ApprovalNotFound(String),
+    /// Wrong PIN.
+    #[error("{0}")]
+    WrongPin(String),
+}
+
+impl Diagnostic for GuardError {
+    fn code(&self) -> Code {
+        match self {
+            Self::ApprovalNotFound(_) => Code::ApprovalNotFound,
+            Self::NotExplicit { .. } => Code::GuardExplicit,
+            Self::ApprovalRequired(_) | Self::Weakened(_) => Code::GuardApproval,
+            Self::WrongPin(_) => Code::WrongPin,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        let prefix = app.prefix();
+        Some(match self {
+            Self::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
+            Self::NotExplicit { name: context, .. } => {
+                format!("say it: --context {0}, or {prefix}_CONTEXT={0}", shell_quoted(context))
+            }
+            Self::ApprovalRequired(context) => format!(
+                "a person gives it on a terminal, outside any session: \
+                 {name} context approve {} --for 30m",
+                shell_quoted(context)
+            ),
+            Self::Weakened(context) => format!(
+                "approve the context on a terminal, outside any session: {name} context approve {} --for 30m",
+                shell_quoted(context)
+            ),
+            _ => return None,
+        })
+    }
+
+    fn fix_command(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Self::ApprovalRequired(context) | Self::Weakened(context) => {
+                format!("{name} context approve {} --for 30m", shell_quoted(context))
+            }
+            _ => return None,
+        })
+    }
+
+    fn details(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::NotExplicit { name, .. } | Self::ApprovalRequired(name) | Self::Weakened(name) => {
+                vec![("context", name.clone())]
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Errors of the history of operations and of undo.
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::{Diagnostic, Error};
+use crate::text::quoted;
+
+/// Errors of the history of operations and of undo.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// No such operation.
+    #[error("there is no operation {0}")]
+    NotFound(String),
+    /// Cannot be undone.
+    #[error("operation {id} cannot be undone: {reason}")]
+    UndoRefused {
+        /// The operation.
+        id: i64,
+        /// Why not.
+        reason: String,
+    },
+    /// A change that was made and could not be recorded afterwards.
+    #[error("{command} {}: the change was made, but is missing from the history: {source}", quoted(subject))]
+    NotRecorded {
+        /// The command.
+        command: String,
+        /// What it changed.
+        subject: String,
+        /// Why it was not recorded.
+        source: Box<Error>,
+    },
+}
+
+impl Diagnostic for HistoryError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotRecorded { .. } => Code::NotRecorded,
+            Self::NotFound(_) => Code::OperationNotFound,
+            Self::UndoRefused { .. } => Code::UndoRefused,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Self::UndoRefused { id, .. } => format!("`{name} history show {id}` tells what it changed"),
+            Self::NotFound(_) => format!("`{name} history` shows those there are"),
+            Self::NotRecorded { source, .. } => match source.code() {
+                Code::DiskFull => {
+                    "free some space (df -h, df -i); the change is in effect, do not repeat it".to_owned()
+                }
+                _ => "the change is in effect, do not repeat it".to_owned(),
+            },
+        })
+    }
+}

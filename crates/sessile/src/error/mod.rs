@@ -1,0 +1,47 @@
+//! Errors as data: one enum per area, each variant with its code, hint and fix command in the same file.
+//!
+//! [`Error`] nests the areas. What a caller tells about an error, beside its message, is [`Diagnostic`].
+
+mod agent;
+mod command;
+mod context;
+mod conversation;
+mod credential;
+mod diagnostic;
+mod file;
+mod guard;
+mod history;
+mod library;
+mod location;
+mod lock;
+mod project;
+mod request;
+mod service;
+mod session;
+mod settings;
+mod store;
+mod tool;
+mod usage;
+mod vault;
+
+pub use agent::AgentError;
+pub use command::CommandError;
+pub use context::ContextError;
+pub use conversation::ConversationError;
+pub use credential::CredentialError;
+pub use diagnostic::Diagnostic;
+pub use file::{FileError, io_reason};
+pub use guard::GuardError;
+pub use history::HistoryError;
+pub use library::{Error, Result};
+pub use location::FileLocation;
+pub use lock::LockError;
+pub use project::ProjectError;
+pub use request::RequestError;
+pub use service::ServiceError;
+pub use session::SessionError;
+pub use settings::SettingsError;
+pub use store::StoreError;
+pub use tool::ToolError;
+pub use usage::UsageError;
+pub use vault::VaultError;

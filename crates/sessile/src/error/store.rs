@@ -1,0 +1,90 @@
+//! Errors of the state database.
+
+use std::path::PathBuf;
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::Diagnostic;
+use crate::text::shown;
+
+/// Errors of the state database.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is damaged.
+    #[error("the state database {} is damaged: {detail}", shown(path.display()))]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
+    /// A copy that cannot be restored.
+    #[error("{} cannot be restored: {detail}", shown(path.display()))]
+    NotACopy {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        detail: String,
+    },
+    /// The database failed.
+    #[error("the state database {} failed: {detail}", shown(path.display()))]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
+    /// The database is from the future.
+    #[error(
+        "the state database {} has version {found}, and this program knows versions up to {known}",
+        shown(path.display())
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// State on a network file system.
+    #[error("the state directory {} is on a network file system ({kind})", shown(path.display()))]
+    NetworkFileSystem {
+        /// The directory.
+        path: PathBuf,
+        /// The kind of file system.
+        kind: &'static str,
+    },
+}
+
+impl Diagnostic for StoreError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Corrupt { .. } | Self::NotACopy { .. } => Code::StoreCorrupt,
+            Self::Failed { .. } => Code::Store,
+            Self::TooNew { .. } => Code::StoreTooNew,
+            Self::NetworkFileSystem { .. } => Code::NetworkFileSystem,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        let prefix = app.prefix();
+        Some(match self {
+            Self::Corrupt { .. } => format!(
+                "`{name} doctor --repair` moves it aside and saves what can be read; contexts and settings are files of \
+                 their own"
+            ),
+            Self::NotACopy { .. } => {
+                format!("give a file that `{name} backup` made; nothing was changed")
+            }
+            Self::TooNew { .. } => {
+                format!("install the newer {name}, or set {prefix}_STATE_DIR to another directory")
+            }
+            Self::NetworkFileSystem { .. } => {
+                format!("set {prefix}_STATE_DIR to a directory on a local disk")
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Errors of tools and of the bindings of contexts to them.
+
+use std::path::PathBuf;
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::Diagnostic;
+use crate::text::{quoted, shell_quoted, shown};
+
+/// Errors of tools and of the bindings of contexts to them.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// No such tool.
+    #[error("there is no tool {}", quoted(name))]
+    NotFound {
+        /// The name given.
+        name: String,
+        /// The known name nearest to it.
+        near: Option<String>,
+    },
+    /// A tool's own file that cannot be understood.
+    #[error("{}:{line}: {message}", shown(path.display()))]
+    InvalidFile {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// What the parser says.
+        message: String,
+    },
+    /// Too much to copy.
+    #[error("the state of {tool} ({}) is too large to be copied into a session", shown(path.display()))]
+    StateTooLarge {
+        /// The tool.
+        tool: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A binding that means nothing.
+    #[error("context {}: {key}: {problem}", quoted(context))]
+    InvalidBinding {
+        /// The context.
+        context: String,
+        /// The key in it.
+        key: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A binding to something that is not there.
+    #[error(
+        "context {}: {key}: there is no {} in {}",
+        quoted(context),
+        quoted(value),
+        shown(looked.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or "))
+    )]
+    BindingNotFound {
+        /// The context.
+        context: String,
+        /// The key in it.
+        key: String,
+        /// The value.
+        value: String,
+        /// The files it was looked for in.
+        looked: Vec<PathBuf>,
+    },
+}
+
+impl Diagnostic for ToolError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotFound { .. } => Code::ToolNotFound,
+            Self::InvalidFile { .. } => Code::ToolFile,
+            Self::StateTooLarge { .. } => Code::ToolStateTooLarge,
+            Self::InvalidBinding { .. } => Code::BindingInvalid,
+            Self::BindingNotFound { .. } => Code::BindingNotFound,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Self::NotFound { near: Some(near), .. } => format!("did you mean {}?", quoted(near)),
+            Self::NotFound { .. } => format!("`{name} tool list` shows those that are known"),
+            Self::InvalidFile { .. } => "mend the file; nothing was started".to_owned(),
+            Self::StateTooLarge { tool, .. } => {
+                format!("leave the tool shared: --set tools.except={tool}")
+            }
+            Self::InvalidBinding { context, .. } | Self::BindingNotFound { context, .. } => {
+                format!("change it: {name} context edit {}", shell_quoted(context))
+            }
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Errors of arguments, values and confirmations.
+
+use crate::app::App;
+use crate::code::Code;
+use crate::error::Diagnostic;
+use crate::text::quoted;
+
+/// Errors of arguments, values and confirmations.
+#[derive(Debug, thiserror::Error)]
+pub enum UsageError {
+    /// The arguments contradict each other.
+    #[error("{0}")]
+    Arguments(String),
+    /// A name that may not be one.
+    #[error("{} is not a valid {what} name: {reason}", quoted(name))]
+    InvalidName {
+        /// What the name is for.
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// Why it was refused.
+        reason: std::borrow::Cow<'static, str>,
+    },
+    /// A value that does not fit.
+    #[error("{place}: {} is not {expected}", quoted(value))]
+    InvalidValue {
+        /// The flag, variable or setting.
+        place: String,
+        /// The value given.
+        value: String,
+        /// What would fit.
+        expected: String,
+    },
+    /// It must be said where a change is to go.
+    #[error("{what}: say where it is to go")]
+    ScopeRequired {
+        /// What was asked.
+        what: String,
+        /// The flags that would say it.
+        flags: &'static str,
+    },
+    /// A yes is needed and nobody is there.
+    #[error("{what}: this needs a confirmation, and nobody can be asked")]
+    ConfirmationRequired {
+        /// What would be done, with what it affects.
+        what: String,
+    },
+    /// A person is needed.
+    #[error("{what} needs a person at a terminal")]
+    TerminalRequired {
+        /// What was asked.
+        what: String,
+        /// What to do instead.
+        instead: String,
+    },
+    /// A time namespace shifts the clock since boot.
+    #[error("{what} is refused in a time namespace that shifts the clock since boot")]
+    ShiftedClock {
+        /// What was asked.
+        what: String,
+    },
+    /// A secret outside the vault.
+    #[error("{place}: a secret does not belong here")]
+    SecretRefused {
+        /// Where it was found.
+        place: String,
+        /// What to do instead.
+        instead: &'static str,
+    },
+}
+
+impl Diagnostic for UsageError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Arguments(_) => Code::Usage,
+            Self::InvalidName { .. } => Code::InvalidName,
+            Self::InvalidValue { .. } => Code::InvalidValue,
+            Self::ScopeRequired { .. } => Code::ScopeRequired,
+            Self::ConfirmationRequired { .. } => Code::ConfirmationRequired,
+            Self::TerminalRequired { .. } | Self::ShiftedClock { .. } => Code::TerminalRequired,
+            Self::SecretRefused { .. } => Code::SecretRefused,
+        }
+    }
+
+    fn hint(&self, app: &App) -> Option<String> {
+        let name = app.name();
+        Some(match self {
+            Self::ScopeRequired { flags, .. } => format!("add {flags}"),
+            Self::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
+            Self::TerminalRequired { instead, .. } => instead.clone(),
+            Self::ShiftedClock { .. } => "run it on a terminal outside the time namespace".to_owned(),
+            Self::SecretRefused { instead, .. } => instead.replace("{name}", name),
+            _ => return None,
+        })
+    }
+}
