@@ -174,6 +174,81 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// Name of the change, as the audit log has it. Stored changes are tagged with the same name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Change::StartSession { .. } => "start_session",
+            Change::EditSession { .. } => "edit_session",
+            Change::EndSession { .. } => "end_session",
+            Change::Append { .. } => "append",
+            Change::Rewind { .. } => "rewind",
+            Change::Fork { .. } => "fork",
+            Change::SetEntry { .. } => "set_entry",
+            Change::Ask { .. } => "ask",
+            Change::Wait { .. } => "wait",
+            Change::Renew { .. } => "renew",
+            Change::Leave { .. } => "leave",
+            Change::StepAside { .. } => "step_aside",
+            Change::Release { .. } => "release",
+            Change::CommitTurn { .. } => "commit_turn",
+            Change::TakeConversation { .. } => "take_conversation",
+        }
+    }
+
+    /// Id of the session that the change is about; for a new session its id, for a fork that of its source.
+    pub fn session(&self) -> Option<&str> {
+        match self {
+            Change::StartSession { id, .. } => Some(id),
+            Change::EditSession { session, .. }
+            | Change::EndSession { session, .. }
+            | Change::Append { session, .. }
+            | Change::Rewind { session, .. }
+            | Change::Fork { session, .. }
+            | Change::SetEntry { session, .. }
+            | Change::CommitTurn { session, .. }
+            | Change::TakeConversation { session, .. } => Some(session),
+            _ => match self.resource()? {
+                Resource::Turn { session } => Some(session),
+                Resource::Lock { .. } => None,
+            },
+        }
+    }
+
+    /// What the change is about beside its session: name of a lock, or key of a value.
+    pub fn subject(&self) -> Option<&str> {
+        match (self, self.resource()) {
+            (Change::SetEntry { key, .. }, _) => Some(key),
+            (_, Some(Resource::Lock { name })) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Resource of the queue that the change is about.
+    pub fn resource(&self) -> Option<&Resource> {
+        match self {
+            Change::Ask { resource, .. }
+            | Change::Wait { resource, .. }
+            | Change::Renew { resource, .. }
+            | Change::Leave { resource, .. }
+            | Change::StepAside { resource, .. }
+            | Change::Release { resource, .. } => Some(resource),
+            _ => None,
+        }
+    }
+
+    /// Key of the queue in which the change lets the next one come up.
+    pub(crate) fn freed_queue(&self) -> Option<String> {
+        match self {
+            Change::Leave { resource, .. }
+            | Change::StepAside { resource, .. }
+            | Change::Release { resource, .. } => Some(resource.key()),
+            Change::CommitTurn { session, .. } => Some(Resource::Turn { session: session.clone() }.key()),
+            _ => None,
+        }
+    }
+}
+
 /// How long after a process was heard of last those who wait in it are there: see [`Db::keep`].
 ///
 /// [`Db::keep`]: crate::db::Db::keep
@@ -307,4 +382,22 @@ pub enum Refusal {
     /// The same idempotency key came with another change.
     #[error("this idempotency key was used for something else")]
     KeyReused,
+}
+
+impl Refusal {
+    /// Name of the refusal, as the audit log has it. Serialized refusals are tagged with the same name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Refusal::NoSession => "no_session",
+            Refusal::SessionOver => "session_over",
+            Refusal::NameTaken => "name_taken",
+            Refusal::Changed { .. } => "changed",
+            Refusal::Held { .. } => "held",
+            Refusal::Lost { .. } => "lost",
+            Refusal::NoAccount => "no_account",
+            Refusal::NoMessage { .. } => "no_message",
+            Refusal::TooManySettings => "too_many_settings",
+            Refusal::KeyReused => "key_reused",
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The session service: sessions, messages, turns, values and locks of many users, who never see each other's.
 //!
-//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), [`db`] (who carries it out), [`users`]
-//! (who may), `http` (how it is asked over the network), `mcp` (the same for agents), [`serve`] (listening, and ending well).
+//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), `rules` (what a change comes to, without
+//! I/O), [`db`] (the stores that carry it out), [`users`] (who may), `http` (how it is asked over the network), `mcp` (the
+//! same for agents), [`serve`] (listening, and ending well).
 
 pub mod account;
 pub mod change;
@@ -17,6 +18,7 @@ mod mcp;
 pub mod model;
 pub mod query;
 pub mod retention;
+mod rules;
 pub mod serve;
 pub mod upstream;
 pub mod users;

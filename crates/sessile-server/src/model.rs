@@ -49,6 +49,19 @@ pub struct Session {
     pub messages: i64,
 }
 
+impl Session {
+    /// Whether the session neither was ended nor has expired.
+    pub fn is_live(&self, now_ms: i64) -> bool {
+        self.ended_ms.is_none() && now_ms < self.expires_ms
+    }
+
+    /// Sets the time of expiry by the times of start and last use.
+    pub(crate) fn set_expiry(&mut self) {
+        let idle = self.used_ms.saturating_add(self.idle_ms);
+        self.expires_ms = idle.min(self.started_ms.saturating_add(self.max_ms));
+    }
+}
+
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {

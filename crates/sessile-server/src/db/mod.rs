@@ -3,7 +3,6 @@
 mod fair;
 mod lists;
 mod postgres;
-mod record;
 mod sqlite;
 mod wake;
 

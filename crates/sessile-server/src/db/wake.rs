@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::change::Change;
-use crate::model::{Resource, UserId};
+use crate::model::UserId;
 
 /// Who is not woken looks after this long.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -84,15 +83,4 @@ pub(super) fn mark(user: &UserId, resource: &str, place: i64) -> u64 {
 pub(super) fn hash(user: &UserId, what: &str) -> u64 {
     let bytes = user.0.bytes().chain([0]).chain(what.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// The queue in which a change lets somebody come up, if it is made.
-pub(super) fn moves(change: &Change) -> Option<String> {
-    match change {
-        Change::Leave { resource, .. }
-        | Change::StepAside { resource, .. }
-        | Change::Release { resource, .. } => Some(resource.key()),
-        Change::CommitTurn { session, .. } => Some(Resource::Turn { session: session.clone() }.key()),
-        _ => None,
-    }
 }

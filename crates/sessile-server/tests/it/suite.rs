@@ -218,6 +218,8 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
     let fork = Change::Fork { session: of.clone(), at: Some(3), id: id(), name: Some("fork".to_owned()) };
     let forked = session(user.change(fork).await);
     assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);
+    let same = Change::Fork { session: forked.id.clone(), at: None, id: id(), name: Some("fork".to_owned()) };
+    assert_eq!(user.change(same).await, Err(Refusal::NameTaken));
     let rewind = |to| Change::Rewind { session: of.clone(), to };
     assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 3 }));
     assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 0 }));

@@ -128,7 +128,7 @@ pub(super) async fn run(
     inner: &Arc<Inner>,
     lane: &str,
     sql: &'static str,
-    params: Params,
+    params: Params<'_>,
     writes: bool,
 ) -> Result<Vec<Row>, Trouble> {
     let mut link = Link::for_accounts(inner, lane).await?;

@@ -84,7 +84,10 @@ pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Lo
 }
 
 /// The statement that decides on one, and what it is given.
-pub(super) fn decide(code_hash: &str, decision: &Decision) -> (&'static str, super::transaction::Params) {
+pub(super) fn decide(
+    code_hash: &str,
+    decision: &Decision,
+) -> (&'static str, super::transaction::Params<'static>) {
     match decision {
         Decision::Approve { user, scopes, expires_ms } => {
             let scopes = serde_json::to_string(scopes).unwrap_or_default();

@@ -6,19 +6,20 @@
 mod accounts;
 mod apply;
 mod connect;
+mod heartbeat;
 mod listen;
 mod logins;
-mod make;
 mod migrate;
 mod old;
-mod queue;
 mod read;
 mod role;
 mod rows;
+mod snapshot;
 mod sql;
 mod tls;
 mod transaction;
 mod upkeep;
+mod write;
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +33,7 @@ use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token
 use crate::change::{Done, Refusal};
 use crate::model::UserId;
 use crate::query::{Answer, Query};
-use apply::Needs;
+use crate::rules::Dependencies;
 use connect::{Address, FairPool};
 use sql::{Sql, Texts};
 use transaction::{Attempts, Link, Step, Trouble, params};
@@ -120,8 +121,8 @@ impl Postgres {
         let mut unknown = false;
         loop {
             let tried = {
-                let needs = Needs::of(&request.change);
-                let lane = needs.lane().map(|lane| wake::hash(&request.user, lane) % LANES);
+                let dependencies = Dependencies::of(&request.change);
+                let lane = dependencies.serialized_by().map(|lane| wake::hash(&request.user, lane) % LANES);
                 let lane = lane.and_then(|lane| inner.lanes.get(usize::try_from(lane).unwrap_or(0)));
                 let _alone = match lane {
                     Some(lane) => Some(attempts.wait_for(lane.lock()).await?),
@@ -282,7 +283,7 @@ impl Postgres {
     }
 
     pub(super) async fn keep(&self) -> Result<(), DbError> {
-        tried(&self.inner, || queue::keep(&self.inner)).await
+        tried(&self.inner, || heartbeat::send(&self.inner)).await
     }
 
     pub(super) async fn token_hashes(&self) -> Result<Vec<String>, DbError> {
@@ -290,7 +291,7 @@ impl Postgres {
     }
 
     pub(super) async fn check_writable(&self) -> Result<(), DbError> {
-        queue::keep(&self.inner).await.map_err(given_up)
+        heartbeat::send(&self.inner).await.map_err(given_up)
     }
 
     /// Whether the database answers, now: it is not waited for.

@@ -40,7 +40,7 @@ pub(super) async fn over(
     ids.map_err(|error| trouble(&error, false))
 }
 
-async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step) -> Result<Vec<Row>, Trouble> {
+async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step<'_>) -> Result<Vec<Row>, Trouble> {
     let steps =
         [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.0.clone()]), step, Step::Plain("COMMIT")];
     let mut link = Link::for_service(inner).await?;

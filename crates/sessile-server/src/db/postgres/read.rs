@@ -5,15 +5,15 @@ use std::sync::Arc;
 use tokio_postgres::{Error, Row};
 
 use super::Inner;
-use super::rows::{self, Found, json};
+use super::rows::{self, json};
 use super::sql::Sql;
 use super::transaction::{Link, Step, Trouble, params, trouble};
 use crate::change::Refusal;
 use crate::db::lists::{self, Candidate, LockPlace, LockScan};
-use crate::db::record;
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
 use crate::query::{Answer, EventPage, ListPage, PageSize, Query, SCAN_ROWS};
+use crate::rules::{SessionRecord, StoredAnswer, idempotency};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -91,7 +91,7 @@ impl Asking<'_> {
                     return Ok(Err(Refusal::NoSession));
                 }
                 let Some(row) = at(&rows, 1).first() else { return Ok(Ok(Answer::Answered(None))) };
-                Ok(record::before(row.try_get(0)?, row.try_get(1)?))
+                Ok(idempotency::decode(&StoredAnswer { change: row.try_get(0)?, done: row.try_get(1)? }))
             }
             Query::Locks { after, limit } => self.locks(after.as_deref(), *limit).await,
             Query::History { session, since_ms, reads, before, limit } => {
@@ -117,7 +117,7 @@ impl Asking<'_> {
     async fn of(
         &mut self,
         session: &str,
-        step: Step,
+        step: Step<'_>,
         answer: impl FnOnce(&[Row]) -> Result<Answer, Error>,
     ) -> Outcome {
         let known = Step::Run(Sql::Session, params![self.user.to_owned(), session.to_owned()]);
@@ -159,7 +159,7 @@ impl Asking<'_> {
         Ok(lists::pick(found, scan, limit))
     }
 
-    async fn candidates(&mut self, step: Step) -> Result<Vec<Candidate>, Error> {
+    async fn candidates(&mut self, step: Step<'_>) -> Result<Vec<Candidate>, Error> {
         let (_, rows) = self.read(vec![step]).await?;
         let candidate = |row: &Row| {
             let matches: Option<bool> = row.try_get(1)?;
@@ -178,7 +178,7 @@ impl Asking<'_> {
         let (now, rows) = self.read(vec![sessions, settings]).await?;
         let mut found = rows::sessions(at(&rows, 0))?;
         // One that was ended since it was picked is not live any more.
-        found.retain(|found| !live || found.is_live(now));
+        found.retain(|found| !live || found.session.is_live(now));
         rows::with_settings(&mut found, at(&rows, 1))?;
         Ok(found.into_iter().map(|found| found.session).collect())
     }
@@ -209,7 +209,7 @@ impl Asking<'_> {
         Ok((now, places))
     }
 
-    async fn with_settings(&mut self, mut found: Vec<Found>) -> Result<Vec<Found>, Error> {
+    async fn with_settings(&mut self, mut found: Vec<SessionRecord>) -> Result<Vec<SessionRecord>, Error> {
         if found.is_empty() {
             return Ok(found);
         }
@@ -220,7 +220,7 @@ impl Asking<'_> {
     }
 
     /// What the steps find, and the time.
-    async fn read(&mut self, steps: Vec<Step>) -> Result<(i64, Vec<Vec<Row>>), Error> {
+    async fn read(&mut self, steps: Vec<Step<'_>>) -> Result<(i64, Vec<Vec<Row>>), Error> {
         let mut all = vec![Step::Plain(BEGIN), Step::Run(Sql::As, params![self.user.to_owned()])];
         all.extend(steps);
         all.push(Step::Plain("COMMIT"));

@@ -1,6 +1,6 @@
 //! Every statement on what belongs to users, in one place. `{mine}` is where a statement is bound to its user.
 
-use crate::db::record::changing;
+use crate::rules::audit::changing;
 
 /// Which walls there are between users. All but the first are only for tests, which show that each holds alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +102,7 @@ statements! {
     UpdateSession = "UPDATE session SET name = $3, labels = $4, used_ms = $5, ended_ms = $6, end_reason = $7,
             revision = $8, next_message = $9, next_event = $10
         WHERE {mine} AND id = $2";
+    UpdateCounters = "UPDATE session SET used_ms = $3, next_message = $4, next_event = $5 WHERE {mine} AND id = $2";
 
     Settings = "SELECT session, key, value FROM entry
         WHERE {mine} AND session = ANY($2) AND kind = 'setting' ORDER BY key";

@@ -19,23 +19,23 @@ use crate::db::DbError;
 use crate::db::fair::Slot;
 
 /// What a statement is given.
-pub(super) type Params = Vec<Box<dyn ToSql + Sync + Send>>;
+pub(super) type Params<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
 
 /// Gathers parameters of different types.
 macro_rules! params {
     ($($value:expr),* $(,)?) => {
-        vec![$(Box::new($value) as Box<dyn tokio_postgres::types::ToSql + Sync + Send>),*]
+        vec![$(Box::new($value) as Box<dyn tokio_postgres::types::ToSql + Sync + Send + '_>),*]
     };
 }
 pub(super) use params;
 
 /// One thing to send.
-pub(super) enum Step {
+pub(super) enum Step<'a> {
     /// Without parameters and answer: `BEGIN`, `COMMIT`.
     Plain(&'static str),
-    Run(Sql, Params),
+    Run(Sql, Params<'a>),
     /// A statement that is not about a user's things.
-    Other(&'static str, Params),
+    Other(&'static str, Params<'a>),
 }
 
 /// Why something could not be done.
@@ -144,7 +144,7 @@ impl Link {
     }
 
     /// Sends everything at once and waits for all of it; the rows of each.
-    pub(super) async fn send(&mut self, steps: &[Step]) -> Result<Vec<Vec<Row>>, Error> {
+    pub(super) async fn send(&mut self, steps: &[Step<'_>]) -> Result<Vec<Vec<Row>>, Error> {
         let Some(connection) = &self.connection else { return Ok(Vec::new()) };
         let mut statements = Vec::with_capacity(steps.len());
         for step in steps {

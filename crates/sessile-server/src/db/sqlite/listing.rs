@@ -40,10 +40,10 @@ impl Listing<'_> {
         let mut items = Vec::with_capacity(ids.len());
         for id in ids {
             // A session that is ended ahead of its time has its end in the future if a clock was set back.
-            if let Some(found) = rows::session(connection, user, &id)?
-                && (!self.live || found.is_live(now))
+            if let Some(session) = rows::session(connection, user, &id)?
+                && (!self.live || session.is_live(now))
             {
-                items.push(found.session);
+                items.push(session);
             }
         }
         Ok(ListPage { items, next })

@@ -5,15 +5,17 @@
 mod accounts;
 mod apply;
 pub mod backup;
+mod heartbeat;
 mod leftover;
 mod listing;
 mod logins;
 mod old;
-mod queue;
 mod read;
 mod readers;
 mod rows;
+mod snapshot;
 mod upkeep;
+mod write;
 mod writer;
 
 use std::path::Path;
@@ -32,8 +34,9 @@ use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::model::UserId;
 use crate::query::{Answer, Query};
-use queue::Queue;
+use crate::rules::Queue;
 use readers::{Priority, Readers};
+use snapshot::QueueView;
 use writer::Writer;
 
 /// Connections that read users and tokens: whatever else is read, a token can be checked.
@@ -102,16 +105,16 @@ impl Sqlite {
     }
 
     pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
-        let moves = wake::moves(&request.change).map(|resource| (request.user.clone(), resource));
+        let freed = request.change.freed_queue().map(|resource| (request.user.clone(), resource));
         let leaves = self.prepare(&request).await?;
-        let outcome = self.writer.change(Arc::clone(&self.process), request).await;
+        let applied = self.writer.change(Arc::clone(&self.process), request).await;
         if let Some((user, session)) = leaves {
             // Nobody waits for it: these rows do not count.
             tokio::spawn(self.clone().clean_up(user, session));
         }
-        let outcome = outcome?;
-        if let (Some((user, resource)), Ok(_)) = (moves, &outcome) {
-            self.wake_next(user, resource).await;
+        let (outcome, next) = applied?;
+        if let (Some((user, resource)), Some(next)) = (freed, next) {
+            self.bells.ring(wake::mark(&user, &resource, next));
         }
         Ok(outcome)
     }
@@ -147,21 +150,6 @@ impl Sqlite {
         }
     }
 
-    /// Wakes who is next, if that is to be found out.
-    async fn wake_next(&self, user: UserId, resource: String) {
-        let (bells, process) = (self.bells.clone(), Arc::clone(&self.process));
-        let lane = user.0.clone();
-        let woken = self.readers.read(&lane, move |connection| {
-            let queue =
-                Queue { connection, user: &user.0, resource: &resource, process: &process, now: now_ms() };
-            if let Some(place) = queue.next_to_hold()? {
-                bells.ring(wake::mark(&user, &resource, place));
-            }
-            Ok(())
-        });
-        drop(woken.await);
-    }
-
     /// What other processes did is only to be seen: this one looks, and bothers nobody who writes.
     pub(super) fn woken(
         &self,
@@ -178,8 +166,11 @@ impl Sqlite {
                 let (owner, resource) = (user.0.clone(), resource.clone());
                 let process = Arc::clone(&store.process);
                 let look = move |connection: &Connection| {
-                    let (user, resource, process) = (&owner, &resource, &process);
-                    Queue { connection, user, resource, process, now: now_ms() }.is_due(place)
+                    let now = now_ms();
+                    let view =
+                        QueueView { connection, user: &owner, resource: &resource, process: &process, now };
+                    let snapshot = view.load(Some(place), None)?;
+                    Ok(Queue::new(resource, snapshot, &process, now).is_due(place))
                 };
                 if store.readers.read(&user.0, look).await.unwrap_or(true) {
                     return;
@@ -192,8 +183,8 @@ impl Sqlite {
         let process = Arc::clone(&self.process);
         self.writer
             .run(move |connection, now| {
-                queue::forget(connection, now)?;
-                queue::keep(connection, &process, now)
+                heartbeat::delete_dead(connection, now)?;
+                heartbeat::send(connection, &process, now)
             })
             .await
     }

@@ -2,13 +2,15 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
+use super::apply;
 use super::listing::{self, Listing};
 use super::rows::{self, json};
 use crate::change::Refusal;
-use crate::db::{lists, record};
+use crate::db::lists;
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session, UserId};
 use crate::query::{Answer, EventPage, ListPage, PageSize, Query};
+use crate::rules::{audit, idempotency};
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
 
@@ -24,14 +26,14 @@ macro_rules! history {
     };
 }
 
-const HISTORY: &str = history!("audit INDEXED BY audit_changes", record::changing!());
+const HISTORY: &str = history!("audit INDEXED BY audit_changes", audit::changing!());
 const HISTORY_AND_READS: &str = history!("audit", "TRUE");
 
 /// What a user may know.
 pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now: i64) -> Outcome {
     let user = user.0.as_str();
     let known = |session: &str| -> Result<std::result::Result<Session, Refusal>> {
-        Ok(rows::session(connection, user, session)?.map(|found| found.session).ok_or(Refusal::NoSession))
+        Ok(rows::session(connection, user, session)?.ok_or(Refusal::NoSession))
     };
     match query {
         Query::Session { session } => {
@@ -39,7 +41,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                 Some(found) => Some(found),
                 None => rows::named(connection, user, session)?,
             };
-            Ok(found.map(|found| Answer::Session(found.session)).ok_or(Refusal::NoSession))
+            Ok(found.map(Answer::Session).ok_or(Refusal::NoSession))
         }
         Query::Sessions { live, label, after, limit } => {
             let listing =
@@ -55,7 +57,9 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
         },
         Query::LastMessages { session, limit, bytes } => match known(session)? {
             Ok(session) => {
-                Ok(Ok(Answer::Messages(rows::last_messages(connection, user, &session, *limit, *bytes)?)))
+                let Session { id, messages, .. } = session;
+                let page = rows::last_messages(connection, user, &id, messages, *limit, *bytes)?;
+                Ok(Ok(Answer::Messages(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
@@ -83,11 +87,8 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
         },
         Query::Answered { session, key } => match known(session)? {
             Ok(_) => {
-                let pair: Option<(String, String)> = connection
-                    .prepare_cached("SELECT change, done FROM answered WHERE user = ?1 AND key = ?2")?
-                    .query_row((user, key), |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()?;
-                Ok(pair.map_or(Ok(Answer::Answered(None)), |(change, done)| record::before(&change, &done)))
+                let stored = apply::answer(connection, user, key)?;
+                Ok(stored.map_or(Ok(Answer::Answered(None)), |stored| idempotency::decode(&stored)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },

@@ -8,72 +8,71 @@ use serde_json::Value;
 use crate::json_text::JsonText;
 use crate::model::{Message, Session};
 use crate::query::PageSize;
-
-/// A session, and the times that its life is counted by.
-pub(super) struct Found {
-    pub(super) session: Session,
-}
-
-impl Found {
-    /// Whether it neither was ended nor has expired.
-    pub(super) fn is_live(&self, now: i64) -> bool {
-        self.session.ended_ms.is_none() && now < self.session.expires_ms
-    }
-}
+use crate::rules::SessionRecord;
 
 const COLUMNS: &str = "id, name, context, labels, revision, started_ms, used_ms, idle_ms, max_ms, ended_ms, end_reason, \
-                       next_message";
+                       next_message, next_event";
 
-fn found(row: &Row<'_>) -> Result<Found> {
-    let (started, used): (i64, i64) = (row.get(5)?, row.get(6)?);
-    let (idle, max): (i64, i64) = (row.get(7)?, row.get(8)?);
-    let labels: String = row.get(3)?;
-    Ok(Found {
-        session: Session {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            context: row.get(2)?,
-            labels: serde_json::from_str(&labels).unwrap_or_default(),
-            settings: BTreeMap::new(),
-            revision: row.get(4)?,
-            started_ms: started,
-            used_ms: used,
-            expires_ms: used.saturating_add(idle).min(started.saturating_add(max)),
-            idle_ms: idle,
-            max_ms: max,
-            ended_ms: row.get(9)?,
-            end_reason: row.get(10)?,
-            messages: row.get::<_, i64>(11)? - 1,
-        },
-    })
+fn from_row(row: &Row<'_>) -> Result<SessionRecord> {
+    let mut session = Session {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        context: row.get(2)?,
+        labels: serde_json::from_str(row.get_ref(3)?.as_str()?).unwrap_or_default(),
+        settings: BTreeMap::new(),
+        revision: row.get(4)?,
+        started_ms: row.get(5)?,
+        used_ms: row.get(6)?,
+        expires_ms: 0,
+        idle_ms: row.get(7)?,
+        max_ms: row.get(8)?,
+        ended_ms: row.get(9)?,
+        end_reason: row.get(10)?,
+        messages: row.get::<_, i64>(11)? - 1,
+    };
+    session.set_expiry();
+    Ok(SessionRecord::new(session, row.get(12)?))
+}
+
+/// Row of a session, by its id, without its settings.
+pub(super) fn record(connection: &Connection, user: &str, id: &str) -> Result<Option<SessionRecord>> {
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2");
+    connection.prepare_cached(&sql)?.query_row((user, id), from_row).optional()
+}
+
+/// Row of the session that has a name and was not ended, without its settings.
+pub(super) fn named_record(connection: &Connection, user: &str, name: &str) -> Result<Option<SessionRecord>> {
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND name = ?2 AND ended_ms IS NULL");
+    connection.prepare_cached(&sql)?.query_row((user, name), from_row).optional()
 }
 
 /// A session by its id.
-pub(super) fn session(connection: &Connection, user: &str, id: &str) -> Result<Option<Found>> {
-    let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2");
-    let session = connection.prepare_cached(&sql)?.query_row((user, id), found).optional()?;
-    session.map(|session| with_settings(connection, user, session)).transpose()
+pub(super) fn session(connection: &Connection, user: &str, id: &str) -> Result<Option<Session>> {
+    record(connection, user, id)?.map(|record| with_settings(connection, user, record.session)).transpose()
 }
 
 /// The session that has a name and was not ended.
-pub(super) fn named(connection: &Connection, user: &str, name: &str) -> Result<Option<Found>> {
-    let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND name = ?2 AND ended_ms IS NULL");
-    let session = connection.prepare_cached(&sql)?.query_row((user, name), found).optional()?;
-    session.map(|session| with_settings(connection, user, session)).transpose()
+pub(super) fn named(connection: &Connection, user: &str, name: &str) -> Result<Option<Session>> {
+    let record = named_record(connection, user, name)?;
+    record.map(|record| with_settings(connection, user, record.session)).transpose()
 }
 
-fn with_settings(connection: &Connection, user: &str, mut found: Found) -> Result<Found> {
-    let sql =
-        "SELECT key, value FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'setting' ORDER BY key";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map((user, &found.session.id), |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
-    for row in rows {
-        let (key, value) = row?;
-        found.session.settings.insert(key, json(&value));
-    }
-    Ok(found)
+fn with_settings(connection: &Connection, user: &str, session: Session) -> Result<Session> {
+    Ok(Session { settings: settings(connection, user, &session.id)?, ..session })
+}
+
+/// Settings of a session.
+pub(super) fn settings(
+    connection: &Connection,
+    user: &str,
+    session: &str,
+) -> Result<BTreeMap<String, Value>> {
+    connection
+        .prepare_cached(
+            "SELECT key, value FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'setting' ORDER BY key",
+        )?
+        .query_map((user, session), |row| Ok((row.get(0)?, json(row.get_ref(1)?.as_str()?))))?
+        .collect()
 }
 
 /// Messages of a session after a number, up to the one that fills the page.
@@ -98,7 +97,8 @@ pub(super) fn messages(
 pub(super) fn last_messages(
     connection: &Connection,
     user: &str,
-    session: &Session,
+    session: &str,
+    last: i64,
     limit: i64,
     bytes: i64,
 ) -> Result<Vec<Message>> {
@@ -106,7 +106,7 @@ pub(super) fn last_messages(
         "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number <= ?3
          ORDER BY number DESC LIMIT ?4",
     )?;
-    let mut messages = page(statement.query((user, &session.id, session.messages, limit.max(0)))?, bytes)?;
+    let mut messages = page(statement.query((user, session, last, limit.max(0)))?, bytes)?;
     messages.reverse();
     Ok(messages)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{apply, describe};
-use crate::change::{Done, Refusal};
+use super::apply::{self, Applied};
+use super::describe;
 use crate::clock::now_ms;
 use crate::db::fair::FairQueue;
 use crate::db::{DbError, Request};
@@ -39,19 +39,14 @@ impl Writer {
         Ok(Writer { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) })
     }
 
-    /// Makes a change, and puts it on the record.
+    /// Makes a change, and adds it to the audit log.
     pub(super) async fn change(
         &self,
         process: Arc<str>,
         request: Request,
-    ) -> std::result::Result<std::result::Result<Done, Refusal>, DbError> {
+    ) -> std::result::Result<Applied, DbError> {
         let _slot = self.queue.enter(&request.user.0).await;
-        self.run(move |connection, now| {
-            let outcome = alone(connection, |connection| apply::apply(connection, &process, &request, now));
-            apply::record(connection, &request, &outcome, now)?;
-            outcome
-        })
-        .await
+        self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
     }
 
     /// Does something in a transaction.
@@ -100,18 +95,4 @@ fn together(connection: &Connection, jobs: Vec<Job>, told: &mut Vec<Told>) -> Re
         told.push(job(connection, now)?);
     }
     connection.execute_batch("COMMIT")
-}
-
-/// Does something that leaves nothing behind if it is refused or fails.
-fn alone<T>(
-    connection: &Connection,
-    what: impl FnOnce(&Connection) -> Result<std::result::Result<T, Refusal>>,
-) -> Result<std::result::Result<T, Refusal>> {
-    connection.prepare_cached("SAVEPOINT one")?.execute([])?;
-    let outcome = what(connection);
-    if !matches!(outcome, Ok(Ok(_))) {
-        connection.prepare_cached("ROLLBACK TO one")?.execute([])?;
-    }
-    connection.prepare_cached("RELEASE one")?.execute([])?;
-    outcome
 }

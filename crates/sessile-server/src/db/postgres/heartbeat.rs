@@ -1,0 +1,35 @@
+//! Heartbeats of processes: the waiters of a process without a recent one are skipped.
+
+use std::sync::Arc;
+
+use super::Inner;
+use super::transaction::{Link, Step, Trouble, params, trouble};
+use crate::change::KEPT_MS;
+
+macro_rules! now {
+    () => {
+        "floor(extract(epoch FROM now()) * 1000)::bigint"
+    };
+}
+
+/// Processes with a heartbeat in the last milliseconds. They belong to no user, and neither does the table.
+pub(super) const PRESENT: &str = concat!("SELECT id FROM process WHERE seen_ms > ", now!(), " - $1");
+
+/// Records that a process is alive.
+pub(super) const SEND: &str = concat!(
+    "INSERT INTO process (id, seen_ms) VALUES ($1, ",
+    now!(),
+    ") ON CONFLICT (id) DO UPDATE SET seen_ms = excluded.seen_ms"
+);
+
+const DELETE_DEAD: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " - $1");
+
+/// Records that this process is alive, and deletes those that died long ago.
+pub(super) async fn send(inner: &Arc<Inner>) -> Result<(), Trouble> {
+    let mut link = Link::for_service(inner).await?;
+    let steps = [
+        Step::Other(SEND, params![inner.process.to_string()]),
+        Step::Other(DELETE_DEAD, params![100 * KEPT_MS]),
+    ];
+    link.send(&steps).await.map(drop).map_err(|error| trouble(&error, false))
+}

@@ -1,0 +1,215 @@
+//! Carrying out the writes of a decision. Every statement is bound to the user.
+
+use rusqlite::{Connection, Params, Result};
+
+use super::heartbeat;
+use super::leftover::{self, SLICE};
+use crate::json_text::JsonText;
+use crate::model::{Conversation, Resource, Session, Ticket};
+use crate::rules::{QueuePlace, SessionRecord, StoredEntry, Write};
+
+/// The writes of one change.
+pub(super) struct Writes<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) user: &'a str,
+    /// Id of this process.
+    pub(super) process: &'a str,
+    pub(super) now: i64,
+}
+
+impl Writes<'_> {
+    /// Carries out a write.
+    pub(super) fn carry_out(&self, write: &Write<'_>) -> Result<()> {
+        let (user, now) = (self.user, self.now);
+        match write {
+            Write::InsertSession(record) => self.insert_session(record),
+            Write::UpdateSession(record) => self.update_session(record),
+            Write::UpdateCounters(record) => {
+                let Session { id, used_ms, messages, .. } = &record.session;
+                self.run(
+                    "UPDATE session SET used_ms = ?3, next_message = ?4, next_event = ?5 WHERE user = ?1 AND id = ?2",
+                    (user, id, used_ms, messages + 1, record.next_event),
+                )
+            }
+            Write::DeleteLabels { session } => {
+                self.run("DELETE FROM label WHERE user = ?1 AND session = ?2", (user, session))
+            }
+            Write::InsertLabels { session, labels } => labels.iter().try_for_each(|(key, value)| {
+                self.run(
+                    "INSERT INTO label (user, key, value, session) VALUES (?1, ?2, ?3, ?4)",
+                    (user, key, value, session),
+                )
+            }),
+            Write::PutSetting { session, key, value } => self.run(
+                "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
+                 VALUES (?1, ?2, 'setting', ?3, ?4, 1, ?5)
+                 ON CONFLICT (user, session, kind, key)
+                 DO UPDATE SET value = excluded.value, revision = revision + 1, changed_ms = excluded.changed_ms",
+                (user, session, key, value.to_string(), now),
+            ),
+            Write::DeleteSetting { session, key } => self.run(
+                "DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'setting' AND key = ?3",
+                (user, session, key),
+            ),
+            Write::ReplaceEntry { session, key, value, revision } => {
+                self.run(
+                    "DELETE FROM entry
+                     WHERE user = ?1 AND session = ?2 AND kind IN ('state', 'state-gone') AND key = ?3",
+                    (user, session, key),
+                )?;
+                let kind = if value.is_some() { StoredEntry::KIND } else { StoredEntry::REMOVED_KIND };
+                let text = value.map_or("null", JsonText::get);
+                self.run(
+                    "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    (user, session, kind, key, text, revision, now),
+                )
+            }
+            Write::InsertMessages { session, first, token, bodies } => {
+                self.insert_messages(session, *first, *token, bodies)
+            }
+            Write::DeleteMessagesAfter { session, after, last } => {
+                if last - after > SLICE {
+                    return leftover::note(self.connection, user, session, 0, now);
+                }
+                self.run(
+                    "DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3",
+                    (user, session, after),
+                )
+            }
+            Write::CopyMessages { from, to, last } => {
+                let copied = leftover::usable(self.connection, user, from, to)?;
+                leftover::copy(self.connection, (user, from, to), copied, *last)
+            }
+            Write::DeleteConversation { session } => self.run(
+                "DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'conversation'",
+                (user, session),
+            ),
+            Write::InsertConversation { session, conversation } => {
+                self.insert_conversation(session, conversation)
+            }
+            Write::InsertEvent { session, number, kind, body } => self.run(
+                "INSERT INTO event (user, session, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                (user, session, number, kind.name(), body.to_string(), now),
+            ),
+            Write::DeleteTurnPlaces { session } => self.run(
+                "DELETE FROM place WHERE user = ?1 AND resource = ?2",
+                (user, Resource::Turn { session: session.clone() }.key()),
+            ),
+            Write::DeletePlaces { resource, positions } => positions.iter().try_for_each(|position| {
+                self.run(
+                    "DELETE FROM place WHERE user = ?1 AND resource = ?2 AND place = ?3",
+                    (user, resource, position),
+                )
+            }),
+            Write::SetNextNumber { resource, next } => self.run(
+                "INSERT INTO queue (user, resource, next) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (user, resource) DO UPDATE SET next = excluded.next",
+                (user, resource, next),
+            ),
+            Write::PutPlace { resource, place } => self.put_place(resource, place),
+            Write::Heartbeat => heartbeat::send(self.connection, self.process, now),
+            Write::DeleteAnswer { key } => {
+                self.run("DELETE FROM answered WHERE user = ?1 AND key = ?2", (user, key))
+            }
+            Write::InsertAnswer { key, change, done } => self.run(
+                "INSERT INTO answered (user, key, change, done, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+                (user, key, change, done, now),
+            ),
+        }
+    }
+
+    fn run(&self, sql: &str, params: impl Params) -> Result<()> {
+        self.connection.prepare_cached(sql)?.execute(params).map(drop)
+    }
+
+    fn insert_session(&self, record: &SessionRecord) -> Result<()> {
+        let Session { id, name, context, labels, idle_ms, max_ms, started_ms, expires_ms, messages, .. } =
+            &record.session;
+        let labels = serde_json::to_string(labels).unwrap_or_default();
+        let (next_message, next_event) = (messages + 1, record.next_event);
+        self.run(
+            "INSERT INTO session (user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot,
+                                  started_boot_ms, started_awake_ms, check_ms, used_ms, next_message, next_event)
+             VALUES (?1, ?2, ?3, ?4, '{}', ?5, ?6, ?7, ?8, '', 0, 0, ?9, ?8, ?10, ?11)",
+            (
+                self.user,
+                id,
+                name,
+                context,
+                labels,
+                idle_ms,
+                max_ms,
+                started_ms,
+                expires_ms,
+                next_message,
+                next_event,
+            ),
+        )
+    }
+
+    fn update_session(&self, record: &SessionRecord) -> Result<()> {
+        let Session { id, name, labels, used_ms, ended_ms, end_reason, revision, messages, .. } =
+            &record.session;
+        let labels = serde_json::to_string(labels).unwrap_or_default();
+        let (next_message, next_event) = (messages + 1, record.next_event);
+        self.run(
+            "UPDATE session SET name = ?3, labels = ?4, used_ms = ?5, ended_ms = ?6, end_reason = ?7, revision = ?8,
+                 next_message = ?9, next_event = ?10
+             WHERE user = ?1 AND id = ?2",
+            (
+                self.user,
+                id,
+                name,
+                labels,
+                used_ms,
+                ended_ms,
+                end_reason,
+                revision,
+                next_message,
+                next_event,
+            ),
+        )
+    }
+
+    fn insert_messages(&self, session: &str, first: i64, token: i64, bodies: &[JsonText]) -> Result<()> {
+        // Rows of rewound messages, which do not count, may still be there.
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (user, session, number)
+             DO UPDATE SET token = excluded.token, body = excluded.body, at_ms = excluded.at_ms",
+        )?;
+        for (number, body) in (first..).zip(bodies) {
+            insert.execute((self.user, session, number, token, body.get(), self.now))?;
+        }
+        Ok(())
+    }
+
+    fn insert_conversation(&self, session: &str, conversation: &Conversation) -> Result<()> {
+        let mark = conversation.mark();
+        self.run(
+            "INSERT INTO agent_context (context, user, session) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            (&mark, self.user, session),
+        )?;
+        let value = serde_json::to_string(conversation).unwrap_or_default();
+        self.run(
+            "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
+             SELECT user, session, 'conversation', '', ?4, 1, ?5 FROM agent_context
+             WHERE context = ?1 AND user = ?2 AND session = ?3",
+            (mark, self.user, session, value, self.now),
+        )
+    }
+
+    fn put_place(&self, resource: &str, place: &QueuePlace) -> Result<()> {
+        let QueuePlace { ticket, process, claim, .. } = place;
+        let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
+        self.run(
+            "INSERT INTO place (user, resource, place, token, holder, asked_ms, expires_ms, process, claim)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (user, resource, place)
+             DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
+                 claim = excluded.claim",
+            (self.user, resource, place, token, holder, asked_ms, expires_ms, process, claim),
+        )
+    }
+}

@@ -1,0 +1,274 @@
+//! Deciding what a change comes to.
+
+use serde_json::{Value, json};
+
+use super::idempotency;
+use super::queue::{Queue, WaitOutcome};
+use super::snapshot::{Dependencies, Dirty, SessionRecord, Snapshot, StoredEntry};
+use super::write::{EventKind, Write};
+use crate::change::{Change, Done, Refusal};
+use crate::db::Request;
+use crate::json_text::JsonText;
+use crate::model::{Conversation, Entry, Message, Resource};
+
+pub(super) type Outcome = Result<Done, Refusal>;
+
+/// What a change comes to: its outcome, and the writes that make it so.
+#[derive(Debug)]
+pub(crate) struct Decision<'c> {
+    outcome: Outcome,
+    writes: Vec<Write<'c>>,
+    next: Option<i64>,
+    history: Option<HistoryRequest>,
+    /// Idempotency key, and the change as it is stored under it.
+    key: Option<(&'c str, String)>,
+}
+
+/// Messages that a store is to add to the outcome.
+#[derive(Debug)]
+pub(crate) struct HistoryRequest {
+    pub(crate) session: String,
+    /// Number of the session's last message.
+    pub(crate) last: i64,
+    /// Number of messages, at most.
+    pub(crate) limit: i64,
+}
+
+/// Decides what a request comes to. `process` is the id of this process.
+pub(crate) fn decide<'c>(
+    request: &'c Request,
+    process: &str,
+    mut snapshot: Snapshot,
+) -> serde_json::Result<Decision<'c>> {
+    let change = &request.change;
+    let answered = snapshot.answered.take();
+    let Some(key) = request.key.as_deref() else {
+        return Ok(Decider::new(change, process, snapshot).finish(Decider::change));
+    };
+    let text = idempotency::encode(change)?;
+    let Some(answered) = answered else {
+        let decision = Decider::new(change, process, snapshot).finish(Decider::change);
+        return Ok(Decision { key: Some((key, text)), ..decision });
+    };
+    let decision = match idempotency::replay(&answered, &text) {
+        Ok(done) if matches!(change, Change::Ask { .. }) => {
+            Decider::new(change, process, snapshot).finish(|decider, change| decider.ask_again(change, done))
+        }
+        outcome => Decision { outcome, writes: Vec::new(), next: None, history: None, key: None },
+    };
+    Ok(decision)
+}
+
+impl<'c> Decision<'c> {
+    /// Messages that the store is to read and hand to [`set_history`](Self::set_history).
+    pub(crate) fn history(&self) -> Option<&HistoryRequest> {
+        self.history.as_ref()
+    }
+
+    /// Adds messages to the outcome.
+    pub(crate) fn set_history(&mut self, messages: Vec<Message>) {
+        if let Ok(Done::Ticket { history: Some(history), .. }) = &mut self.outcome {
+            *history = messages;
+        }
+    }
+
+    /// Position in the queue that the change lets come up, if a client waits there.
+    pub(crate) fn next_to_wake(&self) -> Option<i64> {
+        self.next
+    }
+
+    /// The outcome, and the writes in the order in which they are carried out. A refused change writes nothing.
+    pub(crate) fn into_parts(self) -> serde_json::Result<(Outcome, Vec<Write<'c>>)> {
+        let Decision { outcome, mut writes, key, .. } = self;
+        if let (Ok(done), Some((key, change))) = (&outcome, key) {
+            writes.push(Write::InsertAnswer { key, change, done: serde_json::to_string(done)? });
+        }
+        Ok((outcome, writes))
+    }
+}
+
+/// The state of a decision: what was loaded, and what has changed of it so far.
+pub(super) struct Decider<'c> {
+    change: &'c Change,
+    pub(super) now: i64,
+    /// The session that the change is about.
+    pub(super) session: Option<SessionRecord>,
+    /// Another session that has the name that the change gives.
+    pub(super) named: Option<SessionRecord>,
+    /// A session that the change starts.
+    pub(super) created: Option<SessionRecord>,
+    pub(super) queue: Queue,
+    entry: Option<StoredEntry>,
+    conversation: Option<Conversation>,
+    history: Option<HistoryRequest>,
+    pub(super) writes: Vec<Write<'c>>,
+}
+
+impl<'c> Decider<'c> {
+    fn new(change: &'c Change, process: &str, snapshot: Snapshot) -> Self {
+        let Snapshot { now, session, named, queue, entry, conversation, .. } = snapshot;
+        let resource = Dependencies::of(change).queue.map(|(resource, _)| resource).unwrap_or_default();
+        Decider {
+            change,
+            now,
+            session,
+            named,
+            created: None,
+            queue: Queue::new(resource, queue, process, now),
+            entry,
+            conversation,
+            history: None,
+            writes: Vec::new(),
+        }
+    }
+
+    fn finish(mut self, decide: impl FnOnce(&mut Self, &'c Change) -> Outcome) -> Decision<'c> {
+        let change = self.change;
+        let outcome = decide(&mut self, change);
+        if outcome.is_err() {
+            return Decision { outcome, writes: Vec::new(), next: None, history: None, key: None };
+        }
+        let next = change.freed_queue().and_then(|_| self.queue.next_to_acquire());
+        let Decider { session, named, created, queue, writes: others, history, .. } = self;
+        // A session that gives its name up is written before the one that takes it.
+        let mut writes: Vec<Write<'c>> = [named, session].into_iter().flatten().filter_map(update).collect();
+        writes.extend(created.map(|created| Write::InsertSession(Box::new(created))));
+        writes.extend(others);
+        queue.write(&mut writes);
+        Decision { outcome, writes, next, history, key: None }
+    }
+
+    fn change(&mut self, change: &'c Change) -> Outcome {
+        match change {
+            Change::StartSession { .. } => self.start_session(change),
+            Change::EditSession { if_revision, name, labels, settings, .. } => {
+                self.edit_session(*if_revision, name.as_ref(), labels.as_ref(), settings)
+            }
+            Change::EndSession { reason, .. } => self.end_session(reason),
+            Change::Append { bodies, if_last, .. } => self.append(bodies, *if_last),
+            Change::Rewind { to, .. } => self.rewind(*to),
+            Change::Fork { at, id, name, .. } => self.fork(*at, id, name.as_deref()),
+            Change::SetEntry { key, value, if_revision, .. } => {
+                self.set_entry(key, value.as_ref(), *if_revision)
+            }
+            Change::Ask { resource, holder, claim, busy, ttl_ms, wait_ms, history } => {
+                let session = self.session_of(resource)?;
+                let ticket = self.queue.ask(holder, claim, *busy, (*ttl_ms, *wait_ms))?;
+                let is_acquired = ticket.token.is_some();
+                Ok(self.placed(session, WaitOutcome { ticket, is_acquired }, *history))
+            }
+            Change::Wait { resource, place, claim, ttl_ms, history } => {
+                self.wait(resource, *place, claim, *ttl_ms, *history)
+            }
+            Change::Renew { resource, token, ttl_ms } => {
+                self.session = self.session_of(resource)?;
+                let ticket = self.queue.renew(*token, *ttl_ms)?;
+                Ok(Done::Ticket { ticket, history: None })
+            }
+            Change::Leave { place, claim, key, .. } => {
+                self.queue.leave(*place, claim)?;
+                self.writes.extend(key.as_ref().map(|key| Write::DeleteAnswer { key }));
+                Ok(Done::Left)
+            }
+            Change::StepAside { claim, .. } => self.queue.step_aside(claim).map(|()| Done::Left),
+            Change::Release { token, .. } => self.queue.release(*token).map(|()| Done::Left),
+            Change::CommitTurn { token, bodies, conversation, .. } => {
+                self.commit_turn(*token, bodies, conversation.as_ref())
+            }
+            Change::TakeConversation { token, .. } => {
+                let session = self.live_session()?;
+                self.queue.held_with(*token)?;
+                self.writes.push(Write::DeleteConversation { session: session.session.id.clone() });
+                self.session = Some(session);
+                Ok(Done::Conversation(self.conversation.take()))
+            }
+        }
+    }
+
+    /// Answers a request for a place that was made before: meanwhile the place may have come up, or be removed.
+    fn ask_again(&mut self, change: &'c Change, done: Done) -> Outcome {
+        match (change, done) {
+            (Change::Ask { resource, claim, ttl_ms, wait_ms, history, .. }, Done::Ticket { ticket, .. }) => {
+                self.queue.reclaim(ticket.place, claim, *wait_ms);
+                self.wait(resource, ticket.place, claim, *ttl_ms, *history)
+            }
+            (_, done) => Ok(done),
+        }
+    }
+
+    fn wait(&mut self, resource: &Resource, place: i64, claim: &str, ttl_ms: i64, history: i64) -> Outcome {
+        let session = self.session_of(resource)?;
+        let outcome = self.queue.wait(place, claim, ttl_ms)?;
+        Ok(self.placed(session, outcome, history))
+    }
+
+    /// The outcome for a place. The history of a held turn is added by the store.
+    fn placed(&mut self, session: Option<SessionRecord>, outcome: WaitOutcome, limit: i64) -> Done {
+        let WaitOutcome { ticket, is_acquired } = outcome;
+        let mut history = None;
+        if let (Some(mut session), token) = (session, ticket.token) {
+            if let Some(token) = token {
+                if is_acquired {
+                    self.record_event(&mut session, EventKind::TurnBegan, json!({ "token": token }));
+                }
+                let (session, last) = (session.session.id.clone(), session.session.messages);
+                self.history = Some(HistoryRequest { session, last, limit: limit.max(0) });
+                history = Some(Vec::new());
+            }
+            self.session = Some(session);
+        }
+        Done::Ticket { ticket, history }
+    }
+
+    /// The session, if it is live. Being changed counts as being used.
+    pub(super) fn live_session(&mut self) -> Result<SessionRecord, Refusal> {
+        let mut session = self.session.take().ok_or(Refusal::NoSession)?;
+        if !session.session.is_live(self.now) {
+            return Err(Refusal::SessionOver);
+        }
+        session.touch(self.now);
+        Ok(session)
+    }
+
+    /// The live session whose turn a resource is; none for a lock, which belongs to no session.
+    fn session_of(&mut self, resource: &Resource) -> Result<Option<SessionRecord>, Refusal> {
+        match resource {
+            Resource::Turn { .. } => self.live_session().map(Some),
+            Resource::Lock { .. } => Ok(None),
+        }
+    }
+
+    fn set_entry(&mut self, key: &'c str, value: Option<&'c JsonText>, expected: Option<i64>) -> Outcome {
+        let mut session = self.live_session()?;
+        let last = self.entry.take();
+        let current = last.filter(|entry| !entry.is_removed).map_or(0, |entry| entry.revision);
+        if expected.is_some_and(|expected| expected != current) {
+            return Err(Refusal::Changed { revision: current });
+        }
+        if value.is_none() && current == 0 {
+            self.session = Some(session);
+            return Ok(Done::Entry(None));
+        }
+        let revision = last.map_or(1, |entry| entry.revision + 1);
+        let id = session.session.id.clone();
+        self.writes.push(Write::ReplaceEntry { session: id, key, value, revision });
+        self.record_event(&mut session, EventKind::StateChanged, json!({ "key": key, "revision": revision }));
+        self.session = Some(session);
+        Ok(Done::Entry(value.map(|value| Entry { key: key.to_owned(), value: value.clone(), revision })))
+    }
+
+    pub(super) fn record_event(&mut self, session: &mut SessionRecord, kind: EventKind, body: Value) {
+        let number = session.next_event;
+        session.next_event += 1;
+        session.mark(Dirty::Counters);
+        self.writes.push(Write::InsertEvent { session: session.session.id.clone(), number, kind, body });
+    }
+}
+
+fn update<'c>(session: SessionRecord) -> Option<Write<'c>> {
+    match session.dirty {
+        Dirty::No => None,
+        Dirty::Counters => Some(Write::UpdateCounters(Box::new(session))),
+        Dirty::All => Some(Write::UpdateSession(Box::new(session))),
+    }
+}

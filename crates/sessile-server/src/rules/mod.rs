@@ -1,0 +1,22 @@
+//! The rules of the store, without I/O: what a change depends on ([`Dependencies`]), and what it comes to ([`decide`]).
+//!
+//! A store loads a [`Snapshot`] of what the change depends on, calls [`decide`], and carries out the [`Write`]s of the
+//! decision in the same transaction. So both stores follow the same rules, and the rules are tested without a database.
+//!
+//! Not for SQL, locks or retries: these differ from store to store.
+
+pub(crate) mod audit;
+mod decision;
+pub(crate) mod idempotency;
+mod messages;
+mod queue;
+mod sessions;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(crate) use decision::decide;
+pub(crate) use queue::{Queue, QueuePlace, QueueSnapshot};
+pub(crate) use snapshot::{Dependencies, QueueLock, SessionRecord, Snapshot, StoredAnswer, StoredEntry};
+pub(crate) use write::Write;

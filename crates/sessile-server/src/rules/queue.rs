@@ -1,0 +1,291 @@
+//! Queues: one place is held at a time, the others wait in order.
+//!
+//! A place whose time is over is removed by the next change of its queue. A waiting place of a process whose heartbeat is
+//! overdue is skipped, and kept for a client that asks for it again.
+
+use super::write::Write;
+use crate::change::{Busy, COMES_UP_MS, KEPT_MS, NOWHERE, Refusal};
+use crate::model::Ticket;
+
+/// A place of a queue, as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct QueuePlace {
+    pub(crate) ticket: Ticket,
+    /// Process in which the client waits.
+    pub(crate) process: String,
+    /// Claim of the request that the place belongs to.
+    pub(crate) claim: String,
+    /// Whether the process is alive: this one, or one with a recent heartbeat.
+    pub(crate) is_present: bool,
+}
+
+/// What was loaded of a queue.
+#[derive(Debug)]
+pub(crate) struct QueueSnapshot {
+    /// The next number: positions and fencing tokens are taken from it, so that neither is used twice.
+    pub(crate) next: i64,
+    /// The places that the change depends on. The held one, the expired ones and the first two whose process is alive are
+    /// always among them.
+    pub(crate) places: Vec<QueuePlace>,
+}
+
+/// A queue that nobody has asked for yet.
+impl Default for QueueSnapshot {
+    fn default() -> Self {
+        QueueSnapshot { next: 1, places: Vec::new() }
+    }
+}
+
+/// A queue while a change is decided.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    resource: String,
+    now: i64,
+    process: String,
+    next: i64,
+    places: Vec<QueuePlace>,
+    is_counted: bool,
+    changed: Option<i64>,
+    removed: Vec<i64>,
+}
+
+/// Outcome of waiting.
+#[derive(Debug)]
+pub(super) struct WaitOutcome {
+    pub(super) ticket: Ticket,
+    /// Whether the place is held from now on.
+    pub(super) is_acquired: bool,
+}
+
+type Outcome = Result<Ticket, Refusal>;
+
+impl Queue {
+    /// The queue of a resource, for a change that this process makes.
+    pub(crate) fn new(resource: String, snapshot: QueueSnapshot, process: &str, now: i64) -> Self {
+        let QueueSnapshot { next, places } = snapshot;
+        Queue {
+            resource,
+            now,
+            process: process.to_owned(),
+            next,
+            places,
+            is_counted: false,
+            changed: None,
+            removed: Vec::new(),
+        }
+    }
+
+    /// Asks for a place, and acquires it if nobody else is there.
+    pub(super) fn ask(
+        &mut self,
+        holder: &str,
+        claim: &str,
+        busy: Busy,
+        (ttl_ms, wait_ms): (i64, i64),
+    ) -> Outcome {
+        self.sweep();
+        let first = self.first().map(|first| first.ticket.clone());
+        match (self.holder(), busy) {
+            (Some(held), Busy::Reject) => return Err(held_by(held)),
+            (None, Busy::Reject) => {
+                if let Some(waiting) = &first {
+                    return Err(held_by(&Ticket { expires_ms: self.now + COMES_UP_MS, ..waiting.clone() }));
+                }
+            }
+            (Some(held), Busy::Interrupt) => {
+                let position = held.place;
+                self.remove(position);
+            }
+            _ => {}
+        }
+        let is_first = busy == Busy::Interrupt || first.is_none();
+        let position = self.take_number();
+        let ticket = Ticket {
+            place: position,
+            token: None,
+            holder: holder.to_owned(),
+            asked_ms: self.now,
+            expires_ms: self.waiting_expiry(wait_ms),
+        };
+        self.places.push(QueuePlace {
+            ticket: ticket.clone(),
+            process: self.process.clone(),
+            claim: claim.to_owned(),
+            is_present: true,
+        });
+        self.changed = Some(position);
+        if is_first { self.acquire(position, ttl_ms) } else { Ok(ticket) }
+    }
+
+    /// Gives a place to the request that asks for it again.
+    pub(super) fn reclaim(&mut self, position: i64, claim: &str, wait_ms: i64) {
+        let (now, expires_ms) = (self.now, self.waiting_expiry(wait_ms));
+        let found = self.places.iter_mut().find(|place| place.ticket.place == position);
+        if let Some(place) = found.filter(|place| place.ticket.expires_ms > now) {
+            // A held place keeps its lease: the time to wait is not the time to hold.
+            if place.ticket.token.is_none() {
+                place.ticket.expires_ms = expires_ms;
+            }
+            place.process.clone_from(&self.process);
+            claim.clone_into(&mut place.claim);
+            place.is_present = true;
+            self.changed = Some(position);
+        }
+    }
+
+    /// Acquires a place if it is next.
+    pub(super) fn wait(&mut self, position: i64, claim: &str, ttl_ms: i64) -> Result<WaitOutcome, Refusal> {
+        self.sweep();
+        let is_mine = |place: &&QueuePlace| place.ticket.place == position && place.claim == claim;
+        let place = self.places.iter().find(is_mine).ok_or(Refusal::Lost { token: position })?;
+        let ticket = place.ticket.clone();
+        if ticket.token.is_none()
+            && self.holder().is_none()
+            && self.first().is_some_and(|first| first.ticket.place == position)
+        {
+            return Ok(WaitOutcome { ticket: self.acquire(position, ttl_ms)?, is_acquired: true });
+        }
+        Ok(WaitOutcome { ticket, is_acquired: false })
+    }
+
+    /// Renews the lease of the held place.
+    pub(super) fn renew(&mut self, token: i64, ttl_ms: i64) -> Outcome {
+        let position = self.held_with(token)?;
+        self.extend(position, ttl_ms)
+    }
+
+    /// Removes the place of a claim, held or not.
+    pub(super) fn leave(&mut self, position: Option<i64>, claim: &str) -> Result<(), Refusal> {
+        self.sweep();
+        let is_mine = |place: &&QueuePlace| {
+            place.claim == claim && position.is_none_or(|position| place.ticket.place == position)
+        };
+        let found = self.places.iter().find(is_mine).map(|place| place.ticket.place);
+        self.remove(found.ok_or(Refusal::Lost { token: position.unwrap_or(0) })?);
+        Ok(())
+    }
+
+    /// Stops waiting at the place of a claim: the place stays, and is skipped.
+    pub(super) fn step_aside(&mut self, claim: &str) -> Result<(), Refusal> {
+        self.sweep();
+        let is_mine = |place: &&mut QueuePlace| place.claim == claim && place.ticket.token.is_none();
+        let place = self.places.iter_mut().find(is_mine).ok_or(Refusal::Lost { token: 0 })?;
+        NOWHERE.clone_into(&mut place.process);
+        place.is_present = false;
+        self.changed = Some(place.ticket.place);
+        Ok(())
+    }
+
+    /// Releases what is held with a token.
+    pub(super) fn release(&mut self, token: i64) -> Result<(), Refusal> {
+        let position = self.held_with(token)?;
+        self.remove(position);
+        Ok(())
+    }
+
+    /// Position of the place that is held with a token.
+    pub(super) fn held_with(&mut self, token: i64) -> Result<i64, Refusal> {
+        self.sweep();
+        let held = self.holder().filter(|held| held.token == Some(token));
+        held.map(|held| held.place).ok_or(Refusal::Lost { token })
+    }
+
+    /// The held place.
+    pub(super) fn holder(&self) -> Option<&Ticket> {
+        let is_held =
+            |place: &&QueuePlace| place.ticket.token.is_some() && place.ticket.expires_ms > self.now;
+        self.places.iter().find(is_held).map(|place| &place.ticket)
+    }
+
+    /// Refuses if the place is held.
+    pub(super) fn check_free(&self) -> Result<(), Refusal> {
+        self.holder().map_or(Ok(()), |held| Err(held_by(held)))
+    }
+
+    /// Position that can be acquired now, if a client waits there.
+    pub(crate) fn next_to_acquire(&self) -> Option<i64> {
+        self.first().filter(|first| first.ticket.token.is_none()).map(|first| first.ticket.place)
+    }
+
+    /// Whether a place is removed, held or next: whether its client has no reason to wait any longer.
+    pub(crate) fn is_due(&self, position: i64) -> bool {
+        let place = self.places.iter().find(|place| place.ticket.place == position);
+        let is_waiting = place.is_some_and(|place| place.ticket.token.is_none());
+        !is_waiting || self.next_to_acquire() == Some(position)
+    }
+
+    /// Adds what the change of the queue writes.
+    pub(super) fn write(self, writes: &mut Vec<Write<'_>>) {
+        let Queue { resource, next, places, is_counted, changed, removed, .. } = self;
+        if !removed.is_empty() {
+            writes.push(Write::DeletePlaces { resource: resource.clone(), positions: removed });
+        }
+        if is_counted {
+            writes.push(Write::SetNextNumber { resource: resource.clone(), next });
+        }
+        let changed =
+            changed.and_then(|changed| places.into_iter().find(|place| place.ticket.place == changed));
+        if let Some(place) = changed {
+            // In the same transaction as the place, so that nobody skips it in between.
+            if place.ticket.token.is_none() && place.is_present {
+                writes.push(Write::Heartbeat);
+            }
+            writes.push(Write::PutPlace { resource, place });
+        }
+    }
+
+    /// The held place, or else the first waiting one whose process is alive.
+    fn first(&self) -> Option<&QueuePlace> {
+        let counts = |place: &&QueuePlace| {
+            place.ticket.expires_ms > self.now && (place.ticket.token.is_some() || place.is_present)
+        };
+        let places = self.places.iter().filter(counts);
+        places.min_by_key(|place| (place.ticket.token.is_none(), place.ticket.place))
+    }
+
+    /// When a place that a client waits at for a time is removed.
+    fn waiting_expiry(&self, wait_ms: i64) -> i64 {
+        self.now.saturating_add(wait_ms).saturating_add(KEPT_MS)
+    }
+
+    fn acquire(&mut self, position: i64, ttl_ms: i64) -> Outcome {
+        let token = self.take_number();
+        self.ticket(position)?.token = Some(token);
+        self.extend(position, ttl_ms)
+    }
+
+    fn extend(&mut self, position: i64, ttl_ms: i64) -> Outcome {
+        let expires_ms = self.now.saturating_add(ttl_ms);
+        self.changed = Some(position);
+        let ticket = self.ticket(position)?;
+        ticket.expires_ms = expires_ms;
+        Ok(ticket.clone())
+    }
+
+    fn ticket(&mut self, position: i64) -> Result<&mut Ticket, Refusal> {
+        let found = self.places.iter_mut().find(|place| place.ticket.place == position);
+        found.map(|place| &mut place.ticket).ok_or(Refusal::Lost { token: position })
+    }
+
+    fn remove(&mut self, position: i64) {
+        self.places.retain(|place| place.ticket.place != position);
+        self.removed.push(position);
+    }
+
+    /// Removes the expired places.
+    fn sweep(&mut self) {
+        let now = self.now;
+        let expired = self.places.extract_if(.., |place| place.ticket.expires_ms <= now);
+        self.removed.extend(expired.map(|place| place.ticket.place));
+    }
+
+    fn take_number(&mut self) -> i64 {
+        self.is_counted = true;
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+fn held_by(ticket: &Ticket) -> Refusal {
+    Refusal::Held { holder: ticket.holder.clone(), expires_ms: ticket.expires_ms }
+}
