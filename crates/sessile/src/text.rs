@@ -53,9 +53,9 @@ pub fn shown_lines(text: &str) -> String {
     escape(text, |c| c == '\n' || c == '\t')
 }
 
-/// The text in double quotes, escaped.
+/// The text in double quotes. Quotes and backslashes in it are escaped, so that it cannot end early.
 pub fn quoted(text: impl AsRef<str>) -> String {
-    format!("\"{}\"", shown(text.as_ref().replace('"', "\\\"")))
+    format!("\"{}\"", shown(text.as_ref().replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
 /// Whether a text holds more than lines and tabs of what could act on a terminal.
@@ -154,6 +154,12 @@ mod tests {
         let safe = json_safe(&format!("{json:#}\n"));
         assert!(!safe.chars().any(|c| c != '\n' && is_hostile(c)), "{safe}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), json);
+    }
+
+    #[test]
+    fn quoted_text_cannot_end_early() {
+        assert_eq!(quoted(r"a"), r#""a\b""#);
+        assert_eq!(quoted(r#"a" at b as "c"#), r#""a\" at b as "c""#);
     }
 
     #[test]

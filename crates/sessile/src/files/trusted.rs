@@ -55,6 +55,11 @@ fn resolve(path: &Path) -> Result<(PathBuf, bool)> {
         {
             check(&dir, &found, true)?;
         }
+        if let Ok(link) = path.symlink_metadata()
+            && link.is_symlink()
+        {
+            check_owner(&path, &link, false)?;
+        }
         // A link in /proc names no file.
         match std::fs::read_link(&path).map(|target| dir.join(target)) {
             Ok(target) if target.symlink_metadata().is_ok() || metadata(&path)?.is_none() => path = target,
@@ -70,14 +75,21 @@ fn check(path: &Path, found: &Metadata, is_dir: bool) -> Result<()> {
     let mode = found.mode();
     // A pipe or a terminal that was inherited has no name under which others replace it.
     let is_named = found.is_file() || found.is_dir();
-    if is_named && ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
-        return Err(FileError::OwnedByAnother { path: path.to_owned(), uid: found.uid(), is_dir }.into());
+    if is_named {
+        check_owner(path, found, is_dir)?;
     }
     let is_other_group = is_named && !is_own_group(found.gid(), found.uid());
     if can_others_write(mode, is_other_group, is_dir) {
         return Err(FileError::WritableByOthers { path: path.to_owned(), mode: mode & 0o7777, is_dir }.into());
     }
     Ok(())
+}
+
+fn check_owner(path: &Path, found: &Metadata, is_dir: bool) -> Result<()> {
+    if [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
+        return Ok(());
+    }
+    Err(FileError::OwnedByAnother { path: path.to_owned(), uid: found.uid(), is_dir }.into())
 }
 
 /// Whether a group that can write a file is this process's own, or was given the file by root.

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use rusqlite::backup::Backup;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 
 use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{LockedDir, Locker, NewFile, with_ending};
 use crate::store::open::describe;
 use crate::store::{Store, migrate, recover};
+use crate::text::quoted;
 
 /// Everything at once: a copy in steps begins anew whenever someone writes, and with enough writers never ends.
 /// Writers do not wait for a reader.
@@ -62,6 +63,9 @@ impl Snapshot {
         if let Some(damage) = damage {
             return Err(unfit(damage));
         }
+        if let Some(program) = stored_program(&connection).map_err(wrong)? {
+            return Err(unfit(program));
+        }
         if version < migrate::VERSION {
             migrate::run(&mut connection, version).map_err(wrong)?;
         }
@@ -104,6 +108,16 @@ fn damage(connection: &Connection, check: Check) -> rusqlite::Result<Option<Stri
     };
     let found: String = connection.query_row(pragma, [], |row| row.get(0))?;
     Ok(Some(found).filter(|found| found != "ok"))
+}
+
+/// The first trigger or view of a database. No store has any, and one in a backup would run during the restore: it could take
+/// a revocation back.
+fn stored_program(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let select = "SELECT type, name FROM main.sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1";
+    let describe = |row: &rusqlite::Row<'_>| {
+        Ok(format!("it has a {}, {}", row.get::<_, String>(0)?, quoted(row.get::<_, String>(1)?)))
+    };
+    connection.query_row(select, [], describe).optional()
 }
 
 /// The columns with text that is not UTF-8, which SQLite stores and no reader accepts: one line for each.

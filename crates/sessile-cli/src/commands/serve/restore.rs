@@ -49,6 +49,9 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(not_sqlite("serve restore", hint));
         }
     };
+    if file.exists() {
+        sessile::files::check_trusted_database(&file)?;
+    }
     let backup = ServiceBackup::read(&file).map_err(backup_failed)?;
     let (to, from) = (shown(store.display()), shown(file.display()));
     ask::confirm(&cx.state, &format!("replace store {to} by {from}"))?;

@@ -2,6 +2,37 @@
 
 mod projects;
 
+mod service_files {
+    //! Files of the service in a directory that all users can write.
+
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+
+    use super::super::system::Unprivileged;
+
+    const USER: u32 = 65_534;
+    const OTHER: u32 = 65_533;
+
+    #[test]
+    fn link_of_another_user_to_a_store_is_refused() {
+        let user = Unprivileged::new(USER);
+        let store = user.home().path("service.db");
+        let list = |path: &std::path::Path| {
+            user.call(&["user", "list", "--store", path.to_str().unwrap(), "-ojson"]).run()
+        };
+        user.call(&["user", "add", "ann", "--store", store.to_str().unwrap()]).ok();
+        let shared = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(shared.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+        let link = shared.path().join("service.db");
+        symlink(&store, &link).unwrap();
+        // Only root can; the test fails where it is run by anyone else.
+        lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
+        let refused = list(&link);
+        assert_eq!(refused.code(), "FILE_WRITABLE", "{}", refused.told());
+        lchown(&link, Some(USER), Some(USER)).unwrap();
+        list(&link).exit(0);
+    }
+}
+
 mod runtime_directory {
     //! A runtime directory that other users can get at.
 

@@ -266,6 +266,35 @@ fn backup_with_a_damaged_index_is_refused() {
 }
 
 #[test]
+fn backup_with_a_trigger_is_refused() {
+    let home = home();
+    let store = Store::file(&home);
+    store.user("ann");
+    for (name, program) in [
+        ("trigger", "CREATE TRIGGER x AFTER UPDATE ON token BEGIN UPDATE token SET revoked_ms = NULL; END"),
+        ("view", "CREATE VIEW x AS SELECT * FROM token"),
+    ] {
+        backup(&store, name).exit(0);
+        sql(&home.path(name), program);
+        let refused = restore(&store, name);
+        assert_eq!(refused.code(), "STORE_CORRUPT", "{}", refused.told());
+    }
+    assert!(beside(&home, "replaced").is_empty());
+}
+
+#[test]
+fn backup_that_others_can_write_is_refused() {
+    let home = home();
+    let store = Store::file(&home);
+    store.user("ann");
+    backup(&store, "copy").exit(0);
+    std::fs::set_permissions(home.path("copy"), PermissionsExt::from_mode(0o666)).unwrap();
+    let refused = restore(&store, "copy");
+    assert_eq!(refused.code(), "FILE_WRITABLE", "{}", refused.told());
+    assert!(beside(&home, "replaced").is_empty());
+}
+
+#[test]
 fn own_backup_refuses_the_store_of_a_service() {
     let home = home();
     let store = Store::file(&home);

@@ -33,6 +33,15 @@ fn a_session_is_started_read_edited_and_ended() {
 }
 
 #[test]
+fn fractions_in_settings_come_back_exactly() {
+    let server = server();
+    let ann = server.user("ann");
+    let sent = r#"{"settings":{"a":0.46553161784373165,"b":-913025419286945.1}}"#;
+    let started = ann.send("POST", "/v1/sessions", &[], Some(sent)).ok(201);
+    assert_eq!(started["settings"].to_string(), r#"{"a":0.46553161784373165,"b":-913025419286945.1}"#);
+}
+
+#[test]
 fn settings_are_few_and_small() {
     let server = server();
     let ann = server.user("ann");
