@@ -166,7 +166,7 @@ impl Inside {
         }
         // They belong together: those of a session around this one go, and what the caller says stays.
         let is_said = |name: &&str| variables.contains_key(OsStr::new(name));
-        if state.inside_session().is_some() || !CONVERSATION.iter().any(is_said) {
+        if state.enclosing_session().is_some() || !CONVERSATION.iter().any(is_said) {
             for name in CONVERSATION {
                 variables.remove(OsStr::new(name));
             }
@@ -208,7 +208,7 @@ impl Which {
             }
             return Ok(Ready { state: Either::Call(state), session, is_ephemeral: false, is_started: false });
         }
-        let name = state.missing_session().map(|missing| &missing.name);
+        let name = state.pending_session()?.map(|pending| &pending.name);
         if self.existing {
             return Err(match name {
                 Some(name) => Error::Session(SessionError::NotFound(name.to_string())),
@@ -248,7 +248,7 @@ pub(crate) fn start(
         started => started?,
     };
     Ok(Ready {
-        state: Either::Own(Box::new(cx.state.in_session(&session.id)?)),
+        state: Either::Own(Box::new(cx.state.in_session(&session.id))),
         session: Rc::new(session),
         is_ephemeral: name.is_none(),
         is_started,

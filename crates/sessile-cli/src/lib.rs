@@ -1,6 +1,6 @@
 //! The command line of Sessile: parsing, dispatch, output. What commands *do* is the library's.
 //!
-//! Reading order: [`cli`] (the tree and the way of a call through it), one file in [`commands`], [`output`].
+//! Reading order: [`cli`] (the command tree), `dispatch` (the path of a call), one file in [`commands`], [`output`].
 
 mod a2a;
 mod ask;
@@ -8,6 +8,8 @@ mod child;
 pub mod cli;
 pub mod commands;
 mod completion;
+mod cx;
+mod dispatch;
 mod editor;
 pub mod effects;
 mod error;
@@ -20,6 +22,7 @@ mod lazy;
 pub mod mcp;
 mod oauth;
 pub mod output;
+mod parse;
 mod probe;
 mod remote;
 mod renewer;
@@ -29,5 +32,5 @@ mod talk;
 mod throwaway;
 mod unlocked;
 
-pub use cli::main;
+pub use dispatch::main;
 pub use settings::app;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result, StoreError, VaultError};
 use crate::files::{TEMPORARY, network_file_system};
@@ -12,7 +13,7 @@ use crate::runtime::RuntimeProblem;
 use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::settings::{Layer, validate};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::store::{PointerKind, Scope};
 use crate::terminal::Terminal;
 use crate::text::{quoted, shell_quoted, shown};

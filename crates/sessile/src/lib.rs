@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod app;
 pub mod args;
+pub mod call;
 pub mod code;
 pub mod confirm;
 pub mod context;
@@ -19,12 +20,13 @@ pub mod history;
 pub mod json;
 pub mod lock;
 pub mod names;
+mod overrides;
 pub mod path_text;
 pub mod process;
 pub mod random;
 pub mod report;
+mod resolve;
 pub mod runtime;
-mod said;
 pub mod secrets;
 pub mod session;
 pub mod settings;
@@ -36,15 +38,18 @@ pub mod text;
 pub mod tool;
 pub mod variables;
 pub mod vault;
+pub mod warning;
 pub mod world;
 
 pub use app::App;
 pub use args::StateArgs;
+pub use call::StateCall;
 pub use code::Code;
 pub use error::{Error, Result};
 pub use report::Report;
 pub use state::State;
 pub use status::Status;
+pub use warning::Warning;
 pub use world::World;
 
 /// The examples of the guide, compiled and run with those of the crate.

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::context::{Guard, GuardState};
 use crate::error::Result;
+use crate::session::CurrentSession;
 use crate::session::Life;
-use crate::session::current::Current;
 use crate::settings::{Origin, trust};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::text::shown;
 use crate::vault::{Selected, VaultStatus};
 
@@ -107,7 +108,7 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    fn of(state: &State, current: &Current) -> Self {
+    fn of(state: &State, current: &CurrentSession) -> Self {
         let look = current.session.look(state.world());
         SessionStatus {
             name: current.session.name.clone(),

@@ -1,11 +1,8 @@
 //! `sessile doctor`: what is wrong, and how to mend it.
 
-use std::time::Duration;
-
 use serde_json::json;
 use sessile::doctor::{Health, examine};
 use sessile::exit;
-use sessile::files::Locker;
 use sessile::text::shown_lines;
 
 use crate::cli::Cx;
@@ -27,7 +24,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if args.repair {
-        let locker = Locker::new(Duration::from_secs(5));
+        let locker = cx.state.locker()?;
         if !cx.state.recover_store(&locker)? {
             cx.out.note("the state database is sound: there is nothing to repair");
         }

@@ -56,7 +56,7 @@ fn tick(shell: Shell, cx: &Cx) -> String {
         Shell::Fish => format!("command sessile env --shell fish {flags} | source\n"),
     };
     let mut script = String::new();
-    let inside = cx.state.inside_session();
+    let inside = cx.state.enclosing_session();
     match (&hooked, live) {
         // The session that the hook brought in is over, or this terminal has another now.
         (Some(id), live) if live.is_none_or(|live| live.session.id.as_str() != id) => {

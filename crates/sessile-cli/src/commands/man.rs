@@ -1,11 +1,10 @@
 //! `sessile man`: manual pages, made from the same tree as the parser.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::CommandFactory;
 use serde_json::json;
-use sessile::files::{LockedDir, Locker};
+use sessile::files::LockedDir;
 use sessile::text::shown;
 
 use crate::cli::{Cli, Cx};
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let mut pages = Vec::new();
     collect(&command, &mut pages)?;
-    let dir = LockedDir::lock(&Locker::new(Duration::from_secs(5)), &cx.state.absolute(dir), 0o755)?;
+    let dir = LockedDir::lock(&cx.state.locker()?, &cx.state.absolute(dir), 0o755)?;
     for (name, text) in &pages {
         dir.replace(Path::new(name), text, 0o644)?;
     }

@@ -69,11 +69,11 @@ impl Base {
         }
         let variable = state.app().variable("CONTEXT");
         Base {
-            session: session.clone().filter(|session| state.inside_session() != Some(session.as_str())),
+            session: session.clone().filter(|session| state.enclosing_session() != Some(session.as_str())),
             context: context.clone(),
             lock_timeout: lock_timeout.map(|time| format!("{}ms", time.as_millis())),
             others,
-            is_inside: state.inside_session().is_some(),
+            is_inside: state.enclosing_session().is_some(),
             context_variable: Some(variable).filter(|name| state.world().variable(name).is_some()),
         }
     }

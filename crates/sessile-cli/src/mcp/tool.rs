@@ -6,7 +6,7 @@ use std::time::Duration;
 use rmcp::model::{JsonObject, Tool as Listed, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
-use crate::effects::{self, Effect};
+use crate::effects::{self, CommandEffect};
 
 /// A tool.
 pub(super) struct Tool {
@@ -151,7 +151,7 @@ pub(super) const fn may_have(name: &'static str) -> Field {
 impl Tool {
     /// Whether it changes nothing.
     pub(super) fn only_reads(&self) -> bool {
-        self.entry().is_some_and(|entry| entry.effect == Effect::Read)
+        self.entry().is_some_and(|entry| entry.effect == CommandEffect::Read)
     }
 
     /// Whether it runs whatever it is told to.
@@ -159,7 +159,7 @@ impl Tool {
         self.shape == Shape::Captured
     }
 
-    fn entry(&self) -> Option<&'static effects::Entry> {
+    fn entry(&self) -> Option<&'static effects::CommandEntry> {
         effects::entry(self.command)
     }
 
@@ -202,10 +202,10 @@ impl Tool {
         let Some(entry) = self.entry() else { return annotations };
         // What a command does that it is told to run, nobody knows.
         let anything = self.runs_commands();
-        if entry.effect == Effect::Read {
+        if entry.effect == CommandEffect::Read {
             annotations.read_only_hint = Some(true);
         } else {
-            annotations.destructive_hint = Some(anything || entry.effect == Effect::Destructive);
+            annotations.destructive_hint = Some(anything || entry.effect == CommandEffect::Destructive);
             annotations.idempotent_hint = entry.idempotent.then_some(true);
         }
         annotations.open_world_hint = (!entry.outside && !anything).then_some(false);

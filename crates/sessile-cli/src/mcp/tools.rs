@@ -1,5 +1,7 @@
 //! The tools. One table; what a tool does to state is said in the table of effects, by its command.
 
+use sessile::settings::DEFAULT_LOCK_TIMEOUT;
+
 use super::tool::{Field, Input, Limit, Shape, To, Tool, has, may_have, needs, takes};
 
 /// Every tool. Their whole description stays below 12 kB: a model reads it in every conversation.
@@ -86,7 +88,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Take a lock that excludes other agents, for a time.",
         output: &[has("name", "string"), has("token", "integer")],
-        limit: Limit::Longer("wait", "5s"),
+        limit: Limit::Longer("wait", DEFAULT_LOCK_TIMEOUT),
         ..tool(
             "acquire_lock",
             "lock acquire",
@@ -314,7 +316,7 @@ mod tests {
                 let made =
                     made.or_else(|_| invocation(tool, &sample(tool), &Base::default(), caller)).unwrap();
                 let words = std::iter::once("sessile".to_owned()).chain(made.args.clone());
-                let parsed = crate::cli::parses(words.map(Into::into));
+                let parsed = crate::parse::parse(&words.map(Into::into).collect::<Vec<_>>());
                 assert!(parsed.is_ok(), "{}: {:?} {}", tool.name, made.args, parsed.unwrap_err());
             }
         }
@@ -373,8 +375,8 @@ mod tests {
         assert_eq!(of("set_setting")["openWorldHint"], false);
         assert_eq!(of("run"), json!({ "destructiveHint": true }));
         for tool in TOOLS {
-            let reads =
-                effects::entry(tool.command).is_some_and(|entry| entry.effect == effects::Effect::Read);
+            let reads = effects::entry(tool.command)
+                .is_some_and(|entry| entry.effect == effects::CommandEffect::Read);
             assert_eq!(of(tool.name)["readOnlyHint"] == true, reads, "{}", tool.name);
         }
     }

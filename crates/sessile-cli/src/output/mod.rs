@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::{Value, json};
+use sessile::Warning;
 use sessile::args::{Color, Format};
-use sessile::state::Warning;
 use sessile::text::{json_safe, shown_lines};
 use sessile::{App, World};
 

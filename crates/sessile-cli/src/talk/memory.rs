@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use serde_json::Value;
+use sessile::call::ConfigSource;
 use sessile::conversation::{Conversation, Heard, TaskState};
 use sessile::error::{ConversationError, SessionError};
 use sessile::session::Session;
-use sessile::state::ConfigSource;
 use sessile::{Error, State};
 
 use crate::a2a::Event;
@@ -50,12 +50,12 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
         return Ok(Some(state.require_session("talking to an agent in it")?));
     }
     let (idle, max) = lifetime(state, None, None)?;
-    if let Some(missing) = state.missing_session() {
-        let started = state.start_session_to_run(command, Some(missing.name.clone()), None, idle, max);
+    if let Some(pending) = state.pending_session()? {
+        let started = state.start_session_to_run(command, Some(pending.name.clone()), None, idle, max);
         return match started {
             // Another was quicker: then it is that one.
             Err(Error::Session(SessionError::Exists(_))) => {
-                Ok(Some(Rc::new(state.sessions()?.get_live(missing.name.as_str())?)))
+                Ok(Some(Rc::new(state.sessions()?.get_live(pending.name.as_str())?)))
             }
             started => Ok(Some(Rc::new(started?))),
         };

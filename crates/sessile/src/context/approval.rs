@@ -172,7 +172,7 @@ pub fn grant_through(state: &State, name: &ContextName, time: Duration, client: 
 /// context that the person is to be asked about.
 pub fn check_grantable(state: &State, name: &ContextName) -> Result<Context> {
     // What runs in a session could start a server of its own, and answer its question itself.
-    if state.inside_session().is_some() {
+    if state.enclosing_session().is_some() {
         return Err(SessionError::RefusedInside {
             what: "approving a context".into(),
             instead: "a person approves it on a terminal outside the session",

@@ -6,12 +6,13 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::context::weaken::guard_of;
 use crate::context::{Context, Guard};
 use crate::error::{ContextError, Error, Result};
 use crate::names::{ContextName, nearest};
 use crate::settings::{Disclosure, Document, Layer, Origin, trust};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::store::Store;
 use crate::text::{quoted, shown};
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::call::ConfigSource;
 use crate::context::catalog::file_in;
 use crate::context::selection::{pointing_to, repointing};
 use crate::context::transfer::refuse_secrets;
@@ -11,7 +12,6 @@ use crate::error::{ContextError, Error, Result, UsageError};
 use crate::history::{Effect, perform, settle, unless_overtaken};
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, trust, write};
-use crate::state::ConfigSource;
 
 /// One change of a context's file: a key such as `guard`, `env.NAME` or `tools.NAME.KEY`, set or removed.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Contexts: named targets, one TOML file each, with the guard that stands before them.
 //!
-//! [`Contexts`] finds and changes them, [`Selected`] says which one a call is about and why, [`Guard`] what it
+//! [`Contexts`] finds and changes them, [`SelectedContext`] says which one a call is about and why, [`Guard`] what it
 //! demands before it is used, [`approval`] how a person gives that, `weaken` who may lower it,
 //! [`transfer`] how they travel.
 //!
@@ -22,7 +22,7 @@ pub use change::{Change, Removed};
 pub use definition::{Bindings, Context, Variable, is_variable_name};
 pub use guard::{Guard, GuardState};
 pub use pin::{is_pin_set, set_pin, verify_pin};
-pub use selection::{Selected, SwitchScope, Switched, switch};
+pub use selection::{SelectedContext, SwitchScope, Switched, switch};
 
 pub(crate) use catalog::toml_files;
 pub(crate) use selection::select;

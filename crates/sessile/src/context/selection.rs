@@ -4,19 +4,21 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::error::{ContextError, Result, SessionError, UsageError};
 use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
 use crate::names::ContextName;
+use crate::session::PendingSession;
 use crate::settings::project::Project;
 use crate::settings::{Candidate, Layer, Origin, SettingKey, Value, trust, write};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
 use crate::text::quoted;
 
 /// The context a call is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Selected {
+pub struct SelectedContext {
     /// Its name.
     pub name: ContextName,
     /// What selected it.
@@ -49,7 +51,7 @@ pub struct Switched {
 }
 
 /// Applies the order of precedence to the question which context is meant.
-pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
+pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
     let key = SettingKey::new(["context"]);
     let candidates = state.base()?.explain(&key)?;
     let strongest = candidates.into_iter().find(|candidate| candidate.ignored.is_none());
@@ -63,36 +65,32 @@ pub(crate) fn select(state: &State) -> Result<Option<Selected>> {
             session.context.clone().map(|name| Candidate { value: Value::Text(name), origin, ignored: None })
         }
         (None, Some(_)) => strongest,
-        // One that is begun anew is pinned as it was.
-        (None, None) if state.missing_session().is_some_and(|missing| missing.context.is_some()) => {
-            let missing = state.missing_session();
-            missing.and_then(|missing| {
-                let origin = Origin::named(Layer::Session, missing.name.to_string());
-                let value = Value::Text(missing.context.clone()?);
-                Some(Candidate { value, origin, ignored: None })
-            })
-        }
-        // A session that is started inside another goes on in that one's context.
-        (None, None) if state.missing_session().is_some() && state.inside_session().is_some() => {
-            outer_context(state)?
-        }
-        (None, None) => terminal_selection(state)?.or(strongest),
+        (None, None) => match state.pending_session()? {
+            // A session that is started again keeps its context.
+            Some(PendingSession { name, context: Some(context) }) => {
+                let origin = Origin::named(Layer::Session, name.to_string());
+                Some(Candidate { value: Value::Text(context.clone()), origin, ignored: None })
+            }
+            // A session that is started inside another goes on in that one's context.
+            Some(_) if state.enclosing_session().is_some() => outer_context(state)?,
+            _ => terminal_selection(state)?.or(strongest),
+        },
     };
     let selected = found.and_then(|Candidate { value, origin, .. }| {
-        value.as_str().and_then(|name| name.parse().ok()).map(|name| Selected { name, origin })
+        value.as_str().and_then(|name| name.parse().ok()).map(|name| SelectedContext { name, origin })
     });
     warn_if_unexpected(state, selected.as_ref())?;
     Ok(selected)
 }
 
-/// Fails if another context was asked for than the one that a session is pinned to. Who only looks may ask.
+/// Fails if a call names another context than the one that its session is pinned to, unless the call only reads.
 pub(super) fn require_pinned(
     state: &State,
     session: &str,
     pinned: Option<&str>,
     asked: Option<&str>,
 ) -> Result<()> {
-    match asked.filter(|asked| pinned != Some(asked) && !state.only_looks()) {
+    match asked.filter(|asked| pinned != Some(asked) && !state.call().mode().tolerates_stale_session) {
         None => Ok(()),
         Some(asked) => Err(SessionError::ContextFixed {
             session: session.to_owned(),
@@ -104,7 +102,7 @@ pub(super) fn require_pinned(
 }
 
 fn outer_context(state: &State) -> Result<Option<Candidate>> {
-    let id = state.inside_session().unwrap_or_default();
+    let id = state.enclosing_session().unwrap_or_default();
     let rows = state.store()?.map(|store| store.sessions_named(&state.account(), id)).transpose()?;
     let outer =
         rows.unwrap_or_default().into_iter().next().ok_or_else(|| SessionError::NotFound(id.to_owned()))?;
@@ -130,7 +128,7 @@ fn terminal_key(state: &State) -> Option<PointerKey> {
     })
 }
 
-fn warn_if_unexpected(state: &State, selected: Option<&Selected>) -> Result<()> {
+fn warn_if_unexpected(state: &State, selected: Option<&SelectedContext>) -> Result<()> {
     let Some(expected) = state.base()?.get("expect-context")? else { return Ok(()) };
     let name = selected.map(|selected| selected.name.as_str());
     if name != expected.value.as_str() {

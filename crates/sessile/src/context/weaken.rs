@@ -95,7 +95,7 @@ fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
 
 /// Neither a guard nor a pin would be a rail if what runs in a session could change it.
 fn refuse_in_session(state: &State, change: &ContextChange) -> Result<()> {
-    let is_inside = || Ok::<_, Error>(state.inside_session().is_some() || state.session()?.is_some());
+    let is_inside = || Ok::<_, Error>(state.enclosing_session().is_some() || state.session()?.is_some());
     if change.before.is_none() || !is_inside()? {
         return Ok(());
     }
@@ -158,7 +158,7 @@ pub(super) fn guard_of(context: &Node) -> Guard {
 
 /// Inside a session nobody changes what leads commands outside of it: the settings that need trust, and selections.
 fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
-    if state.inside_session().is_none() {
+    if state.enclosing_session().is_none() {
         return Ok(());
     }
     for effect in effects {

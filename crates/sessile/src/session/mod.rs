@@ -7,11 +7,12 @@
 //!
 //! Not for: running commands in a session.
 
-pub mod current;
 pub mod entries;
 mod id;
 pub mod life;
+mod operations;
 mod owner;
+pub(crate) mod resolve;
 pub mod room;
 mod sessions;
 pub(crate) mod sockets;
@@ -23,6 +24,7 @@ pub use entries::{Entry, EntryKind};
 pub use id::{SessionId, SessionName};
 pub use life::Life;
 pub use owner::Owner;
+pub use resolve::{CurrentSession, PendingSession};
 pub use room::Room;
 pub use sessions::{NewSession, Session, Sessions};
 pub use stop::{end_marked, end_others};

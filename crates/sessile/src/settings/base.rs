@@ -2,6 +2,9 @@
 
 use crate::settings::{Definition, Kind};
 
+/// Default of the setting `lock-timeout`, and of everything else that waits for a lock.
+pub const DEFAULT_LOCK_TIMEOUT: &str = "5s";
+
 /// The settings that the library itself obeys.
 pub const BASE: &[Definition] = &[
     Definition::new("context", Kind::Context, "The context that is used when none is named.").needing_trust(),
@@ -15,7 +18,7 @@ pub const BASE: &[Definition] = &[
     Definition::new("color", Kind::Choice(&["auto", "always", "never"]), "When output is coloured.")
         .with_default("auto"),
     Definition::new("lock-timeout", Kind::Duration, "How long to wait for a lock; 0 does not wait.")
-        .with_default("5s"),
+        .with_default(DEFAULT_LOCK_TIMEOUT),
     Definition::new("credential", Kind::Text, "The credential that calls act with.").needing_trust(),
     Definition::new(
         "vault.backend",

@@ -21,7 +21,7 @@ pub mod validate;
 mod value;
 pub mod write;
 
-pub use base::BASE;
+pub use base::{BASE, DEFAULT_LOCK_TIMEOUT};
 pub use definition::{Definition, Kind};
 pub(crate) use document::Disclosure;
 pub use document::{Data, Document, Node};

@@ -13,8 +13,8 @@ use crate::settings::{Data, Definition, Document, Kind, Layer, Node, Origin, Set
 /// One source of values. Sources are kept strongest first.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// Values that were said: flags, variables, a terminal's selection.
-    Said(Vec<(SettingKey, Value, Origin)>),
+    /// Values without a file: overrides by flags and variables, or a session's settings.
+    Values(Vec<(SettingKey, Value, Origin)>),
     /// A file, or one table in it.
     File {
         /// The layer it stands for.
@@ -95,8 +95,8 @@ impl Stack {
         let mut candidates = Vec::new();
         for source in &self.sources {
             match source {
-                Source::Said(values) => candidates.extend(
-                    values.iter().filter(|(said, ..)| said == key).map(|(_, value, origin)| Candidate {
+                Source::Values(values) => candidates.extend(
+                    values.iter().filter(|(found, ..)| found == key).map(|(_, value, origin)| Candidate {
                         value: value.clone(),
                         origin: origin.clone(),
                         ignored: None,
@@ -126,7 +126,7 @@ impl Stack {
         let mut keys = BTreeSet::new();
         for source in &self.sources {
             match source {
-                Source::Said(values) => keys.extend(values.iter().map(|(key, ..)| key.clone())),
+                Source::Values(values) => keys.extend(values.iter().map(|(key, ..)| key.clone())),
                 Source::File { .. } => self.walk(source, &mut |key, _, known| {
                     if known {
                         keys.insert(key.clone());

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::call::ConfigSource;
 use crate::context::Context;
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::names::ContextName;
 use crate::settings::{Document, Layer, Source, Stack, Unknown};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::text::quoted;
 
 /// How many unknown keys of a file are told one by one.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::context::weaken::leads_others;
 use crate::context::{Context, Home};
 use crate::error::{Error, FileError, Result, SessionError, UsageError};
@@ -15,7 +16,7 @@ use crate::session::{EntryKind, Session};
 use crate::settings::document::is_json;
 use crate::settings::project::Project;
 use crate::settings::{Document, Kind, Layer, Node, SettingKey, Source, Stack, Value, edit, trust};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 
 /// Where a setting is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ pub fn change(
 
 /// The rule of `context::weaken`, with a hint for a call that names one key.
 fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
-    if state.inside_session().is_some() && leads_others(state.app(), key) {
+    if state.enclosing_session().is_some() && leads_others(state.app(), key) {
         return Err(SessionError::RefusedInside {
             what: format!("setting {} for others", crate::text::quoted(key.to_string())),
             instead: "leave out --global, --dir and --project to set it for this session",

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::context::{Context, toml_files};
 use crate::error::{FileError, Result, ToolError, UsageError};
 use crate::names::nearest;
 use crate::settings::{Disclosure, Document};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::text::{quoted, shown};
 use crate::tool::profile::Profile;
 

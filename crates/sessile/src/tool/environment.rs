@@ -6,12 +6,13 @@ use std::ffi::{OsStr, OsString};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::call::ConfigSource;
 use crate::context::{Context, Variable};
 use crate::error::{Result, UsageError};
 use crate::names::CredentialName;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::tool::places::{ORIGINALS, Originals};
 use crate::tool::plan::Plan;
 use crate::tool::prepare::{Level, Wanted};
@@ -359,7 +360,7 @@ impl Changes {
     /// What another session around this one has set leads there, or to what its context binds: then the user's own
     /// values count again.
     fn leave_outer(&mut self, state: &State, session: &Session, originals: &Originals, asked: &Asked) {
-        let Some(outer) = state.inside_session() else { return };
+        let Some(outer) = state.enclosing_session() else { return };
         if outer == session.id.as_str() || session.name.as_deref() == Some(outer) {
             return;
         }

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::error::Result;
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::settings::{Layer, Origin};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::vault::Credential;
 use crate::vault::desktop::Desktop;
 use crate::vault::file::FILE;

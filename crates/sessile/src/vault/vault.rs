@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::call::ConfigSource;
 use crate::error::{CredentialError, Error, FileError, Result, UsageError};
 use crate::files::LockedDir;
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
-use crate::state::{ConfigSource, State};
+use crate::state::State;
 use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
 use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};

@@ -35,7 +35,7 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
         }
     })?;
     let is_known = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?.is_some();
-    if cx.state.inside_session().is_some() && is_known {
+    if cx.state.enclosing_session().is_some() && is_known {
         // Others may use it.
         let what = format!("changing credential {name}");
         return Err(SessionError::RefusedInside {

@@ -1,9 +1,9 @@
 //! `sessile config path`.
 
 use serde_json::json;
+use sessile::call::ConfigSource;
 use sessile::settings::Layer;
 use sessile::settings::write::file;
-use sessile::state::ConfigSource;
 use sessile::text::shown;
 
 use super::ScopeArgs;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use sessile::call::ConfigSource;
 use sessile::exit;
 use sessile::settings::{Layer, validate};
-use sessile::state::ConfigSource;
 use sessile::text::{shown, shown_lines};
 
 use crate::cli::Cx;

@@ -1,10 +1,10 @@
 //! `sessile context edit`.
 
 use serde_json::json;
+use sessile::call::ConfigSource;
 use sessile::context::Change;
 use sessile::error::UsageError;
 use sessile::names::ContextName;
-use sessile::state::ConfigSource;
 use sessile::text::{quoted, shown};
 
 use super::changes::ChangeArgs;

@@ -87,7 +87,7 @@ pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure
 
 /// How long a lock is waited for.
 pub(crate) fn patience(state: &State) -> Result<Duration, Failure> {
-    Ok(state.duration("lock-timeout")?.unwrap_or(Duration::from_secs(5)))
+    Ok(state.lock_timeout()?)
 }
 
 /// Says that a server's lock is waited for.

@@ -7,7 +7,7 @@ use serde_json::json;
 use sessile::{Code, exit};
 
 use crate::cli::Cx;
-use crate::effects::{Effect, TABLE};
+use crate::effects::{CommandEffect, TABLE};
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -102,8 +102,8 @@ fn value(word: &str) -> Option<String> {
             let codes = Code::ALL.iter().filter(|code| code.is_retryable());
             Some(listed(codes.map(|code| code.as_str())))
         }
-        "reading" => Some(commands(Effect::Read)),
-        "removing" => Some(commands(Effect::Destructive)),
+        "reading" => Some(commands(CommandEffect::Read)),
+        "removing" => Some(commands(CommandEffect::Destructive)),
         // A code with the status that goes with it.
         _ => {
             let code = Code::ALL.iter().find(|code| code.as_str() == word)?;
@@ -112,7 +112,7 @@ fn value(word: &str) -> Option<String> {
     }
 }
 
-fn commands(effect: Effect) -> String {
+fn commands(effect: CommandEffect) -> String {
     listed(TABLE.iter().filter(|entry| entry.effect == effect).map(|entry| entry.path))
 }
 

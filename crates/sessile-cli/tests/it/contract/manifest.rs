@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 use serde_json::Value;
 use sessile::Code;
 use sessile_cli::cli::Cli;
-use sessile_cli::effects::{Effect, TABLE};
+use sessile_cli::effects::{CommandEffect, TABLE};
 
 use crate::contract::output::{CALLS, furnished_for};
 use crate::home;
@@ -71,7 +71,7 @@ fn what_can_fail_for_want_of_a_network_is_outside() {
 #[test]
 fn what_is_said_to_be_idempotent_can_be_done_again() {
     let mut done = Vec::new();
-    for entry in TABLE.iter().filter(|entry| entry.idempotent && entry.effect != Effect::Read) {
+    for entry in TABLE.iter().filter(|entry| entry.idempotent && entry.effect != CommandEffect::Read) {
         let Some((_, words)) = CALLS.iter().find(|(path, _)| *path == entry.path) else { continue };
         let home = furnished_for(entry.path);
         home.call(words).ok();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use sessile_cli::effects::{Effect, TABLE};
+use sessile_cli::effects::{CommandEffect, TABLE};
 use testkit::{Done, Home};
 
 use crate::{home, home_with};
@@ -226,7 +226,7 @@ fn what_stands_beside_the_result_is_json_too() {
 fn a_change_says_in_which_context_and_session_it_was_made() {
     for (path, args) in CALLS {
         let entry = TABLE.iter().find(|entry| entry.path == *path).unwrap();
-        if entry.effect == Effect::Read || PRINT_UNLESS_TOLD.contains(path) {
+        if entry.effect == CommandEffect::Read || PRINT_UNLESS_TOLD.contains(path) {
             continue;
         }
         let done = call(&furnished_for(path), args, "json").exit(0);

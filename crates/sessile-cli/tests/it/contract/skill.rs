@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::{Command, CommandFactory};
 use sessile::{Code, exit};
 use sessile_cli::cli::Cli;
-use sessile_cli::effects::{Effect, TABLE};
+use sessile_cli::effects::{CommandEffect, TABLE};
 
 use crate::documents::guides::assert_parses;
 use crate::{home, yaml_scalars};
@@ -128,11 +128,11 @@ fn the_tables_of_the_program_are_in_it() {
         let list = text.split(after).nth(1).unwrap().trim_start().split("\n\n").next().unwrap();
         spans(list).into_iter().collect()
     };
-    let of = |effect: Effect| -> BTreeSet<String> {
+    let of = |effect: CommandEffect| -> BTreeSet<String> {
         TABLE.iter().filter(|entry| entry.effect == effect).map(|entry| entry.path.to_owned()).collect()
     };
-    assert_eq!(listed("call them freely:"), of(Effect::Read));
-    assert_eq!(listed("or when asked:"), of(Effect::Destructive));
+    assert_eq!(listed("call them freely:"), of(CommandEffect::Read));
+    assert_eq!(listed("or when asked:"), of(CommandEffect::Destructive));
     let retryable = Code::ALL.iter().filter(|code| code.is_retryable()).map(|code| code.as_str().to_owned());
     assert_eq!(listed("it is true for:"), retryable.collect());
 }

@@ -101,7 +101,7 @@ fn commands() {
         let usage = parsed.render_usage().to_string();
         let _ = writeln!(out, "```text\n{}\n```\n", usage.trim().trim_start_matches("Usage: "));
         let scope = command["write_scope"].as_str().map_or_else(String::new, |scope| format!(": {scope}"));
-        let _ = write!(out, "Effect: {}{scope}.", text(command, "effect"));
+        let _ = write!(out, "CommandEffect: {}{scope}.", text(command, "effect"));
         // That reading can be done again goes without saying.
         if command["idempotent"] == true && command["effect"] != "read" {
             out.push_str(" Doing it again has no further effect.");
@@ -458,9 +458,9 @@ fn undo() {
 
 #[test]
 fn every_command_that_writes_is_in_the_table_of_what_can_be_undone() {
-    use sessile_cli::effects::{Effect, TABLE};
+    use sessile_cli::effects::{CommandEffect, TABLE};
     let mut writing: Vec<&str> =
-        TABLE.iter().filter(|entry| entry.effect != Effect::Read).map(|entry| entry.path).collect();
+        TABLE.iter().filter(|entry| entry.effect != CommandEffect::Read).map(|entry| entry.path).collect();
     writing.sort_unstable();
     let known: Vec<&str> = sessile::history::COMMANDS.iter().map(|known| known.command).collect();
     assert_eq!(known, writing);

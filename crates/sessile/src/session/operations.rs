@@ -1,131 +1,19 @@
-//! The session a call works in: named by a flag, by the variable, or selected for the terminal.
+//! Session operations of a state: start, stop, import, rename and forget sessions of the user, with their history.
 
 use std::rc::Rc;
 
+use crate::call::ConfigSource;
 use crate::error::{Result, SessionError, UsageError};
 use crate::history::{Effect, perform, record, settle};
 use crate::names::ContextName;
 use crate::session::entries::Changed;
+use crate::session::resolve::select_for_terminal;
 use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
-use crate::settings::{Layer, Origin, SettingKey, Value};
-use crate::state::{Missing, Starting, State};
-use crate::store::{Contents, EntryPlace, OperationRow, PointerKey, PointerKind, Scope};
-use crate::text::{quoted, shown};
-
-/// The session of a call, and what named it.
-#[derive(Clone, Debug)]
-pub struct Current {
-    /// The session.
-    pub session: Rc<Session>,
-    /// What named it.
-    pub origin: Origin,
-    /// What it sets.
-    pub settings: Vec<(SettingKey, Value)>,
-}
-
-/// Finds the session that a call works in. One that was named and cannot be used is an error; one that was only
-/// selected for the terminal clears itself, with a notice.
-pub(crate) fn find(state: &State) -> Result<Option<Current>> {
-    let named = state.args().session.as_deref().map(|text| (text.to_owned(), state.session_origin()));
-    let (text, origin, pointer) = match named {
-        Some((text, origin)) => (text, origin, None),
-        None => match terminal_session(state)? {
-            Some((text, key)) => {
-                let device = crate::terminal::Terminal::key_device(&key.place).to_owned();
-                (text, Origin::named(Layer::Terminal, device), Some(key))
-            }
-            None => return Ok(None),
-        },
-    };
-    let user = state.account();
-    let mut rows =
-        state.store()?.map(|store| store.sessions_named(&user, &text)).transpose()?.unwrap_or_default();
-    let clear = |key: PointerKey, what: &str| {
-        state.warn(format!("session {what}; this terminal has none now"), None);
-        state.store_for_writing_unlocked()?.remove_pointers(&[key]).map(|()| None)
-    };
-    // Only by a flag: what a variable names was there when it was set.
-    let may_start = state.starts().filter(|_| origin.layer == Layer::Flag);
-    if may_start.is_some() && rows.is_empty() {
-        match text.parse::<SessionName>() {
-            Ok(name) => {
-                state.set_missing_session(Missing { name, context: None });
-                return Ok(None);
-            }
-            // Something like an id was meant to be there.
-            Err(_) if text.parse::<crate::session::SessionId>().is_ok() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    if let (Some(key), true) = (&pointer, rows.is_empty()) {
-        return clear(key.clone(), &format!("{} of this terminal was forgotten", quoted(&text)));
-    }
-    let row = match rows.len() {
-        0 if state.only_looks() && origin.layer == Layer::Environment => {
-            state.warn(format!("{origin} names session {}, which is gone", quoted(&text)), None);
-            return Ok(None);
-        }
-        0 => return Err(SessionError::NotFound(crate::text::shortened(&text, 80)).into()),
-        1 => rows.remove(0),
-        _ => return Err(SessionError::Ambiguous(text).into()),
-    };
-    let session = Session::of_row(row, state.dirs().state()?)?;
-    if may_start == Some(Starting::IfOver)
-        && session.life(state.world()) != Life::Live
-        && let Ok(name) = session.name.as_deref().unwrap_or_default().parse::<SessionName>()
-    {
-        state.set_missing_session(Missing { name, context: session.context });
-        return Ok(None);
-    }
-    if let Some(key) = pointer
-        && session.life(state.world()) != Life::Live
-    {
-        let what = if session.ended.is_some() { "was ended" } else { "has expired" };
-        return clear(key, &format!("{} of this terminal {what}", quoted(session.label())));
-    }
-    let place = EntryPlace { user: &user, session: session.id.as_str(), kind: EntryKind::Setting.as_str() };
-    let mut settings = Vec::new();
-    for entry in state.store()?.map(|store| store.entries(place)).transpose()?.unwrap_or_default() {
-        let Ok(key) = entry.key.parse::<SettingKey>() else { continue };
-        let Some(definition) = state.app().setting(key.segments()) else { continue };
-        let json: serde_json::Value = serde_json::from_str(&entry.value).unwrap_or_default();
-        settings.extend(definition.kind.of_json(&json).map(|value| (key, value)));
-    }
-    Ok(Some(Current { session: Rc::new(session), origin, settings }))
-}
-
-fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
-    if state.begins_anew() {
-        return Ok(None);
-    }
-    let Some(key) = terminal_key(state) else { return Ok(None) };
-    let Some(store) = state.store()? else { return Ok(None) };
-    Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
-}
-
-fn terminal_key(state: &State) -> Option<PointerKey> {
-    let terminal = state.world().terminal()?;
-    Some(PointerKey {
-        kind: PointerKind::Session,
-        scope: Scope::Terminal,
-        place: terminal.key(),
-        account: state.pointer_account(),
-    })
-}
-
-/// Makes a session this terminal's, if there is a terminal and the call is not inside a session already.
-pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<bool> {
-    if state.inside_session().is_some() {
-        return Ok(false);
-    }
-    let Some(key) = terminal_key(state) else { return Ok(false) };
-    let previous = state.store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
-    let previous = previous.and_then(|pointer| pointer.value);
-    let mut store = state.store_for_writing()?;
-    store.set_pointer(&key, Some(session.id.as_str()), previous.as_deref(), state.now_ms())?;
-    Ok(true)
-}
+use crate::settings::{Layer, Origin};
+use crate::state::State;
+use crate::store::{Contents, OperationRow};
+use crate::text::shown;
 
 /// What the history says about a session that begins; it is written with the session itself.
 fn started(state: &State, command: &str) -> OperationRow {
@@ -136,7 +24,7 @@ fn started(state: &State, command: &str) -> OperationRow {
 impl State {
     /// The user's sessions.
     pub fn sessions(&self) -> Result<Sessions> {
-        if *self.source() == crate::state::ConfigSource::Nothing {
+        if *self.source() == ConfigSource::Nothing {
             return Err(UsageError::Arguments(
                 "with --no-config nothing is kept, so there are no sessions".into(),
             )
@@ -313,7 +201,7 @@ impl State {
     /// What every writing call does beside its own work: ends what has expired, a few at a time.
     pub fn tidy(&self) -> Result<()> {
         const A_FEW: usize = 8;
-        if *self.source() == crate::state::ConfigSource::Nothing {
+        if *self.source() == ConfigSource::Nothing {
             return Ok(());
         }
         settle(self)?;

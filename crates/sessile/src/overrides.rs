@@ -1,4 +1,4 @@
-//! What the command line and the variables say, before any file is read.
+//! Overrides: settings from the command line and from variables, which need no file.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,37 @@ use crate::settings::write::refuse_secret_value;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::world::World;
 
-/// The flags that the variables say, where the command line does not.
+/// Settings that flags and variables give, strongest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides(Vec<(SettingKey, Value, Origin)>);
+
+impl Overrides {
+    /// The overrides of a call. Values are parsed here, so that a bad one fails before any file is read.
+    pub(crate) fn parse(app: &App, world: &World, args: &StateArgs) -> Result<Self> {
+        let mut overrides = Vec::new();
+        push_flags(app, args, &mut overrides)?;
+        push_variables(app, world, &mut overrides)?;
+        Ok(Overrides(overrides))
+    }
+
+    /// The strongest value of a setting.
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+        let segments = || key.split('.');
+        self.0.iter().find(|(found, ..)| found.segments().iter().eq(segments())).map(|(_, value, _)| value)
+    }
+
+    /// Adds an override that is stronger than all others.
+    pub(crate) fn put_first(&mut self, key: &str, value: Value, origin: Origin) {
+        self.0.insert(0, (SettingKey::new(key.split('.')), value, origin));
+    }
+
+    /// The values, strongest first.
+    pub(crate) fn to_values(&self) -> Vec<(SettingKey, Value, Origin)> {
+        self.0.clone()
+    }
+}
+
+/// The arguments, with variables in the place of flags that are not given.
 pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> Result<StateArgs> {
     let text = |name: &str| -> Result<Option<String>> {
         Ok(text_variable(world, &app.variable(name))?.map(str::to_owned))
@@ -41,7 +71,7 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
     Ok(args)
 }
 
-/// A variable that is to hold text. What is not text is refused, not changed into something like it.
+/// The text of a variable. Bytes that are not UTF-8 are refused: a lossy copy could name something else.
 fn text_variable<'w>(world: &'w World, variable: &str) -> Result<Option<&'w str>> {
     let Some(value) = world.variable(variable) else { return Ok(None) };
     value.to_str().map(Some).ok_or_else(|| {
@@ -53,12 +83,10 @@ fn text_variable<'w>(world: &'w World, variable: &str) -> Result<Option<&'w str>
     })
 }
 
-/// What flags and variables say, strongest first.
-pub(crate) fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(SettingKey, Value, Origin)>> {
-    let mut said = Vec::new();
+fn push_flags(app: &App, args: &StateArgs, overrides: &mut Vec<(SettingKey, Value, Origin)>) -> Result<()> {
     let mut flag = |key: &str, value: Option<String>| {
         if let Some(value) = value {
-            said.push((
+            overrides.push((
                 SettingKey::new([key]),
                 Value::Text(value),
                 Origin::named(Layer::Flag, format!("--{key}")),
@@ -77,9 +105,12 @@ pub(crate) fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(Se
     flag("color", args.color.map(|color| format!("{color:?}").to_lowercase()));
     flag("lock-timeout", args.lock_timeout.map(|timeout| format!("{}ms", timeout.as_millis())));
     for pair in &args.set {
-        said.push(parse_pair(app, pair, "--set", Origin::named(Layer::Flag, "--set"))?);
+        overrides.push(parse_pair(app, pair, "--set", Origin::named(Layer::Flag, "--set"))?);
     }
+    Ok(())
+}
 
+fn push_variables(app: &App, world: &World, overrides: &mut Vec<(SettingKey, Value, Origin)>) -> Result<()> {
     let prefix = format!("{}_", app.prefix());
     for setting in app.settings() {
         let Some(name) = setting.variable() else { continue };
@@ -87,15 +118,15 @@ pub(crate) fn said(app: &App, world: &World, args: &StateArgs) -> Result<Vec<(Se
         let Some(value) = text_variable(world, &variable)? else { continue };
         let value = setting.parse(value, &variable)?;
         let origin = Origin::named(Layer::Environment, variable);
-        said.push((SettingKey::new(setting.key.split('.')), value, origin));
+        overrides.push((SettingKey::new(setting.key.split('.')), value, origin));
     }
     let variable = format!("{prefix}SET");
     if let Some(pairs) = text_variable(world, &variable)? {
         for pair in pairs.lines().filter(|line| !line.trim().is_empty()) {
-            said.push(parse_pair(app, pair, &variable, Origin::named(Layer::Environment, &variable))?);
+            overrides.push(parse_pair(app, pair, &variable, Origin::named(Layer::Environment, &variable))?);
         }
     }
-    Ok(said)
+    Ok(())
 }
 
 fn parse_pair(app: &App, pair: &str, place: &str, origin: Origin) -> Result<(SettingKey, Value, Origin)> {

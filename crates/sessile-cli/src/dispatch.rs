@@ -1,0 +1,193 @@
+//! The path of a call through the program: parse, open the state, run the command, print, exit.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use sessile::call::{SessionMode, StateCall};
+use sessile::files::Waiting;
+use sessile::settings::{Layer, Origin, Value};
+use sessile::{Error, State, StateArgs, World};
+
+use crate::cli::{Cli, Command};
+use crate::commands::run;
+use crate::cx::Cx;
+use crate::effects::CommandEntry;
+use crate::error::{Failure, Outcome};
+use crate::lazy::Lazy;
+use crate::output::Output;
+use crate::parse::{ParsedLine, early_output, parse, without_values};
+use crate::remote;
+use crate::settings::app;
+
+/// The program.
+pub fn main() -> ExitCode {
+    let world = World::from_process();
+    if world.variable(crate::completion::VARIABLE).is_some()
+        && let Some(status) = crate::completion::answer(&world)
+    {
+        return ExitCode::from(status);
+    }
+    ExitCode::from(run(&world, std::env::args_os()))
+}
+
+/// One call: parses the arguments, runs the command, prints, and returns the exit status.
+fn run(world: &World, args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    // Until the settings are read, only flags and variables can say how to print.
+    let early = early_output(world, &args);
+    let outcome = match parse(&args) {
+        Err(error) => Err(Failure::Arguments(Box::new(without_values(error, &args)))),
+        Ok(ParsedLine { cli: Cli { state, command: Some(command) }, entry: Some(entry) }) => {
+            return call(world, &early, state, &command, entry);
+        }
+        Ok(_) => print_help(&early),
+    };
+    finish(&early, outcome)
+}
+
+fn call(
+    world: &World,
+    early: &Output,
+    args: StateArgs,
+    command: &Command,
+    entry: &'static CommandEntry,
+) -> u8 {
+    // A command that runs another keeps the small numbers for that one.
+    let own = |error: Error| if entry.has_child_status { Failure::Own(error) } else { error.into() };
+    let finish = |out: &Output, outcome: Outcome| match command {
+        Command::Run(Lazy(run::Args { report: Some(file), .. })) => finish_in(file, out, outcome),
+        _ => finish(out, outcome),
+    };
+    let state = match state_call(world, early, args, command, entry) {
+        Ok(call) => settled(open(call, entry), entry),
+        Err(error) => return finish(early, Err(own(error))),
+    };
+    let out = match output(&state).and_then(|out| state.clear_stale_selection().map(|()| out)) {
+        Ok(out) => out,
+        Err(_) if entry.mode.tolerates_broken_settings => early.clone(),
+        Err(error) => return finish(early, Err(own(error))),
+    };
+    // Nothing in the state needs to be taken down in order.
+    let cx = ManuallyDrop::new(Cx { state, out });
+    let outcome = command.run(&cx);
+    if let Err(Failure::Library(error) | Failure::Own(error)) = &outcome {
+        cx.state.recover_after(error);
+    }
+    cx.out.warnings(&cx.state.take_warnings());
+    finish(&cx.out, outcome)
+}
+
+/// The call of a command, in the mode that its row gives it.
+fn state_call(
+    world: &World,
+    early: &Output,
+    args: StateArgs,
+    command: &Command,
+    entry: &CommandEntry,
+) -> Result<StateCall, Error> {
+    let waiting = early.clone();
+    let mut mode = entry.mode;
+    if command.restarts_session() {
+        mode.session = SessionMode::StartEnded;
+    }
+    let call = StateCall::new(&app(), world.clone(), args)?
+        .with_mode(mode)
+        .on_wait(move |wait| waiting.note(&describe_wait(wait)));
+    Ok(match command.server() {
+        Some(url) => {
+            let flag = Origin::named(Layer::Flag, "--server");
+            call.with_override(remote::KEY, Value::Text(url.to_owned()), flag)
+        }
+        None => call,
+    })
+}
+
+/// Opens the state of a call. If the call means a session of a server, names are not looked up on this machine.
+fn open(call: StateCall, entry: &CommandEntry) -> State {
+    if !entry.uses_remote_session {
+        return call.open();
+    }
+    let remote = |call: StateCall| call.with_session_mode(SessionMode::Remote).open();
+    if let Some(value) = call.override_of(remote::KEY) {
+        return if remote::means_server(value) { remote(call) } else { call.open() };
+    }
+    let server = |state: &State| state.settings().and_then(|settings| settings.get(remote::KEY));
+    let state = call.open();
+    match server(&state) {
+        // A session of this machine may have set it.
+        Ok(Some(found)) if remote::means_server(&found.value) => {
+            remote(state.call().clone().with_override(remote::KEY, found.value, found.origin))
+        }
+        Ok(_) => state,
+        // No session of that name on this machine; it may be the server's.
+        Err(_) => {
+            let elsewhere = remote(state.call().clone());
+            let found = server(&elsewhere).ok().flatten();
+            let is_remote = found.is_some_and(|found| remote::means_server(&found.value));
+            if is_remote { elsewhere } else { state }
+        }
+    }
+}
+
+/// The state after interrupted operations of dead processes were completed or rolled back. If that fails now, the next
+/// write reports why.
+fn settled(state: State, entry: &CommandEntry) -> State {
+    match sessile::history::settle_if_marked(&state) {
+        Ok(true) => open(state.call().clone(), entry),
+        Ok(false) | Err(_) => state,
+    }
+}
+
+fn finish(out: &Output, outcome: Outcome) -> u8 {
+    match outcome {
+        Ok(()) => sessile::exit::DONE,
+        Err(Failure::Arguments(error)) if !error.use_stderr() => {
+            // Help and version are results: they go to standard output.
+            finish(out, out.print(&error.render().to_string()))
+        }
+        Err(failure) => {
+            out.failure(&app(), &failure);
+            failure.exit()
+        }
+    }
+}
+
+/// The same with the error in a file that the caller made for it.
+fn finish_in(file: &Path, out: &Output, outcome: Outcome) -> u8 {
+    let failure = match outcome {
+        Err(failure) => failure,
+        done => return finish(out, done),
+    };
+    let written = failure.report(&app()).map(|report| {
+        // The caller made it and reads it after this process has ended.
+        let mut file = std::fs::OpenOptions::new().write(true).open(file)?;
+        file.write_all(report.to_json().to_string().as_bytes())
+    });
+    if matches!(written, Some(Err(_))) {
+        out.failure(&app(), &failure);
+    }
+    failure.exit()
+}
+
+fn print_help(out: &Output) -> Outcome {
+    out.print(&Cli::command().render_help().to_string())
+}
+
+/// The output that the settings ask for.
+fn output(state: &State) -> Result<Output, Error> {
+    let (format, color) = (state.format()?, state.color()?);
+    Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
+}
+
+fn describe_wait(wait: &Waiting<'_>) -> String {
+    let holder = wait.holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
+    format!(
+        "waiting for {}, held by {holder}; giving up in {}",
+        sessile::text::shown(wait.path.display()),
+        sessile::duration::short(wait.remaining)
+    )
+}

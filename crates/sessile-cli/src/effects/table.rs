@@ -1,0 +1,402 @@
+//! The rows of the table, and the error codes that they share.
+
+use sessile::Code;
+use sessile::call::SessionMode;
+
+use super::CommandEntry;
+
+/// What any command can fail with: it parses arguments and variables, reads files and may read the store.
+pub const COMMON: &[Code] = &[
+    Code::Usage,
+    Code::InvalidName,
+    Code::InvalidValue,
+    Code::UnknownSetting,
+    Code::SecretRefused,
+    Code::SessionNotFound,
+    Code::SessionExpired,
+    Code::AmbiguousSession,
+    Code::ContextFixed,
+    Code::FileNotFound,
+    Code::FileSyntax,
+    Code::FileValue,
+    Code::FileTooLarge,
+    Code::FileNotUtf8,
+    Code::NotAFile,
+    Code::ProjectFileUnsafe,
+    Code::Io,
+    Code::StoreCorrupt,
+    Code::Store,
+    Code::StoreTooNew,
+];
+
+/// What writing a file or the store can fail with.
+macro_rules! writing {
+    ($($code:ident),* $(,)?) => {
+        &[
+            Code::LockHeld, Code::DiskFull, Code::NotRecorded, Code::NetworkFileSystem, Code::NoHome,
+            $(Code::$code),*
+        ]
+    };
+}
+
+/// What opening the vault can fail with.
+macro_rules! opening {
+    ($($code:ident),* $(,)?) => {
+        writing![
+            CredentialNotFound, CredentialUnusable, VaultDamaged, VaultTooNew, VaultWrongKey, VaultKeyMissing, VaultLocked,
+            VaultHelper, KeyFileExposed, KeyFileInvalid, KeychainUnreachable, KeychainLocked, KeychainRefused, Declined,
+            $($code),*
+        ]
+    };
+}
+
+/// What using a credential can fail with: it may have to be renewed first.
+macro_rules! using {
+    ($($code:ident),* $(,)?) => {
+        opening![CredentialsExpired, RenewalRefused, Unreachable, FileWritable, $($code),*]
+    };
+}
+
+/// What a command can fail with that may work against a session service.
+macro_rules! there {
+    ($($code:ident),* $(,)?) => {
+        using![CredentialRejected, SiteRefused, RateLimited, TimedOut, $($code),*]
+    };
+}
+
+/// What talking to an agent can fail with.
+macro_rules! talking {
+    ($($code:ident),* $(,)?) => {
+        using![
+            AgentNotFound, AgentRefused, AgentUnusable, TaskNotFound, TaskOver, CredentialRejected, SiteRefused, RateLimited,
+            TimedOut, $($code),*
+        ]
+    };
+}
+
+/// What preparing a session's room can fail with.
+macro_rules! preparing {
+    ($($code:ident),* $(,)?) => {
+        using![
+            ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
+            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, RoomUnsafe,
+            $($code),*
+        ]
+    };
+}
+
+/// What opening the service's store can fail with.
+macro_rules! serving {
+    ($($code:ident),* $(,)?) => {
+        writing![Unreachable, CredentialRejected, FileWritable, $($code),*]
+    };
+}
+
+const SETTINGS_FILE: &str = "the project's local.toml; with --dir, --project or --global the file they name";
+const CONTEXT_FILE: &str = "the context's file";
+const VAULT: &str = "the vault";
+const SERVICE: &str = "the service's store";
+const LOCKS: &str = "the store, or the server's, for the time given or while the command lives";
+const SESSIONS: &str = "the store, or the server's";
+
+/// Every command.
+///
+/// Not idempotent, although it may seem so: what fails the second time (`lock release`, `config unset`); `context use`,
+/// for which `-` is another context each time; `session state set`, whose revision grows; `auth unlock`, `lock renew` and
+/// `context approve`, whose time begins anew; the exports, which ask before they write over a file.
+pub const TABLE: &[CommandEntry] = &[
+    CommandEntry::write("agent add", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
+    CommandEntry::read("agent card", talking![]).outside(),
+    CommandEntry::read("agent list", &[]),
+    CommandEntry::destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound, InSession]),
+    CommandEntry::read("agent show", talking![]).outside(),
+    CommandEntry::read("agent validate", talking![]).outside(),
+    CommandEntry::read("auth check", using![SiteRefused, CredentialRejected, RateLimited]).outside(),
+    CommandEntry::destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]),
+    CommandEntry::read("auth list", opening![]),
+    CommandEntry::write(
+        "auth login",
+        VAULT,
+        opening![
+            TerminalRequired,
+            LoginRefused,
+            Unreachable,
+            RateLimited,
+            TimedOut,
+            VaultReadOnly,
+            CredentialRejected,
+            InSession
+        ],
+    )
+    .outside(),
+    CommandEntry::destructive(
+        "auth logout",
+        "the vault, and copies in the rooms of sessions",
+        opening![ConfirmationRequired, VaultReadOnly],
+    )
+    .outside(),
+    CommandEntry::write("auth move", "the vault, its old place and its new one", opening![CredentialExists]),
+    CommandEntry::write("auth refresh", VAULT, using![VaultReadOnly]).outside(),
+    CommandEntry::write("auth rekey", VAULT, opening![TerminalRequired]),
+    CommandEntry::write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]).idempotent(),
+    CommandEntry::read("auth show", opening![]),
+    CommandEntry::read("auth status", opening![]),
+    CommandEntry::write("auth unlock", "the runtime directory, for the time given", opening![TerminalRequired]),
+    CommandEntry::read("completions", &[])
+        .tolerating_broken_settings(),
+    CommandEntry::write(
+        "config edit",
+        SETTINGS_FILE,
+        writing![ScopeRequired, TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
+    )
+        .tolerating_broken_settings(),
+    CommandEntry::read("config get", &[Code::SettingNotSet]),
+    CommandEntry::read("config list", &[]),
+    CommandEntry::read("config path", &[Code::NoHome])
+        .tolerating_broken_settings(),
+    CommandEntry::read("config schema", &[])
+        .tolerating_broken_settings(),
+    CommandEntry::write("config set", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
+    CommandEntry::read("config show", &[]),
+    CommandEntry::destructive("config unset", SETTINGS_FILE, writing![ScopeRequired, SettingNotSet, InSession]),
+    CommandEntry::read("config validate", &[])
+        .tolerating_broken_settings(),
+    CommandEntry::write(
+        "context approve",
+        "the store, for the time given",
+        writing![
+            ContextNotFound,
+            TerminalRequired,
+            InSession,
+            WrongPin,
+            Declined,
+            ApprovalNotFound,
+            UntrustedProject
+        ],
+    ),
+    CommandEntry::write(
+        "context create",
+        "a new file among the user's contexts; with --project among the project's",
+        writing![ContextExists, InSession, GuardApproval],
+    ),
+    CommandEntry::read(
+        "context current",
+        &[
+            Code::NoContext,
+            Code::ContextNotFound,
+            Code::UntrustedProject,
+            Code::GuardExplicit,
+            Code::GuardApproval,
+        ],
+    ),
+    CommandEntry::destructive(
+        "context delete",
+        "the context's file, and every selection of it",
+        writing![ContextNotFound, ConfirmationRequired, Declined, InSession, GuardApproval],
+    ),
+    CommandEntry::write(
+        "context edit",
+        CONTEXT_FILE,
+        writing![ContextNotFound, TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
+    ),
+    CommandEntry::write(
+        "context export",
+        "the file given with --file; nothing without it",
+        writing![ContextNotFound, ConfirmationRequired, Declined],
+    ),
+    CommandEntry::write(
+        "context import",
+        "files among the user's contexts; with --project among the project's",
+        writing![ContextExists, TerminalRequired, InSession, GuardApproval],
+    ),
+    CommandEntry::read("context list", &[])
+        .tolerating_stale_session(),
+    CommandEntry::write(
+        "context rename",
+        CONTEXT_FILE,
+        writing![ContextPinned, ContextNotFound, ContextExists, InSession, GuardApproval],
+    ),
+    CommandEntry::read("context show", &[Code::NoContext, Code::ContextNotFound])
+        .tolerating_stale_session(),
+    CommandEntry::write(
+        "context use",
+        "this terminal; with --dir or --global the settings file they name",
+        writing![ContextNotFound, NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
+    ),
+    CommandEntry::destructive(
+        "conversation clear",
+        "the store",
+        writing![ConversationNotFound, AgentNotFound, ConfirmationRequired, Declined],
+    ),
+    CommandEntry::read("conversation export", there![ConversationNotFound, SessionRequired]).outside()
+        .with_remote_session(),
+    CommandEntry::read("conversation list", &[Code::AgentNotFound]),
+    CommandEntry::write("conversation rename", "the store", writing![ConversationNotFound, ConversationExists]),
+    CommandEntry::read("conversation show", there![ConversationNotFound, SessionRequired]).outside()
+        .with_remote_session(),
+    CommandEntry::write(
+        "message send",
+        "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
+        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+    )
+    .outside()
+        .with_session(SessionMode::StartMissing)
+        .with_remote_session(),
+    CommandEntry::write(
+        "message stream",
+        "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
+        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+    )
+    .outside()
+        .with_session(SessionMode::StartMissing)
+        .with_remote_session(),
+    CommandEntry::write("task cancel", "the agent", talking![]).outside(),
+    CommandEntry::read("task get", talking![]).outside(),
+    CommandEntry::read("task list", talking![]).outside(),
+    CommandEntry::read("task notification get", talking![]).outside(),
+    CommandEntry::read("task notification list", talking![]).outside(),
+    CommandEntry::destructive("task notification remove", "the agent", talking![]).outside(),
+    CommandEntry::write("task notification set", "the agent", talking![]).outside(),
+    CommandEntry::read("task watch", talking![]).outside(),
+    CommandEntry::write("backup", "the backup's file", writing![FileExists]),
+    CommandEntry::destructive(
+        "backup restore",
+        "the store; what it replaces is kept",
+        writing![FileNotFound, FileExists, ConfirmationRequired, Declined, InSession],
+    ),
+    CommandEntry::read("demo", &[Code::DiskFull]),
+    CommandEntry::read("doctor", writing![])
+        .tolerating_broken_settings()
+        .tolerating_stale_session(),
+    CommandEntry::write("env", "the session's room, which is prepared at its first use", preparing![]).idempotent(),
+    CommandEntry::read("history", there![]).outside()
+        .tolerating_stale_session()
+        .with_remote_session(),
+    CommandEntry::read("history show", &[Code::OperationNotFound])
+        .tolerating_stale_session()
+        .with_remote_session(),
+    CommandEntry::read("hook", &[])
+        .tolerating_broken_settings()
+        .tolerating_stale_session(),
+    CommandEntry::write("lock acquire", LOCKS, there![]).outside(),
+    CommandEntry::destructive("lock break", LOCKS, there![LockNotFound, LockLost]).outside(),
+    CommandEntry::read("lock list", there![]).outside()
+        .tolerating_stale_session(),
+    CommandEntry::write("lock release", LOCKS, there![LockLost]).outside(),
+    CommandEntry::write("lock renew", LOCKS, there![LockLost]).outside(),
+    CommandEntry::write("lock run", LOCKS, there![LockLost]).outside()
+        .with_child_status(),
+    CommandEntry::write("man", "the directory given with --dir; nothing without it", writing![]).idempotent()
+        .tolerating_broken_settings(),
+    CommandEntry::read("manifest", &[])
+        .tolerating_broken_settings(),
+    CommandEntry::write("mcp", "whatever its tools are told to change", &[]).outside()
+        .with_session(SessionMode::StartEnded),
+    CommandEntry::read("mcp config", &[Code::ContextNotFound])
+        .with_session(SessionMode::StartEnded)
+        .tolerating_broken_settings(),
+    CommandEntry::write("probe", "the service that is probed", talking![]).outside(),
+    CommandEntry::read("prompt", &[]),
+    CommandEntry::write(
+        "run",
+        "the session and its room; a session of its own is gone afterwards",
+        preparing![
+            SessionExists, LockLost, StopFailed, TimedOut, CredentialRejected, SiteRefused, RateLimited
+        ],
+    )
+    .outside()
+        .with_session(SessionMode::StartMissing)
+        .with_child_status(),
+    CommandEntry::write("serve", SERVICE, serving![]).outside(),
+    CommandEntry::write("serve backup", "the backup's file", writing![FileWritable, FileNotFound, FileExists, StoreCorrupt]),
+    CommandEntry::destructive(
+        "serve restore",
+        "the service's store; the replaced store is kept",
+        writing![FileWritable, FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
+    ),
+    CommandEntry::destructive(
+        "session clear",
+        "the store and the sessions' rooms",
+        writing![ConfirmationRequired, Declined, StopFailed],
+    )
+        .tolerating_stale_session(),
+    CommandEntry::write(
+        "session export",
+        "the file given with --file; nothing without it",
+        writing![SessionRequired, ConfirmationRequired, Declined],
+    ),
+    CommandEntry::destructive("session gc", "the rooms of sessions that have expired", writing![]).idempotent()
+        .tolerating_stale_session(),
+    CommandEntry::write(
+        "session import",
+        "the store and a new room",
+        writing![SessionExists, ContextNotFound, GuardApproval, TerminalRequired, UntrustedProject],
+    )
+        .with_session(SessionMode::New),
+    CommandEntry::read("session list", there![]).outside()
+        .tolerating_stale_session()
+        .with_remote_session(),
+    CommandEntry::write("session rename", SESSIONS, there![SessionExists]).outside()
+        .with_remote_session(),
+    CommandEntry::read("session show", there![SessionRequired]).outside()
+        .tolerating_stale_session()
+        .with_remote_session(),
+    CommandEntry::write(
+        "session start",
+        "the store and a new room, or the server's store; on a terminal also that terminal's selection",
+        there![SessionExists, StopFailed, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+    )
+    .outside()
+        .with_session(SessionMode::New)
+        .tolerating_stale_session()
+        .with_remote_session(),
+    CommandEntry::read("session state get", there![SessionRequired, EntryNotFound]).outside()
+        .with_remote_session(),
+    CommandEntry::read("session state list", there![SessionRequired]).outside()
+        .with_remote_session(),
+    CommandEntry::write("session state set", "the session", there![SessionRequired, RevisionConflict]).outside()
+        .with_remote_session(),
+    CommandEntry::destructive(
+        "session state unset",
+        "the session",
+        there![SessionRequired, RevisionConflict, EntryNotFound],
+    )
+    .outside()
+        .with_remote_session(),
+    CommandEntry::destructive(
+        "session stop",
+        "the session, its room and what runs in it",
+        there![SessionRequired, StopFailed, FileExists],
+    )
+    .idempotent()
+    .outside()
+        .tolerating_stale_session()
+        .with_remote_session(),
+    CommandEntry::write(
+        "shell",
+        "the session and its room; a session of its own is gone afterwards",
+        preparing![SessionExists],
+    )
+    .outside()
+        .with_session(SessionMode::StartMissing)
+        .with_child_status(),
+    CommandEntry::read("skill", &[])
+        .tolerating_broken_settings()
+        .tolerating_stale_session(),
+    CommandEntry::read("status", &[]),
+    CommandEntry::read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]),
+    CommandEntry::read("tool list", &[]),
+    CommandEntry::read("tool show", &[Code::ToolNotFound]),
+    CommandEntry::write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession])
+        .idempotent(),
+    CommandEntry::write("user add", SERVICE, serving![UserExists]).outside(),
+    CommandEntry::write("user approve", SERVICE, serving![UserNotFound, LoginNotFound, ConfirmationRequired, Declined])
+        .outside(),
+    CommandEntry::read("user audit", serving![UserNotFound]).outside(),
+    CommandEntry::write("user disable", SERVICE, serving![UserNotFound]).idempotent().outside(),
+    CommandEntry::read("user list", serving![]).outside(),
+    CommandEntry::write("user token create", SERVICE, serving![UserNotFound]).outside(),
+    CommandEntry::read("user token list", serving![UserNotFound]).outside(),
+    CommandEntry::destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent().outside(),
+    CommandEntry::write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession, GuardApproval]),
+];

@@ -1,0 +1,140 @@
+//! Parsing of the command line.
+
+use std::ffi::OsString;
+use std::mem::ManuallyDrop;
+
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Subcommand};
+use sessile::args::{Color, Format};
+use sessile::{StateArgs, World};
+
+use crate::cli::{Cli, Command};
+use crate::effects::{self, CommandEntry};
+use crate::output::Output;
+
+/// A command line that was understood.
+#[derive(Debug)]
+pub(crate) struct ParsedLine {
+    pub(crate) cli: Cli,
+    /// The row of its command; none without a command.
+    pub(crate) entry: Option<&'static CommandEntry>,
+}
+
+/// Parses the arguments: with a tree that holds the called command alone, which is what a hot command can afford,
+/// and with the whole one for help, suggestions and errors.
+pub(crate) fn parse(args: &[OsString]) -> Result<ParsedLine, clap::Error> {
+    if let Some(parsed) = pruned(args).and_then(|tree| parse_with(tree, args).ok()) {
+        return Ok(parsed);
+    }
+    parse_with(Cli::command(), args)
+}
+
+/// The words that name the command: `session state get`.
+fn command_path(matches: &ArgMatches) -> String {
+    let mut path = String::new();
+    let mut matches = matches;
+    while let Some((name, below)) = matches.subcommand() {
+        if !path.is_empty() {
+            path.push(' ');
+        }
+        path.push_str(name);
+        matches = below;
+    }
+    path
+}
+
+/// The tree is not taken down again: the process ends soon, and that would cost as much as half the parsing.
+fn parse_with(tree: clap::Command, args: &[OsString]) -> Result<ParsedLine, clap::Error> {
+    let mut tree = ManuallyDrop::new(tree);
+    let mut matches = ManuallyDrop::new(tree.try_get_matches_from_mut(args)?);
+    let entry = effects::entry(&command_path(&matches));
+    let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))?;
+    Ok(ParsedLine { cli, entry })
+}
+
+/// The tree without the commands that were not called. clap copies every global flag into every command it knows,
+/// called or not.
+fn pruned(args: &[OsString]) -> Option<clap::Command> {
+    let word = |at: usize| args.get(at).and_then(|arg| arg.to_str());
+    let pick = |tree: clap::Command, name: &str| {
+        let tree = ManuallyDrop::new(tree);
+        tree.find_subcommand(name).cloned()
+    };
+    let first = word(1)?;
+    let mut called = pick(Command::augment_subcommands(clap::Command::new("all")), first)?;
+    if let Some(group) = Command::group(first) {
+        let leaf = pick(group(clap::Command::new("group")), word(2)?)?;
+        called = clap::Command::new(first.to_owned()).subcommand_required(true).subcommand(leaf);
+    }
+    Some(StateArgs::augment_args(clap::Command::new("sessile")).subcommand(called))
+}
+
+/// The error without the value that it quotes, where that may be a secret which was passed as an argument.
+pub(crate) fn without_values(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if !args.iter().any(|arg| arg == "auth") {
+        return error;
+    }
+    let is_word = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if !arg.starts_with('-'));
+    let kind = match error.kind() {
+        ErrorKind::UnknownArgument if is_word => ContextKind::InvalidArg,
+        _ if error.get(ContextKind::InvalidValue).is_some() => ContextKind::InvalidValue,
+        _ => return error,
+    };
+    error.insert(kind, ContextValue::String("********".to_owned()));
+    error
+}
+
+/// The output for errors in the arguments and settings: flags and variables decide on it alone.
+pub(crate) fn early_output(world: &World, args: &[OsString]) -> Output {
+    let words: Vec<&str> =
+        args.iter().skip(1).filter_map(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
+    let said = |long: &str, short: Option<&str>, variable: &str| {
+        let flag = words.iter().enumerate().rev().find_map(|(at, word)| match *word {
+            word if word == long || Some(word) == short => words.get(at + 1).copied(),
+            word => {
+                let joined = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+                joined.or_else(|| short.and_then(|short| word.strip_prefix(short)))
+            }
+        });
+        flag.or_else(|| world.variable(variable).and_then(|value| value.to_str()))
+    };
+    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(Format::named).unwrap_or_default();
+    let color = said("--color", None, "SESSILE_COLOR").and_then(Color::named).unwrap_or_default();
+    let quiet = words.contains(&"--quiet") || words.contains(&"-q");
+    Output::new(world, format, color, quiet, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_of_commands_can_be_pruned() {
+        let tree = Cli::command();
+        let groups = tree.get_subcommands().filter(|command| command.is_subcommand_required_set());
+        let names: Vec<&str> = groups.map(clap::Command::get_name).collect();
+        assert!(names.contains(&"context"));
+        for name in names {
+            assert!(Command::group(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pruned_tree_is_used_for_what_it_can_parse_and_for_nothing_else() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let parses =
+            |line: &str| pruned(&words(line)).is_some_and(|tree| parse_with(tree, &words(line)).is_ok());
+        assert!(parses("sessile context use staging --global -q"));
+        assert!(parses("sessile session state get key --session s"));
+        assert!(parses("sessile status --output json"));
+        for line in [
+            "sessile",
+            "sessile contxt use",
+            "sessile context",
+            "sessile --quiet status",
+            "sessile status -h",
+        ] {
+            assert!(!parses(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The immutable call: application, world, arguments and mode of one invocation, and what follows from them alone.
+//!
+//! Making a [`StateCall`] reads no file. [`StateCall::open`] turns it into a [`State`]; the same call in another
+//! session or mode is a changed copy, so that nothing of it is lost on the way.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::app::App;
+use crate::args::StateArgs;
+use crate::dirs::Dirs;
+use crate::error::Result;
+use crate::files::Waiting;
+use crate::overrides::{Overrides, with_variables};
+use crate::session::SessionId;
+use crate::settings::{Layer, Origin, Value};
+use crate::state::State;
+use crate::world::World;
+
+/// The files that settings and contexts come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigSource {
+    /// The user's, the project's and the administrator's.
+    Usual,
+    /// This file alone.
+    File(PathBuf),
+    /// None.
+    Nothing,
+}
+
+/// Which session a call works in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionMode {
+    /// The session that a flag or a variable names, else the terminal's. A named session must exist.
+    #[default]
+    Existing,
+    /// As `Existing`; a session that a flag names is started if it does not exist.
+    StartMissing,
+    /// As `StartMissing`; a session that expired or was stopped is started again.
+    StartEnded,
+    /// A new session: the terminal's session does not count, and a context that the call names is the new session's.
+    New,
+    /// A session of a server: names are not looked up on this machine.
+    Remote,
+}
+
+/// How a call treats its session and its settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Which session the call works in.
+    pub session: SessionMode,
+    /// Whether a variable may name a session that is gone, and a flag a context that is not the session's. For calls
+    /// that only read, or that leave a session behind.
+    pub tolerates_stale_session: bool,
+    /// Whether settings may be unreadable. For calls that repair them, or that need none.
+    pub tolerates_broken_settings: bool,
+}
+
+impl Mode {
+    /// The mode of most calls: sessions exist and settings are valid.
+    pub const STRICT: Mode = Mode {
+        session: SessionMode::Existing,
+        tolerates_stale_session: false,
+        tolerates_broken_settings: false,
+    };
+}
+
+/// One invocation of an application.
+#[derive(Clone)]
+pub struct StateCall {
+    app: App,
+    world: World,
+    args: StateArgs,
+    mode: Mode,
+    overrides: Overrides,
+    source: ConfigSource,
+    dirs: Dirs,
+    enclosing_session: Option<String>,
+    session_origin: Origin,
+    on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+}
+
+impl StateCall {
+    /// The call of an application with these arguments; variables stand in for arguments that are not given.
+    pub fn new(app: &App, world: World, args: StateArgs) -> Result<Self> {
+        let session_origin = match &args.session {
+            Some(_) => Origin::named(Layer::Flag, "--session"),
+            None => Origin::named(Layer::Environment, app.variable("SESSION")),
+        };
+        let args = with_variables(app, &world, args)?;
+        let enclosing_session =
+            world.variable(&app.variable("SESSION")).map(|id| id.to_string_lossy().into_owned());
+        let source = match (&args.config, args.no_config) {
+            (Some(file), _) => ConfigSource::File(match world.cwd() {
+                Some(cwd) => cwd.join(file),
+                None => file.clone(),
+            }),
+            (None, true) => ConfigSource::Nothing,
+            (None, false) => ConfigSource::Usual,
+        };
+        let dirs = match &source {
+            ConfigSource::File(file) => Dirs::beside(file),
+            _ => Dirs::resolve(app, &world)?,
+        };
+        let overrides = Overrides::parse(app, &world, &args)?;
+        Ok(StateCall {
+            app: app.clone(),
+            world,
+            args,
+            mode: Mode::STRICT,
+            overrides,
+            source,
+            dirs,
+            enclosing_session,
+            session_origin,
+            on_wait: Rc::new(|_| ()),
+        })
+    }
+
+    /// The same call in a mode.
+    #[must_use]
+    pub fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The same call with another choice of its session.
+    #[must_use]
+    pub fn with_session_mode(mut self, session: SessionMode) -> Self {
+        self.mode.session = session;
+        self
+    }
+
+    /// The same call with a function that is called when a lock is waited for.
+    #[must_use]
+    pub fn on_wait(mut self, report: impl Fn(&Waiting<'_>) + 'static) -> Self {
+        self.on_wait = Rc::new(report);
+        self
+    }
+
+    /// The same call with a setting that overrides every other value, such as that of a command's own flag.
+    #[must_use]
+    pub fn with_override(mut self, key: &str, value: Value, origin: Origin) -> Self {
+        self.overrides.put_first(key, value, origin);
+        self
+    }
+
+    /// The same call in a session that exists.
+    #[must_use]
+    pub fn in_session(mut self, id: &SessionId) -> Self {
+        self.args.session = Some(id.to_string());
+        self.session_origin = Origin::named(Layer::Flag, "--session");
+        self.mode.session = SessionMode::Existing;
+        self
+    }
+
+    /// The state of the call. Opening it reads no file.
+    pub fn open(self) -> State {
+        State::of_call(self)
+    }
+
+    /// The application.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// The world.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The arguments, with the variables that stand for them.
+    pub fn args(&self) -> &StateArgs {
+        &self.args
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The directories.
+    pub fn dirs(&self) -> &Dirs {
+        &self.dirs
+    }
+
+    /// The files that settings and contexts come from.
+    pub fn source(&self) -> &ConfigSource {
+        &self.source
+    }
+
+    /// The value that flags and variables give a setting.
+    pub fn override_of(&self, key: &str) -> Option<&Value> {
+        self.overrides.get(key)
+    }
+
+    pub(crate) fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
+    /// The session that this call runs in, as its variable names it.
+    pub fn enclosing_session(&self) -> Option<&str> {
+        self.enclosing_session.as_deref()
+    }
+
+    /// The flag or the variable that names the session of this call, or would.
+    pub fn session_origin(&self) -> &Origin {
+        &self.session_origin
+    }
+
+    /// The OS user, whom sessions and the history belong to.
+    pub fn account(&self) -> String {
+        format!("uid:{}", self.world.uid())
+    }
+
+    /// The owner of selections: a call whose flag or variable names a credential has selections of its own. Files do
+    /// not count here, for a selection decides which of them are read.
+    pub(crate) fn pointer_account(&self) -> String {
+        match self.override_of("credential") {
+            Some(name) => format!("{}/{name}", self.account()),
+            None => self.account(),
+        }
+    }
+
+    pub(crate) fn wait_callback(&self) -> Rc<dyn Fn(&Waiting<'_>)> {
+        Rc::clone(&self.on_wait)
+    }
+
+    /// A path made absolute, for messages and for the store.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.world.cwd().map_or_else(|| path.to_owned(), |cwd| cwd.join(path))
+    }
+}

@@ -1,0 +1,162 @@
+//! The session of a call: named by a flag, named by the variable, or selected for the terminal.
+
+use std::rc::Rc;
+
+use crate::call::SessionMode;
+use crate::error::{Result, SessionError};
+use crate::session::{EntryKind, Life, Session, SessionId, SessionName};
+use crate::settings::{Layer, Origin, SettingKey, Value};
+use crate::state::State;
+use crate::store::{EntryPlace, PointerKey, PointerKind, Scope, SessionRow};
+use crate::terminal::Terminal;
+use crate::text::quoted;
+
+/// The session of a call.
+#[derive(Clone, Debug)]
+pub struct CurrentSession {
+    /// The session.
+    pub session: Rc<Session>,
+    /// The flag, the variable or the terminal that names it.
+    pub origin: Origin,
+    /// The settings that it overrides.
+    pub settings: Vec<(SettingKey, Value)>,
+}
+
+/// A session that a call names and is to start.
+#[derive(Clone, Debug)]
+pub struct PendingSession {
+    /// Its name.
+    pub name: SessionName,
+    /// The context of the last session of that name, which the new one is pinned to as well.
+    pub context: Option<String>,
+}
+
+/// Result of looking up a call's session. At most one of the fields is set.
+#[derive(Debug, Default)]
+pub(crate) struct ResolvedSession {
+    pub(crate) current: Option<CurrentSession>,
+    pub(crate) pending: Option<PendingSession>,
+    /// The terminal's selection, if it names a session that is gone.
+    pub(crate) stale_selection: Option<PointerKey>,
+}
+
+impl ResolvedSession {
+    fn pending(name: SessionName, context: Option<String>) -> Self {
+        ResolvedSession { pending: Some(PendingSession { name, context }), ..Self::default() }
+    }
+
+    fn stale(state: &State, key: PointerKey, session: &str, reason: &str) -> Self {
+        let session = quoted(session);
+        state.warn(format!("session {session} of this terminal {reason}; this terminal has none now"), None);
+        ResolvedSession { stale_selection: Some(key), ..Self::default() }
+    }
+}
+
+/// Looks up the session that a call works in. A named session that cannot be used is an error; a terminal's selection
+/// of one is ignored, with a warning.
+pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
+    let mode = state.call().mode();
+    let (text, origin, selection) = match &state.args().session {
+        Some(text) => (text.clone(), state.session_origin(), None),
+        None => match terminal_session(state)? {
+            Some((text, key)) => {
+                let device = Terminal::key_device(&key.place).to_owned();
+                (text, Origin::named(Layer::Terminal, device), Some(key))
+            }
+            None => return Ok(ResolvedSession::default()),
+        },
+    };
+    let mut rows = sessions_named(state, &text)?;
+    // Only a flag starts sessions: the session of a variable existed when the variable was set.
+    let is_flag = origin.layer == Layer::Flag;
+    let can_start = is_flag && matches!(mode.session, SessionMode::StartMissing | SessionMode::StartEnded);
+    if can_start && rows.is_empty() {
+        match text.parse::<SessionName>() {
+            Ok(name) => return Ok(ResolvedSession::pending(name, None)),
+            // An id cannot be chosen, so this one belonged to a session that was forgotten.
+            Err(_) if text.parse::<SessionId>().is_ok() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let (Some(key), true) = (&selection, rows.is_empty()) {
+        return Ok(ResolvedSession::stale(state, key.clone(), &text, "was forgotten"));
+    }
+    let row = match rows.len() {
+        0 if mode.tolerates_stale_session && origin.layer == Layer::Environment => {
+            state.warn(format!("{origin} names session {}, which is gone", quoted(&text)), None);
+            return Ok(ResolvedSession::default());
+        }
+        0 => return Err(SessionError::NotFound(crate::text::shortened(&text, 80)).into()),
+        1 => rows.remove(0),
+        _ => return Err(SessionError::Ambiguous(text).into()),
+    };
+    let session = Session::of_row(row, state.dirs().state()?)?;
+    if can_start
+        && mode.session == SessionMode::StartEnded
+        && session.life(state.world()) != Life::Live
+        && let Ok(name) = session.name.as_deref().unwrap_or_default().parse::<SessionName>()
+    {
+        return Ok(ResolvedSession::pending(name, session.context));
+    }
+    if let Some(key) = selection
+        && session.life(state.world()) != Life::Live
+    {
+        let reason = if session.ended.is_some() { "was ended" } else { "has expired" };
+        return Ok(ResolvedSession::stale(state, key, session.label(), reason));
+    }
+    let settings = session_settings(state, &session)?;
+    let current = CurrentSession { session: Rc::new(session), origin, settings };
+    Ok(ResolvedSession { current: Some(current), ..ResolvedSession::default() })
+}
+
+fn sessions_named(state: &State, text: &str) -> Result<Vec<SessionRow>> {
+    let rows = state.store()?.map(|store| store.sessions_named(&state.account(), text)).transpose()?;
+    Ok(rows.unwrap_or_default())
+}
+
+/// The settings of a session. Keys that this version does not know are left out: a newer one may have set them.
+fn session_settings(state: &State, session: &Session) -> Result<Vec<(SettingKey, Value)>> {
+    let user = state.account();
+    let place = EntryPlace { user: &user, session: session.id.as_str(), kind: EntryKind::Setting.as_str() };
+    let mut settings = Vec::new();
+    for entry in state.store()?.map(|store| store.entries(place)).transpose()?.unwrap_or_default() {
+        let Ok(key) = entry.key.parse::<SettingKey>() else { continue };
+        let Some(definition) = state.app().setting(key.segments()) else { continue };
+        let json: serde_json::Value = serde_json::from_str(&entry.value).unwrap_or_default();
+        settings.extend(definition.kind.of_json(&json).map(|value| (key, value)));
+    }
+    Ok(settings)
+}
+
+fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
+    if state.call().mode().session == SessionMode::New {
+        return Ok(None);
+    }
+    let Some(key) = terminal_key(state) else { return Ok(None) };
+    let Some(store) = state.store()? else { return Ok(None) };
+    Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
+}
+
+fn terminal_key(state: &State) -> Option<PointerKey> {
+    let terminal = state.world().terminal()?;
+    Some(PointerKey {
+        kind: PointerKind::Session,
+        scope: Scope::Terminal,
+        place: terminal.key(),
+        account: state.pointer_account(),
+    })
+}
+
+/// Selects a session for this terminal. Returns false without a terminal, and inside a session, whose variable is
+/// stronger anyway.
+pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<bool> {
+    if state.enclosing_session().is_some() {
+        return Ok(false);
+    }
+    let Some(key) = terminal_key(state) else { return Ok(false) };
+    let previous = state.store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
+    let previous = previous.and_then(|pointer| pointer.value);
+    let mut store = state.store_for_writing()?;
+    store.set_pointer(&key, Some(session.id.as_str()), previous.as_deref(), state.now_ms())?;
+    Ok(true)
+}
