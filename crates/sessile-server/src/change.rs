@@ -249,9 +249,9 @@ impl Change {
     }
 }
 
-/// How long after a process was heard of last those who wait in it are there: see [`Db::keep`].
+/// How long after a process was heard of last those who wait in it are there: see [`StoreBackend::heartbeat`].
 ///
-/// [`Db::keep`]: crate::db::Db::keep
+/// [`StoreBackend::heartbeat`]: crate::db::StoreBackend::heartbeat
 pub const PRESENT_MS: i64 = 1000;
 
 /// How often a process is to be heard of while somebody waits in it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::db::{Db, DbError, Old, Upkeep};
+use crate::db::{Db, DbError, ExpiringRows, SweepKind};
 use crate::model::UserId;
 
 /// How many rows are removed at once.
@@ -77,10 +77,10 @@ impl SessionRetention {
 pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let kinds = [
-        (Upkeep::Rows(Old::Answered), Some(keep.answered)),
-        (Upkeep::Rows(Old::Events), Some(keep.events)),
-        (Upkeep::Rows(Old::Audit), Some(keep.audit)),
-        (Upkeep::Sessions, keep.sessions),
+        (SweepKind::Rows(ExpiringRows::Answered), Some(keep.answered)),
+        (SweepKind::Rows(ExpiringRows::Events), Some(keep.events)),
+        (SweepKind::Rows(ExpiringRows::Audit), Some(keep.audit)),
+        (SweepKind::Sessions, keep.sessions),
     ];
     let mut removed = 0;
     for (what, time) in kinds {
@@ -93,20 +93,20 @@ pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> 
             }
             for user in due {
                 removed += match what {
-                    Upkeep::Rows(old) => sweep_rows(db, &user, old, before_ms).await?,
-                    Upkeep::Sessions => sweep_sessions(db, &user, before_ms).await?,
+                    SweepKind::Rows(rows) => sweep_rows(db, &user, rows, before_ms).await?,
+                    SweepKind::Sessions => sweep_sessions(db, &user, before_ms).await?,
                 };
-                db.swept(&user, what, before_ms, now_ms).await?;
+                db.mark_swept(&user, what, before_ms, now_ms).await?;
             }
         }
     }
     Ok(removed)
 }
 
-async fn sweep_rows(db: &Db, user: &UserId, old: Old, before_ms: i64) -> Result<usize, DbError> {
+async fn sweep_rows(db: &Db, user: &UserId, rows: ExpiringRows, before_ms: i64) -> Result<usize, DbError> {
     let mut removed = 0;
     loop {
-        let some = db.forget(user, old, before_ms, TOGETHER).await?;
+        let some = db.delete_expired(user, rows, before_ms, TOGETHER).await?;
         removed += some;
         if i64::try_from(some).is_ok_and(|some| some < TOGETHER) {
             return Ok(removed);
@@ -118,12 +118,12 @@ async fn sweep_rows(db: &Db, user: &UserId, old: Old, before_ms: i64) -> Result<
 async fn sweep_sessions(db: &Db, user: &UserId, before_ms: i64) -> Result<usize, DbError> {
     let mut removed = 0;
     loop {
-        let sessions = db.over(user, before_ms, SESSIONS).await?;
+        let sessions = db.expired_sessions(user, before_ms, SESSIONS).await?;
         if sessions.is_empty() {
             return Ok(removed);
         }
         for session in sessions {
-            while !db.forget_session(user, &session, before_ms, TOGETHER).await? {
+            while !db.delete_session(user, &session, before_ms, TOGETHER).await? {
                 tokio::time::sleep(PAUSE).await;
             }
             removed += 1;
@@ -152,14 +152,14 @@ pub(crate) async fn run(db: Db, keep: Keep, mut closing: watch::Receiver<bool>) 
 
 /// Sweeps if this process has the lease, and renews it meanwhile.
 async fn sweep_as_leader(db: &Db, keep: &Keep) -> Result<(), DbError> {
-    if !db.lead(LEASE_NAME, LEASE).await? {
+    if !db.acquire_lease(LEASE_NAME, LEASE).await? {
         return Ok(());
     }
     let renew = async {
         loop {
             tokio::time::sleep(LEASE / 4).await;
             // Two that sweep at once are slower, and nothing else.
-            let _ = db.lead(LEASE_NAME, LEASE).await;
+            let _ = db.acquire_lease(LEASE_NAME, LEASE).await;
         }
     };
     tokio::select! {

@@ -184,7 +184,7 @@ impl Bound {
 
     /// Until what another process did may have let a place come up.
     pub(crate) fn woken(&self, resource: &Resource, place: i64) -> impl Future<Output = ()> + Send + use<> {
-        self.db.woken(&self.user, resource, place)
+        self.db.wait_for_wakeup(&self.user, resource, place)
     }
 
     pub(crate) fn feeds(&self) -> &Arc<Feeds> {

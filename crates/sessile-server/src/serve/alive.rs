@@ -28,7 +28,7 @@ impl Alive {
             loop {
                 ticks.tick().await;
                 if metrics.now(Gauge::Waiting) > 0 {
-                    let _ = tokio::time::timeout(PATIENCE, db.keep()).await;
+                    let _ = tokio::time::timeout(PATIENCE, db.heartbeat()).await;
                 }
             }
         }))

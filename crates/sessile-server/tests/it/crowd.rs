@@ -16,7 +16,7 @@ async fn one_turn(user: &User, session: &sessile_server::model::Session, mark: &
                 break (ticket.token.unwrap(), history.len());
             }
             Ok(Done::Ticket { ticket, history: None }) => {
-                let woken = user.db.woken(&user.id, &turn, ticket.place);
+                let woken = user.db.wait_for_wakeup(&user.id, &turn, ticket.place);
                 placed = user.wait_for(&turn, ticket.place, 30_000).await;
                 if matches!(placed, Ok(Done::Ticket { history: None, .. })) {
                     woken.await;

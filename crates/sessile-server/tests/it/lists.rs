@@ -114,7 +114,7 @@ async fn labels_are_found_edited_and_removed(store: &Throwaway) {
     let ended = session(ann.change(end).await).ended_ms.unwrap();
     assert_eq!(all(&ann, true, Some(("team", "ops")), 10).await.0.len(), 2);
     assert_eq!(all(&ann, false, Some(("team", "ops")), 10).await.0.len(), 3);
-    assert!(store.db.forget_session(&ann.id, &ops, ended + 1, 10).await.unwrap());
+    assert!(store.db.delete_session(&ann.id, &ops, ended + 1, 10).await.unwrap());
     assert_eq!(all(&ann, false, Some(("team", "ops")), 10).await.0.len(), 2);
     assert_eq!(store.left_of(&ops), 0);
 }

@@ -1,4 +1,4 @@
-//! What only PostgreSQL has: two walls, restarts, TLS, other processes.
+//! What only PostgreSQL has: two layers of isolation, restarts, TLS, other processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Done};
-use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, Walls};
+use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, UserIsolation};
 use sessile_server::query::{Answer, Query};
 use testkit::Postgres;
 
@@ -14,20 +14,20 @@ use crate::stores::{CLAIM, Outcome, Throwaway, User, asking, id, lock, session, 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn row_security_alone_keeps_users_apart() {
-    let store = Throwaway::with_walls(Walls::OnlyRowSecurity).await;
+    let store = Throwaway::with_isolation(UserIsolation::OnlyRowSecurity).await;
     crate::suite::keeps_users_apart(&store).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_alone_keep_users_apart() {
-    let store = Throwaway::with_walls(Walls::OnlyStatements).await;
+    let store = Throwaway::with_isolation(UserIsolation::OnlyStatements).await;
     crate::suite::keeps_users_apart(&store).await;
 }
 
 /// Without both, the tests above would have to fail.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_either_users_are_not_apart() {
-    let store = Throwaway::with_walls(Walls::Neither).await;
+    let store = Throwaway::with_isolation(UserIsolation::Neither).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let hers = ann.start(Some("hers")).await;
     ann.append(&hers.id, &["secret"]).await.unwrap();
@@ -155,7 +155,7 @@ async fn two_processes_exclude_each_other() {
 async fn hold(user: &User, queue: &sessile_server::model::Resource) -> sessile_server::model::Ticket {
     let mut held = ticket(user.ask_for(queue, Busy::Enqueue, 30_000).await);
     while held.token.is_none() {
-        let woken = user.db.woken(&user.id, queue, held.place);
+        let woken = user.db.wait_for_wakeup(&user.id, queue, held.place);
         held = ticket(user.wait_for(queue, held.place, 30_000).await);
         if held.token.is_none() {
             woken.await;
@@ -176,7 +176,7 @@ async fn who_waits_in_another_process_is_woken() {
     for _ in 0..5 {
         let held = ticket(here.ask_for(&queue, Busy::Enqueue, 30_000).await);
         let waits = ticket(there.ask_for(&queue, Busy::Enqueue, 30_000).await);
-        let woken = there.db.woken(&there.id, &queue, waits.place);
+        let woken = there.db.wait_for_wakeup(&there.id, &queue, waits.place);
         here.leave(&queue, held.place).await.unwrap();
         let since = Instant::now();
         woken.await;

@@ -165,7 +165,7 @@ async fn a_process_that_is_heard_of_is_not_passed_over(store: &Throwaway) {
     here.leave(&lock, held.place).await.unwrap();
     for _ in 0..12 {
         tokio::time::sleep(PATIENCE / 5).await;
-        there.db.keep().await.unwrap();
+        there.db.heartbeat().await.unwrap();
         assert_eq!(ticket(here.wait_for(&lock, behind.place, 60_000).await).token, None);
     }
     assert!(ticket(there.wait_for(&lock, waits.place, 1000).await).token.is_some());

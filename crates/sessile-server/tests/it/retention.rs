@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Refusal};
-use sessile_server::db::{Access, Old, Read, Upkeep};
+use sessile_server::db::{Access, ExpiringRows, Read, SweepKind};
 use sessile_server::query::{Answer, EventPage, Query};
 use sessile_server::retention::{Keep, sweep};
 use sessile_server::users;
@@ -98,7 +98,7 @@ async fn only_so_much_is_removed_at_once_and_only_of_one_user(store: &Throwaway)
     db.record(vec![read(&ann, 1000), read(&bob, 1)]).await.unwrap();
     let mut removed = Vec::new();
     for _ in 0..4 {
-        removed.push(db.forget(&ann.id, Old::Audit, 1000, 10).await.unwrap());
+        removed.push(db.delete_expired(&ann.id, ExpiringRows::Audit, 1000, 10).await.unwrap());
     }
     assert_eq!(removed, [10, 10, 5, 0]);
     assert_eq!((record(&ann).await, record(&bob).await), (1, 1));
@@ -155,18 +155,18 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
     }
     let now = ended.started_ms;
     let soon = now + 60_000;
-    assert_eq!(db.over(&ann.id, now - 1000, 10).await.unwrap(), [""; 0]);
+    assert_eq!(db.expired_sessions(&ann.id, now - 1000, 10).await.unwrap(), [""; 0]);
     let mut over = [ended.id.clone(), expired.id.clone()];
     over.sort_unstable();
-    let mut found = db.over(&ann.id, soon, 10).await.unwrap();
+    let mut found = db.expired_sessions(&ann.id, soon, 10).await.unwrap();
     found.sort_unstable();
     assert_eq!(found, over);
-    assert!(db.forget_session(&ann.id, &live.id, soon, 10).await.unwrap());
+    assert!(db.delete_session(&ann.id, &live.id, soon, 10).await.unwrap());
     assert_eq!(ann.texts(&live.id).await.len(), 26, "one that lives is left alone");
     // In pieces, and never with a gap.
-    assert!(!db.forget_session(&ann.id, &ended.id, soon, 10).await.unwrap());
+    assert!(!db.delete_session(&ann.id, &ended.id, soon, 10).await.unwrap());
     assert_eq!(ann.texts(&ended.id).await.len(), 16);
-    assert!(!db.forget_session(&ann.id, &ended.id, soon, 10).await.unwrap());
+    assert!(!db.delete_session(&ann.id, &ended.id, soon, 10).await.unwrap());
     assert_eq!(ann.texts(&ended.id).await.len(), 6);
     let keep = Keep { sessions: Some(Duration::from_secs(3600)), ..keep(1_000_000) };
     assert_eq!(sweep(db, &keep, now + 60_000).await.unwrap(), 0);
@@ -190,8 +190,12 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
     let ann = User::new(db, "ann");
     let session = ann.start(None).await;
     let (now, hour) = (session.started_ms, 3_600_000);
-    let kinds =
-        [Upkeep::Rows(Old::Answered), Upkeep::Rows(Old::Events), Upkeep::Rows(Old::Audit), Upkeep::Sessions];
+    let kinds = [
+        SweepKind::Rows(ExpiringRows::Answered),
+        SweepKind::Rows(ExpiringRows::Events),
+        SweepKind::Rows(ExpiringRows::Audit),
+        SweepKind::Sessions,
+    ];
     let due = async |at: i64| {
         let mut due = Vec::new();
         for what in kinds {
@@ -226,13 +230,13 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
 async fn lease_has_one_holder_until_it_expires(store: &Throwaway) {
     let (here, there) = (&store.db, &store.another().await);
     let (long, short) = (Duration::from_secs(60), Duration::from_millis(1));
-    assert!(here.lead("sweep", long).await.unwrap());
-    assert!(!there.lead("sweep", long).await.unwrap());
-    assert!(there.lead("other", long).await.unwrap());
-    assert!(here.lead("sweep", short).await.unwrap(), "the holder renews");
+    assert!(here.acquire_lease("sweep", long).await.unwrap());
+    assert!(!there.acquire_lease("sweep", long).await.unwrap());
+    assert!(there.acquire_lease("other", long).await.unwrap());
+    assert!(here.acquire_lease("sweep", short).await.unwrap(), "the holder renews");
     tokio::time::sleep(Duration::from_millis(20)).await;
-    assert!(there.lead("sweep", long).await.unwrap());
-    assert!(!here.lead("sweep", long).await.unwrap());
+    assert!(there.acquire_lease("sweep", long).await.unwrap());
+    assert!(!here.acquire_lease("sweep", long).await.unwrap());
 }
 
 async fn new_store_keeps_ended_sessions_for_30_days_and_an_older_one_forever(store: &Throwaway) {

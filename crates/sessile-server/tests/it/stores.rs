@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sessile_server::change::{Busy, Change, Done, Refusal};
-use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, Walls};
+use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, UserIsolation};
 use sessile_server::model::{Message, Resource, Session, Ticket, UserId};
 use sessile_server::query::{Answer, Query};
 use testkit::{Database, Postgres};
@@ -30,18 +30,18 @@ impl Throwaway {
 
     /// In the database of a role that is neither superuser nor exempt from row security.
     pub(crate) async fn postgres() -> Self {
-        Self::with_walls(Walls::Both).await
+        Self::with_isolation(UserIsolation::Both).await
     }
 
-    /// The same with some of the walls between users gone.
-    pub(crate) async fn with_walls(walls: Walls) -> Self {
+    /// The same with some of the isolation between users turned off.
+    pub(crate) async fn with_isolation(isolation: UserIsolation) -> Self {
         let database = server().database();
         // The tables belong to their role, whoever uses them.
         let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
-        let options = PostgresOptions { walls, ..PostgresOptions::default() };
-        let url = match walls {
-            Walls::Both | Walls::OnlyRowSecurity => database.url(),
-            Walls::OnlyStatements | Walls::Neither => database.exempt_url(),
+        let options = PostgresOptions { isolation, ..PostgresOptions::default() };
+        let url = match isolation {
+            UserIsolation::Both | UserIsolation::OnlyRowSecurity => database.url(),
+            UserIsolation::OnlyStatements | UserIsolation::Neither => database.exempt_url(),
         };
         drop(db);
         let db = Db::postgres(&url, options.clone()).await.unwrap();

@@ -6,7 +6,7 @@ use tokio_postgres::{Error, Row};
 
 use super::Inner;
 use super::logins;
-use super::transaction::{Link, Params, SERVICE, Step, Trouble, params, trouble};
+use super::transaction::{Link, Params, SERVICE, Step, TxError, params};
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
 use crate::model::UserId;
@@ -69,7 +69,7 @@ const USABLE_HASHES: &str = concat!(
 pub(super) async fn administer(
     inner: &Arc<Inner>,
     change: &Administer,
-) -> Result<Result<(), Refusal>, Trouble> {
+) -> Result<Result<(), Refusal>, TxError> {
     let (sql, params) = match change {
         Administer::AddUser(user) => (ADD_USER, params![user.0.clone()]),
         Administer::Disable(user, disabled) => (DISABLE, params![user.0.clone(), *disabled]),
@@ -86,7 +86,7 @@ pub(super) async fn administer(
 }
 
 /// Every user.
-pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, Trouble> {
+pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, TxError> {
     let account = |row: &Row| {
         Ok(Account { user: UserId(row.try_get(0)?), made_ms: row.try_get(1)?, disabled_ms: row.try_get(2)? })
     };
@@ -94,19 +94,19 @@ pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, Trouble> {
 }
 
 /// The tokens of a user.
-pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Token>, Trouble> {
+pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Token>, TxError> {
     read(&run(inner, SERVICE, TOKENS, params![user.0.clone()], false).await?, token)
 }
 
 /// Whose token has an id.
-pub(super) async fn owner(inner: &Arc<Inner>, id: &str) -> Result<Option<UserId>, Trouble> {
+pub(super) async fn owner(inner: &Arc<Inner>, id: &str) -> Result<Option<UserId>, TxError> {
     let user = |row: &Row| Ok(UserId(row.try_get(0)?));
     let found = read(&run(inner, SERVICE, OWNER, params![id.to_owned()], false).await?, user)?;
     Ok(found.into_iter().next())
 }
 
 /// A token that may be used now.
-pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Token>, Trouble> {
+pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Token>, TxError> {
     let lane = inner.owners.lane(hash);
     let found = read(&run(inner, &lane, USABLE, params![hash.to_owned()], false).await?, token)?;
     let token = found.into_iter().next();
@@ -115,12 +115,12 @@ pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Toke
 }
 
 /// The hashes of all tokens that may be used now.
-pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<String>, Trouble> {
+pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<String>, TxError> {
     read(&run(inner, SERVICE, USABLE_HASHES, params![], false).await?, |row| row.try_get(0))
 }
 
 /// Whether the tables are there.
-pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), Trouble> {
+pub(super) async fn ready(inner: &Arc<Inner>) -> Result<(), TxError> {
     run(inner, SERVICE, "SELECT 1 FROM account LIMIT 1", params![], false).await.map(drop)
 }
 
@@ -130,14 +130,14 @@ pub(super) async fn run(
     sql: &'static str,
     params: Params<'_>,
     writes: bool,
-) -> Result<Vec<Row>, Trouble> {
+) -> Result<Vec<Row>, TxError> {
     let mut link = Link::for_accounts(inner, lane).await?;
-    let rows = link.send(&[Step::Other(sql, params)]).await.map_err(|error| trouble(&error, writes))?;
+    let rows = link.send(&[Step::Other(sql, params)]).await.map_err(|error| TxError::of(&error, writes))?;
     Ok(rows.into_iter().next().unwrap_or_default())
 }
 
-pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, Trouble> {
-    rows.iter().map(one).collect::<Result<_, _>>().map_err(|error| trouble(&error, false))
+pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> Result<Vec<T>, TxError> {
+    rows.iter().map(one).collect::<Result<_, _>>().map_err(|error| TxError::of(&error, false))
 }
 
 pub(super) fn token(row: &Row) -> Result<Token, Error> {

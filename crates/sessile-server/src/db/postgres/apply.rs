@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::snapshot::{Loaded, Loading};
 use super::sql::Sql;
-use super::transaction::{Link, Step, Trouble, params, trouble};
+use super::transaction::{Link, Step, TxError, params};
 use super::write::Writes;
 use super::{Inner, rows};
 use crate::change::{Done, Refusal};
-use crate::db::wake;
-use crate::db::{DbError, Request};
+use crate::db::wakeups;
+use crate::db::{DbError, Read, Request};
 use crate::rules::audit::AuditEntry;
 use crate::rules::{Dependencies, decide};
 
@@ -26,10 +26,10 @@ pub(super) async fn attempt(
     inner: &Arc<Inner>,
     request: &Request,
     is_retry: bool,
-) -> Result<(Result<Done, Refusal>, Option<u64>), Trouble> {
+) -> Result<(Result<Done, Refusal>, Option<u64>), TxError> {
     let user = request.user.0.as_str();
-    let failed = |error: serde_json::Error| Trouble::Over(DbError::Failed(error.to_string()));
-    let lost = |error: tokio_postgres::Error| trouble(&error, false);
+    let failed = |error: serde_json::Error| TxError::Fatal(DbError::Failed(error.to_string()));
+    let lost = |error: tokio_postgres::Error| TxError::of(&error, false);
     let dependencies = Dependencies::of(&request.change);
     let mut link = Link::take(inner, user).await?;
 
@@ -46,7 +46,7 @@ pub(super) async fn attempt(
         decision.set_history(messages);
     }
     let next = request.change.freed_queue().zip(decision.next_to_wake());
-    let next = next.map(|(resource, position)| wake::mark(&request.user, &resource, position));
+    let next = next.map(|(resource, position)| wakeups::mark(&request.user, &resource, position));
     let (outcome, writes) = decision.into_parts().map_err(failed)?;
 
     let mut steps = Vec::new();
@@ -65,7 +65,7 @@ pub(super) async fn attempt(
         steps.push(insert_audit(sql, request, &entry, now));
     }
     steps.push(Step::Plain("COMMIT"));
-    link.send(&steps).await.map_err(|error| trouble(&error, true))?;
+    link.send(&steps).await.map_err(|error| TxError::of(&error, true))?;
     Ok((outcome, next))
 }
 
@@ -77,7 +77,7 @@ fn insert_audit<'r>(sql: Sql, request: &'r Request, entry: &AuditEntry<'r>, now:
 }
 
 /// Adds a change that failed to the audit log. The transaction that it failed in is gone.
-pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Result<(), Trouble> {
+pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Result<(), TxError> {
     let user = request.user.0.as_str();
     let mut link = Link::take(inner, user).await?;
     let sent = async {
@@ -89,5 +89,20 @@ pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Res
         let entry = AuditEntry::failed(request);
         link.send(&[insert_audit(Sql::InsertAudit, request, &entry, now), Step::Plain("COMMIT")]).await
     };
-    sent.await.map(drop).map_err(|error| trouble(&error, true))
+    sent.await.map(drop).map_err(|error| TxError::of(&error, true))
+}
+
+/// Adds reads to the audit log. They are the same however often they are sent.
+pub(super) async fn record_reads(inner: &Arc<Inner>, reads: &[Read]) -> Result<(), TxError> {
+    let mut steps = vec![Step::Plain(BEGIN)];
+    for read in reads {
+        let Read { user, access, action, session, outcome, at_ms } = read;
+        steps.push(Step::Run(Sql::As, params![&user.0]));
+        let subject = None::<&str>;
+        let params = params![&user.0, &access.id, at_ms, &access.token, action, session, outcome, subject];
+        steps.push(Step::Run(Sql::PutAudit, params));
+    }
+    steps.push(Step::Plain("COMMIT"));
+    let mut link = Link::for_service(inner).await?;
+    link.send(&steps).await.map(drop).map_err(|error| TxError::of(&error, false))
 }

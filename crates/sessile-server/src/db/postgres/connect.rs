@@ -8,11 +8,11 @@ use sessile::vault::Secret;
 use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
-use super::sql::Walls;
+use super::sql::UserIsolation;
 use super::tls::{Tls, Verify};
-use super::transaction::Trouble;
+use super::transaction::TxError;
 use crate::db::DbError;
-use crate::db::fair::{FairQueue, Slot, cores};
+use crate::db::fair_queue::{FairQueue, Slot, cores};
 
 /// How a store in PostgreSQL is used.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct PostgresOptions {
     /// The password, which has no place in an address that others see.
     pub password: Option<Secret>,
     /// For tests.
-    pub walls: Walls,
+    pub isolation: UserIsolation,
 }
 
 impl Default for PostgresOptions {
@@ -39,7 +39,7 @@ impl Default for PostgresOptions {
             statement: Duration::from_secs(10),
             patience: Duration::from_secs(10),
             password: None,
-            walls: Walls::Both,
+            isolation: UserIsolation::Both,
         }
     }
 }
@@ -127,10 +127,10 @@ pub(super) struct FairPool {
 }
 
 impl FairPool {
-    pub(super) async fn get(&self, lane: &str) -> Result<(Object, Slot), Trouble> {
+    pub(super) async fn get(&self, lane: &str) -> Result<(Object, Slot), TxError> {
         let busy = |_| {
             let why = format!("no connection was free for {} s", self.patience.as_secs());
-            Trouble::Over(DbError::Unavailable(why))
+            TxError::Fatal(DbError::Unavailable(why))
         };
         let slot = tokio::time::timeout(self.patience, self.queue.enter(lane)).await.map_err(busy)?;
         // There are as many slots as connections: only one that has to be made is waited for.

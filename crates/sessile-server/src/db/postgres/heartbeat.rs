@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Inner;
-use super::transaction::{Link, Step, Trouble, params, trouble};
+use super::transaction::{Link, Step, TxError, params};
 use crate::change::KEPT_MS;
 
 macro_rules! now {
@@ -25,11 +25,11 @@ pub(super) const SEND: &str = concat!(
 const DELETE_DEAD: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!(), " - $1");
 
 /// Records that this process is alive, and deletes those that died long ago.
-pub(super) async fn send(inner: &Arc<Inner>) -> Result<(), Trouble> {
+pub(super) async fn send(inner: &Arc<Inner>) -> Result<(), TxError> {
     let mut link = Link::for_service(inner).await?;
     let steps = [
         Step::Other(SEND, params![inner.process.to_string()]),
         Step::Other(DELETE_DEAD, params![100 * KEPT_MS]),
     ];
-    link.send(&steps).await.map(drop).map_err(|error| trouble(&error, false))
+    link.send(&steps).await.map(drop).map_err(|error| TxError::of(&error, false))
 }

@@ -9,22 +9,22 @@ use tokio_postgres::AsyncMessage;
 
 use super::Inner;
 use super::connect::Address;
-use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::db::wake::Bells;
+use super::transaction::{Link, Step, TxError, params};
+use crate::db::wakeups::Wakeups;
 
 /// Whether the database knows how to.
-pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, Trouble> {
+pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, TxError> {
     let mut link = Link::for_service(inner).await?;
     let known = Step::Other("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify' LIMIT 1", params![]);
-    let found = link.send(&[known]).await.map_err(|error| trouble(&error, false))?;
+    let found = link.send(&[known]).await.map_err(|error| TxError::of(&error, false))?;
     Ok(found.iter().any(|rows| !rows.is_empty()))
 }
 
 /// Listens for as long as it is not aborted; a connection that is lost is made again.
-pub(super) async fn listen(address: Address, bells: Bells) {
+pub(super) async fn listen(address: Address, wakeups: Wakeups) {
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
     loop {
-        if hear(&address, &bells).await.is_ok() {
+        if hear(&address, &wakeups).await.is_ok() {
             backoff.reset();
         }
         tokio::time::sleep(backoff.next_delay()).await;
@@ -32,14 +32,14 @@ pub(super) async fn listen(address: Address, bells: Bells) {
 }
 
 /// Listens until the connection is lost; an error if there never was one.
-async fn hear(address: &Address, bells: &Bells) -> Result<(), tokio_postgres::Error> {
+async fn hear(address: &Address, wakeups: &Wakeups) -> Result<(), tokio_postgres::Error> {
     let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
     let hearing = async {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
             if let AsyncMessage::Notification(heard) = message
                 && let Ok(mark) = heard.payload().parse()
             {
-                bells.ring(mark);
+                wakeups.wake(mark);
             }
         }
     };

@@ -6,9 +6,9 @@ use tokio_postgres::{Error, Row};
 
 use super::Inner;
 use super::accounts::{now, read, run, token};
-use super::transaction::{Trouble, params, trouble};
+use super::transaction::{TxError, params};
 use crate::account::{Asked, Collected, Decision, Login, Minted};
-use crate::db::fair::TokenOwners;
+use crate::db::fair_queue::TokenOwners;
 
 const CLEAR: &str = concat!("DELETE FROM login WHERE expires_ms <= ", now!());
 const BEGIN: &str = concat!(
@@ -54,7 +54,7 @@ const TAKE: &str = concat!(
 );
 
 /// Puts down one more, unless there are too many. Those whose time is over make room.
-pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Result<bool, Trouble> {
+pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Result<bool, TxError> {
     run(inner, TokenOwners::STRANGERS, CLEAR, params![], false).await?;
     let Asked { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
     let begun = run(
@@ -68,7 +68,7 @@ pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Resul
 }
 
 /// One that can still be decided on.
-pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Login>, Trouble> {
+pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Login>, TxError> {
     let login = |row: &Row| {
         Ok(Login {
             client: row.try_get(0)?,
@@ -102,12 +102,12 @@ pub(super) async fn collect(
     inner: &Arc<Inner>,
     device_hash: &str,
     minted: &Minted,
-) -> Result<Collected, Trouble> {
+) -> Result<Collected, TxError> {
     let device = || device_hash.to_owned();
     // Most who ask have to wait, and wait for no lock in order to hear it.
     let found = run(inner, TokenOwners::STRANGERS, LOOK, params![device()], false).await?;
     let state: Option<String> = match found.first() {
-        Some(row) => row.try_get(0).map(Some).map_err(|error: Error| trouble(&error, false))?,
+        Some(row) => row.try_get(0).map(Some).map_err(|error: Error| TxError::of(&error, false))?,
         None => None,
     };
     match state.as_deref() {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::Inner;
 use super::role::Role;
-use super::transaction::{Link, Trouble, trouble};
-use crate::db::{DbError, KEEP_SESSIONS};
+use super::transaction::{Link, TxError};
+use crate::db::DbError;
+use crate::db::retention::KEEP_SESSIONS;
 
 /// Each is run once, in order. What was published is never changed.
 const MIGRATIONS: &[&str] = &[
@@ -26,16 +27,16 @@ const LOCK: &str = "INSERT INTO sessile_schema (id, version) VALUES (1, 0)
     ON CONFLICT (id) DO UPDATE SET version = sessile_schema.version RETURNING version";
 
 /// Brings the tables up to date. A role that may not make tables can use those that are there.
-pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), Trouble> {
+pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxError> {
     let mut link = Link::for_service(inner).await?;
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    let failed = |error: &tokio_postgres::Error| match trouble(error, false) {
+    let failed = |error: &tokio_postgres::Error| match TxError::of(error, false) {
         // Two made the first table at the same time.
-        Trouble::Twice(name) => Trouble::Again(name),
+        TxError::UniqueViolation(name) => TxError::Retryable(name),
         other if error.code().is_some_and(|code| code.code() == "42P07") => {
-            Trouble::Again(format!("{other:?}"))
+            TxError::Retryable(format!("{other:?}"))
         }
-        _ if error.code().is_some_and(|code| code.code() == "42501") => Trouble::Over(role.may_not_make()),
+        _ if error.code().is_some_and(|code| code.code() == "42501") => TxError::Fatal(role.may_not_make()),
         other => other,
     };
     let client = link.raw()?;
@@ -47,7 +48,7 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), Troub
     };
     if version > known {
         let store = "the database".to_owned();
-        return Err(Trouble::Over(DbError::TooNew { store, found: version, known }));
+        return Err(TxError::Fatal(DbError::TooNew { store, found: version, known }));
     }
     if version == known {
         return Ok(());

@@ -10,8 +10,8 @@ mod heartbeat;
 mod listen;
 mod logins;
 mod migrate;
-mod old;
 mod read;
+mod retention;
 mod role;
 mod rows;
 mod snapshot;
@@ -21,25 +21,27 @@ mod transaction;
 mod upkeep;
 mod write;
 
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use super::fair::TokenOwners;
-use super::wake::{self, Bells};
-use super::{DbError, Old, Read, Request, Upkeep};
+use super::fair_queue::TokenOwners;
+use super::wakeups::{self, Wakeups};
+use super::{DbError, ExpiringRows, Read, Request, StoreBackend, StoreFuture, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
-use crate::model::UserId;
+use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 use crate::rules::Dependencies;
 use connect::{Address, FairPool};
-use sql::{Sql, Texts};
-use transaction::{Attempts, Link, Step, Trouble, params};
+use sql::Texts;
+use transaction::{RetryTimer, TxError};
 
 pub use connect::PostgresOptions;
-pub use sql::Walls;
+pub use sql::UserIsolation;
 
 /// So many lanes; a session has one of them, and may share it.
 const LANES: u64 = 1024;
@@ -48,7 +50,7 @@ const LANES: u64 = 1024;
 #[derive(Clone, Debug)]
 pub struct Postgres {
     inner: Arc<Inner>,
-    bells: Bells,
+    wakeups: Wakeups,
     _listens: Arc<Listens>,
 }
 
@@ -91,72 +93,70 @@ impl Postgres {
             pool,
             accounts_pool,
             owners: TokenOwners::default(),
-            texts: Texts::new(options.walls),
+            texts: Texts::new(options.isolation),
             lanes: (0..LANES).map(|_| Mutex::default()).collect(),
             notifies: OnceLock::new(),
             process: super::new_process()?,
             options,
         };
         let inner = Arc::new(inner);
-        let role = tried(&inner, || role::Role::fit(&inner)).await?;
-        tried(&inner, || migrate::migrate(&inner, &role)).await?;
-        tried(&inner, || role::see_to_row_security(&inner)).await?;
-        let notifies = tried(&inner, || listen::notifies(&inner)).await?;
+        let role = with_retry(&inner, || role::Role::fit(&inner)).await?;
+        with_retry(&inner, || migrate::migrate(&inner, &role)).await?;
+        with_retry(&inner, || role::see_to_row_security(&inner)).await?;
+        let notifies = with_retry(&inner, || listen::notifies(&inner)).await?;
         inner.notifies.get_or_init(|| notifies);
-        let bells = Bells::new();
-        let listens = Listens(tokio::spawn(listen::listen(address, bells.clone())));
-        Ok(Postgres { inner, bells, _listens: Arc::new(listens) })
-    }
-
-    pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
-        let store = self.clone();
-        // Who asked may go away; what was begun is finished, so that its connection can be used again.
-        let made = tokio::spawn(async move { store.make(&request).await });
-        made.await.map_err(|error| DbError::Unavailable(error.to_string()))?
+        let wakeups = Wakeups::new();
+        let listens = Listens(tokio::spawn(listen::listen(address, wakeups.clone())));
+        Ok(Postgres { inner, wakeups, _listens: Arc::new(listens) })
     }
 
     async fn make(&self, request: &Request) -> Result<Result<Done, Refusal>, DbError> {
         let inner = &self.inner;
-        let mut attempts = Attempts::new(inner.options.patience);
-        let mut unknown = false;
+        let mut backoff = RetryTimer::new(inner.options.patience);
+        let mut is_ambiguous = false;
         loop {
-            let tried = {
+            let attempted = {
                 let dependencies = Dependencies::of(&request.change);
-                let lane = dependencies.serialized_by().map(|lane| wake::hash(&request.user, lane) % LANES);
+                let lane =
+                    dependencies.serialized_by().map(|lane| wakeups::hash(&request.user, lane) % LANES);
                 let lane = lane.and_then(|lane| inner.lanes.get(usize::try_from(lane).unwrap_or(0)));
                 let _alone = match lane {
-                    Some(lane) => Some(attempts.wait_for(lane.lock()).await?),
+                    Some(lane) => Some(backoff.within(lane.lock()).await?),
                     None => None,
                 };
-                apply::attempt(inner, request, unknown).await
+                apply::attempt(inner, request, is_ambiguous).await
             };
-            match tried {
+            match attempted {
                 Ok((outcome, next)) => {
                     if let Some(next) = next {
-                        self.bells.ring(next);
+                        self.wakeups.wake(next);
                     }
                     return Ok(outcome);
                 }
-                Err(Trouble::Again(why)) => attempts.again(why).await?,
-                Err(Trouble::Unknown(why)) => {
-                    unknown = true;
-                    attempts.again(why).await?;
+                Err(TxError::Retryable(why)) => backoff.wait(why).await?,
+                Err(TxError::Ambiguous(why)) => {
+                    is_ambiguous = true;
+                    backoff.wait(why).await?;
                 }
                 // Somebody took the name, or used the key, between the look and the write.
-                Err(Trouble::Twice(what)) if what == "answered_pkey" || what == "session_live_name" => {
-                    attempts.again(what).await?;
+                Err(TxError::UniqueViolation(what))
+                    if what == "answered_pkey" || what == "session_live_name" =>
+                {
+                    backoff.wait(what).await?;
                 }
                 // An earlier attempt was made after all: under its key it is found.
-                Err(Trouble::Twice(what)) if unknown && request.key.is_some() => attempts.again(what).await?,
-                Err(Trouble::Twice(_)) if unknown => {
+                Err(TxError::UniqueViolation(what)) if is_ambiguous && request.key.is_some() => {
+                    backoff.wait(what).await?
+                }
+                Err(TxError::UniqueViolation(_)) if is_ambiguous => {
                     let made = "the connection was lost, and the change was made or refused: what came of it is not known";
                     return Err(DbError::Unavailable(made.to_owned()));
                 }
-                Err(Trouble::Twice(what)) => {
+                Err(TxError::UniqueViolation(what)) => {
                     return Err(self.failed(request, format!("{what} is there already")).await);
                 }
-                Err(Trouble::Over(DbError::Failed(why))) => return Err(self.failed(request, why).await),
-                Err(Trouble::Over(error)) => return Err(error),
+                Err(TxError::Fatal(DbError::Failed(why))) => return Err(self.failed(request, why).await),
+                Err(TxError::Fatal(error)) => return Err(error),
             }
         }
     }
@@ -166,163 +166,157 @@ impl Postgres {
         let _ = apply::record_failure(&self.inner, request).await;
         DbError::Failed(why)
     }
+}
 
-    pub(super) async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
-        tried(&self.inner, || read::answer(&self.inner, user, &query)).await
+impl StoreBackend for Postgres {
+    fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>> {
+        let store = self.clone();
+        Box::pin(async move {
+            // The caller may go away; what was begun is finished, so that its connection can be used again.
+            let made = tokio::spawn(async move { store.make(&request).await });
+            made.await.map_err(|error| DbError::Unavailable(error.to_string()))?
+        })
     }
 
-    pub(super) async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
-        tried(&self.inner, || accounts::administer(&self.inner, &change)).await
+    fn ask<'a>(&'a self, user: &'a UserId, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
+        Box::pin(async move { with_retry(&self.inner, || read::answer(&self.inner, user, &query)).await })
     }
 
-    pub(super) async fn accounts(&self) -> Result<Vec<Account>, DbError> {
-        tried(&self.inner, || accounts::all(&self.inner)).await
-    }
-
-    pub(super) async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
-        tried(&self.inner, || accounts::tokens(&self.inner, user)).await
-    }
-
-    pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
-        tried(&self.inner, || accounts::usable(&self.inner, hash)).await
-    }
-
-    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
-        tried(&self.inner, || accounts::owner(&self.inner, token)).await
-    }
-
-    pub(super) async fn forget(
+    fn wait_for_wakeup(
         &self,
         user: &UserId,
-        what: Old,
-        before_ms: i64,
-        most: i64,
-    ) -> Result<usize, DbError> {
-        tried(&self.inner, || old::forget(&self.inner, user, what, before_ms, most)).await
+        resource: &Resource,
+        place: i64,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.wakeups.wait(wakeups::mark(user, &resource.key(), place)))
     }
 
-    pub(super) async fn due(
-        &self,
-        what: Upkeep,
+    fn heartbeat(&self) -> StoreFuture<'_, ()> {
+        Box::pin(with_retry(&self.inner, || heartbeat::send(&self.inner)))
+    }
+
+    fn record(&self, reads: Vec<Read>) -> StoreFuture<'_, ()> {
+        Box::pin(async move { with_retry(&self.inner, || apply::record_reads(&self.inner, &reads)).await })
+    }
+
+    fn ready(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { accounts::ready(&self.inner).await.map_err(TxError::into_db_error) })
+    }
+
+    fn check_writable(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { heartbeat::send(&self.inner).await.map_err(TxError::into_db_error) })
+    }
+
+    fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>> {
+        Box::pin(async move { with_retry(&self.inner, || accounts::administer(&self.inner, &change)).await })
+    }
+
+    fn accounts(&self) -> StoreFuture<'_, Vec<Account>> {
+        Box::pin(with_retry(&self.inner, || accounts::all(&self.inner)))
+    }
+
+    fn tokens<'a>(&'a self, user: &'a UserId) -> StoreFuture<'a, Vec<Token>> {
+        Box::pin(with_retry(&self.inner, || accounts::tokens(&self.inner, user)))
+    }
+
+    fn token<'a>(&'a self, hash: &'a str) -> StoreFuture<'a, Option<Token>> {
+        Box::pin(with_retry(&self.inner, || accounts::usable(&self.inner, hash)))
+    }
+
+    fn token_hashes(&self) -> StoreFuture<'_, Vec<String>> {
+        Box::pin(with_retry(&self.inner, || accounts::usable_hashes(&self.inner)))
+    }
+
+    fn owner<'a>(&'a self, token: &'a str) -> StoreFuture<'a, Option<UserId>> {
+        Box::pin(with_retry(&self.inner, || accounts::owner(&self.inner, token)))
+    }
+
+    fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool> {
+        Box::pin(async move { with_retry(&self.inner, || logins::begin(&self.inner, &asked, most)).await })
+    }
+
+    fn login<'a>(&'a self, code_hash: &'a str) -> StoreFuture<'a, Option<Login>> {
+        Box::pin(with_retry(&self.inner, || logins::get(&self.inner, code_hash)))
+    }
+
+    fn collect_login<'a>(&'a self, device_hash: &'a str, minted: Minted) -> StoreFuture<'a, Collected> {
+        Box::pin(async move {
+            with_retry(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
+        })
+    }
+
+    fn delete_expired<'a>(
+        &'a self,
+        user: &'a UserId,
+        rows: ExpiringRows,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, usize> {
+        Box::pin(with_retry(&self.inner, move || {
+            retention::delete_expired(&self.inner, user, rows, before_ms, most)
+        }))
+    }
+
+    fn expired_sessions<'a>(
+        &'a self,
+        user: &'a UserId,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, Vec<String>> {
+        Box::pin(with_retry(&self.inner, move || {
+            retention::expired_sessions(&self.inner, user, before_ms, most)
+        }))
+    }
+
+    fn delete_session<'a>(
+        &'a self,
+        user: &'a UserId,
+        session: &'a str,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, bool> {
+        Box::pin(with_retry(&self.inner, move || {
+            retention::delete_session(&self.inner, user, session, before_ms, most)
+        }))
+    }
+
+    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserId>> {
+        Box::pin(with_retry(&self.inner, move || upkeep::due(&self.inner, kind, before_ms, now_ms, most)))
+    }
+
+    fn mark_swept<'a>(
+        &'a self,
+        user: &'a UserId,
+        kind: SweepKind,
         before_ms: i64,
         now_ms: i64,
-        most: i64,
-    ) -> Result<Vec<UserId>, DbError> {
-        tried(&self.inner, || upkeep::due(&self.inner, what, before_ms, now_ms, most)).await
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(with_retry(&self.inner, move || {
+            upkeep::mark_swept(&self.inner, user, kind, before_ms, now_ms)
+        }))
     }
 
-    pub(super) async fn swept(
-        &self,
-        user: &UserId,
-        what: Upkeep,
-        before_ms: i64,
-        now_ms: i64,
-    ) -> Result<(), DbError> {
-        tried(&self.inner, || upkeep::swept(&self.inner, user, what, before_ms, now_ms)).await
+    fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool> {
+        let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        Box::pin(with_retry(&self.inner, move || upkeep::acquire_lease(&self.inner, name, lease_ms)))
     }
 
-    pub(super) async fn lead(&self, name: &str, lease_ms: i64) -> Result<bool, DbError> {
-        tried(&self.inner, || upkeep::lead(&self.inner, name, lease_ms)).await
-    }
-
-    pub(super) async fn setting(&self, name: &str) -> Result<Option<i64>, DbError> {
-        tried(&self.inner, || upkeep::setting(&self.inner, name)).await
-    }
-
-    pub(super) async fn over(
-        &self,
-        user: &UserId,
-        before_ms: i64,
-        most: i64,
-    ) -> Result<Vec<String>, DbError> {
-        tried(&self.inner, || old::over(&self.inner, user, before_ms, most)).await
-    }
-
-    pub(super) async fn forget_session(
-        &self,
-        user: &UserId,
-        session: &str,
-        before_ms: i64,
-        most: i64,
-    ) -> Result<bool, DbError> {
-        tried(&self.inner, || old::forget_session(&self.inner, user, session, before_ms, most)).await
-    }
-
-    pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
-        tried(&self.inner, || logins::begin(&self.inner, &asked, most)).await
-    }
-
-    pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
-        tried(&self.inner, || logins::get(&self.inner, code_hash)).await
-    }
-
-    pub(super) async fn collect_login(
-        &self,
-        device_hash: &str,
-        minted: Minted,
-    ) -> Result<Collected, DbError> {
-        tried(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
-    }
-
-    pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
-        let mut steps = vec![Step::Plain(apply::BEGIN)];
-        for read in reads {
-            let Read { user, access, action, session, outcome, at_ms } = read;
-            steps.push(Step::Run(Sql::As, params![user.0.clone()]));
-            // It is the same however often it is said.
-            let nothing = None::<String>;
-            let params = params![user.0, access.id, at_ms, access.token, action, session, outcome, nothing];
-            steps.push(Step::Run(Sql::PutAudit, params));
-        }
-        steps.push(Step::Plain("COMMIT"));
-        let record = || async {
-            let mut link = Link::for_service(&self.inner).await?;
-            link.send(&steps).await.map(drop).map_err(|error| transaction::trouble(&error, false))
-        };
-        tried(&self.inner, record).await
-    }
-
-    pub(super) async fn keep(&self) -> Result<(), DbError> {
-        tried(&self.inner, || heartbeat::send(&self.inner)).await
-    }
-
-    pub(super) async fn token_hashes(&self) -> Result<Vec<String>, DbError> {
-        tried(&self.inner, || accounts::usable_hashes(&self.inner)).await
-    }
-
-    pub(super) async fn check_writable(&self) -> Result<(), DbError> {
-        heartbeat::send(&self.inner).await.map_err(given_up)
-    }
-
-    /// Whether the database answers, now: it is not waited for.
-    pub(super) async fn ready(&self) -> Result<(), DbError> {
-        accounts::ready(&self.inner).await.map_err(given_up)
-    }
-
-    pub(super) fn bells(&self) -> &Bells {
-        &self.bells
+    fn setting<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<i64>> {
+        Box::pin(with_retry(&self.inner, || upkeep::setting(&self.inner, name)))
     }
 }
 
-/// Tries until it is done, or nothing is to be gained by trying again.
-async fn tried<T, F: Future<Output = Result<T, Trouble>>>(
+/// Retries an attempt until it succeeds, fails for good, or its time is over.
+async fn with_retry<T, F: Future<Output = Result<T, TxError>>>(
     inner: &Inner,
     attempt: impl Fn() -> F,
 ) -> Result<T, DbError> {
-    let mut attempts = Attempts::new(inner.options.patience);
+    let mut backoff = RetryTimer::new(inner.options.patience);
     loop {
         match attempt().await {
             Ok(done) => return Ok(done),
-            Err(Trouble::Again(why)) => attempts.again(why).await?,
-            Err(other) => return Err(given_up(other)),
+            Err(TxError::Retryable(why)) => backoff.wait(why).await?,
+            Err(error) => return Err(error.into_db_error()),
         }
-    }
-}
-
-fn given_up(trouble: Trouble) -> DbError {
-    match trouble {
-        Trouble::Again(why) | Trouble::Unknown(why) => DbError::Unavailable(why),
-        Trouble::Twice(what) => DbError::Failed(format!("{what} is there already")),
-        Trouble::Over(error) => error,
     }
 }

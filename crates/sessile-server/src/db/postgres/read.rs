@@ -7,7 +7,7 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::rows::{self, json};
 use super::sql::Sql;
-use super::transaction::{Link, Step, Trouble, params, trouble};
+use super::transaction::{Link, Step, TxError, params};
 use crate::change::Refusal;
 use crate::db::lists::{self, Candidate, LockPlace, LockScan};
 use crate::json_text::JsonText;
@@ -22,13 +22,13 @@ pub(super) async fn answer(
     inner: &Arc<Inner>,
     user: &UserId,
     query: &Query,
-) -> Result<Result<Answer, Refusal>, Trouble> {
+) -> Result<Result<Answer, Refusal>, TxError> {
     let mut link = Link::take(inner, &user.0).await?;
     let asked = async {
         let asking = Asking { user: user.0.as_str(), link: &mut link };
         asking.answer(query).await
     };
-    asked.await.map_err(|error| trouble(&error, false))
+    asked.await.map_err(|error| TxError::of(&error, false))
 }
 
 struct Asking<'a> {

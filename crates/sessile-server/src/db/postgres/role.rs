@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Inner;
-use super::transaction::{Link, Trouble, trouble};
+use super::transaction::{Link, TxError};
 use crate::db::DbError;
 
 /// The tables that belong to users, each row to one of them.
@@ -50,14 +50,14 @@ pub(super) struct Role {
 
 impl Role {
     /// The role, if it is one that users are kept apart for and that may use the tables that are there.
-    pub(super) async fn fit(inner: &Arc<Inner>) -> Result<Self, Trouble> {
+    pub(super) async fn fit(inner: &Arc<Inner>) -> Result<Self, TxError> {
         let link = Link::for_service(inner).await?;
-        let failed = |error: tokio_postgres::Error| trouble(&error, false);
+        let failed = |error: tokio_postgres::Error| TxError::of(&error, false);
         let client = link.raw()?;
         let row = client.query_one(SELF, &[]).await.map_err(failed)?;
         let name: String = row.try_get(0).map_err(failed)?;
         let schema: String = row.try_get(1).map_err(failed)?;
-        if inner.options.walls.in_rows() {
+        if inner.options.isolation.in_rows() {
             let asked = known(client.query_opt(IS_EXEMPT, &[]).await).map_err(failed)?.flatten();
             let is_exempt: Option<bool> = asked.map(|row| row.try_get(0)).transpose().map_err(failed)?;
             if is_exempt == Some(true) {
@@ -91,12 +91,12 @@ impl Role {
 }
 
 /// Refuses to go on where the database would not keep users apart: it would be noticed only when it is needed.
-pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), Trouble> {
-    if !inner.options.walls.in_rows() {
+pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), TxError> {
+    if !inner.options.isolation.in_rows() {
         return Ok(());
     }
     let link = Link::for_service(inner).await?;
-    let failed = |error: tokio_postgres::Error| trouble(&error, false);
+    let failed = |error: tokio_postgres::Error| TxError::of(&error, false);
     let asked = known(link.raw()?.query_one(OPEN, &[&OF_USERS]).await).map_err(failed)?;
     let open: Option<String> = asked.map_or(Ok(None), |row| row.try_get(0)).map_err(failed)?;
     let Some(open) = open else { return Ok(()) };
@@ -116,6 +116,6 @@ fn known<T>(asked: Result<T, tokio_postgres::Error>) -> Result<Option<T>, tokio_
     }
 }
 
-fn unfit<T>(why: String) -> Result<T, Trouble> {
-    Err(Trouble::Over(DbError::Unfit(why)))
+fn unfit<T>(why: String) -> Result<T, TxError> {
+    Err(TxError::Fatal(DbError::Unfit(why)))
 }

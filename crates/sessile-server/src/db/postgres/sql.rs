@@ -2,9 +2,9 @@
 
 use crate::rules::audit::changing;
 
-/// Which walls there are between users. All but the first are only for tests, which show that each holds alone.
+/// What keeps users apart. All but the first are only for tests, which show that each layer suffices alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Walls {
+pub enum UserIsolation {
     /// Every statement is bound to its user, and the database sees to it as well.
     #[default]
     Both,
@@ -16,13 +16,13 @@ pub enum Walls {
     Neither,
 }
 
-impl Walls {
+impl UserIsolation {
     fn in_statements(self) -> bool {
-        matches!(self, Walls::Both | Walls::OnlyStatements)
+        matches!(self, UserIsolation::Both | UserIsolation::OnlyStatements)
     }
 
     pub(super) fn in_rows(self) -> bool {
-        matches!(self, Walls::Both | Walls::OnlyRowSecurity)
+        matches!(self, UserIsolation::Both | UserIsolation::OnlyRowSecurity)
     }
 }
 
@@ -31,8 +31,8 @@ impl Walls {
 pub(super) struct Texts(Vec<String>);
 
 impl Texts {
-    pub(super) fn new(walls: Walls) -> Self {
-        let mine = if walls.in_statements() { "user_id = $1" } else { "$1::text IS NOT NULL" };
+    pub(super) fn new(isolation: UserIsolation) -> Self {
+        let mine = if isolation.in_statements() { "user_id = $1" } else { "$1::text IS NOT NULL" };
         Texts(Sql::ALL.iter().map(|text| text.replace("{mine}", mine)).collect())
     }
 
@@ -227,7 +227,7 @@ statements! {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sql, Texts, Walls};
+    use super::{Sql, Texts, UserIsolation};
 
     /// As often as a table is looked at or changed, the user is asked for; what is put in begins with the user.
     #[test]
@@ -257,10 +257,13 @@ mod tests {
 
     #[test]
     fn nothing_is_left_to_be_filled_in() {
-        for walls in [Walls::Both, Walls::OnlyRowSecurity] {
-            let texts = Texts::new(walls);
+        for isolation in [UserIsolation::Both, UserIsolation::OnlyRowSecurity] {
+            let texts = Texts::new(isolation);
             assert!(texts.0.iter().all(|text| !text.contains('{')), "{texts:?}");
-            assert_eq!(texts.0.iter().any(|text| text.contains("user_id = $1")), walls == Walls::Both);
+            assert_eq!(
+                texts.0.iter().any(|text| text.contains("user_id = $1")),
+                isolation == UserIsolation::Both
+            );
         }
     }
 }

@@ -16,7 +16,7 @@ use super::Inner;
 use super::connect::FairPool;
 use super::sql::Sql;
 use crate::db::DbError;
-use crate::db::fair::Slot;
+use crate::db::fair_queue::Slot;
 
 /// What a statement is given.
 pub(super) type Params<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
@@ -38,56 +38,67 @@ pub(super) enum Step<'a> {
     Other(&'static str, Params<'a>),
 }
 
-/// Why something could not be done.
+/// Failure of a transaction.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// Nothing of it was made: it can be tried again.
-    Again(String),
-    /// It may have been made.
-    Unknown(String),
-    /// A unique key was there before; the name of the constraint. Nothing was made.
-    Twice(String),
-    /// It is given up.
-    Over(DbError),
+pub(super) enum TxError {
+    /// Nothing was written: it can be retried.
+    Retryable(String),
+    /// The connection was lost while committing: it may have been written.
+    Ambiguous(String),
+    /// A unique key exists already; the name of the constraint. Nothing was written.
+    UniqueViolation(String),
+    /// Retrying does not help.
+    Fatal(DbError),
 }
 
-impl From<PoolError> for Trouble {
+impl From<PoolError> for TxError {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Backend(error) => trouble(&error, false),
-            error => Trouble::Over(DbError::Unavailable(error.to_string())),
+            PoolError::Backend(error) => TxError::of(&error, false),
+            error => TxError::Fatal(DbError::Unavailable(error.to_string())),
         }
     }
 }
 
-/// What is to be thought of an error, before or after the end of the transaction was sent.
-pub(super) fn trouble(error: &Error, ending: bool) -> Trouble {
-    let text = describe(error);
-    let lost = |text| if ending { Trouble::Unknown(text) } else { Trouble::Again(text) };
-    let Some(db) = error.as_db_error() else {
-        // The driver has no other names for these.
-        if text.contains("password missing") {
-            return Trouble::Over(DbError::NoPassword);
-        }
-        if text.contains("server does not support TLS") {
-            let why = "the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or leave \
-                       sslmode out where nobody else is on the network";
-            return Trouble::Over(DbError::Unfit(why.to_owned()));
-        }
-        let io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
-        return if io || error.is_closed() || text.contains("timeout") || text.contains("connecting") {
-            lost(text)
-        } else {
-            Trouble::Over(DbError::Failed(text))
+impl TxError {
+    /// Classifies an error, from before or after the commit was sent.
+    pub(super) fn of(error: &Error, is_committing: bool) -> Self {
+        let text = describe(error);
+        let lost = |text| if is_committing { TxError::Ambiguous(text) } else { TxError::Retryable(text) };
+        let Some(db) = error.as_db_error() else {
+            // The driver has no other names for these.
+            if text.contains("password missing") {
+                return TxError::Fatal(DbError::NoPassword);
+            }
+            if text.contains("server does not support TLS") {
+                let why = "the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or leave \
+                           sslmode out where nobody else is on the network";
+                return TxError::Fatal(DbError::Unfit(why.to_owned()));
+            }
+            let io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
+            return if io || error.is_closed() || text.contains("timeout") || text.contains("connecting") {
+                lost(text)
+            } else {
+                TxError::Fatal(DbError::Failed(text))
+            };
         };
-    };
-    match db.code().code() {
-        "40001" | "40P01" | "25006" | "53300" | "57P03" => Trouble::Again(text),
-        "28P01" | "28000" => Trouble::Over(DbError::Refused(text)),
-        "23505" => Trouble::Twice(db.constraint().unwrap_or_default().to_owned()),
-        "57014" | "55P03" | "53100" | "53200" => Trouble::Over(DbError::Unavailable(text)),
-        code if code.starts_with("08") || code.starts_with("57P") || code == "25P03" => lost(text),
-        _ => Trouble::Over(DbError::Failed(text)),
+        match db.code().code() {
+            "40001" | "40P01" | "25006" | "53300" | "57P03" => TxError::Retryable(text),
+            "28P01" | "28000" => TxError::Fatal(DbError::Refused(text)),
+            "23505" => TxError::UniqueViolation(db.constraint().unwrap_or_default().to_owned()),
+            "57014" | "55P03" | "53100" | "53200" => TxError::Fatal(DbError::Unavailable(text)),
+            code if code.starts_with("08") || code.starts_with("57P") || code == "25P03" => lost(text),
+            _ => TxError::Fatal(DbError::Failed(text)),
+        }
+    }
+
+    /// The error of the store, for a caller that does not retry.
+    pub(super) fn into_db_error(self) -> DbError {
+        match self {
+            TxError::Retryable(why) | TxError::Ambiguous(why) => DbError::Unavailable(why),
+            TxError::UniqueViolation(what) => DbError::Failed(format!("{what} is there already")),
+            TxError::Fatal(error) => error,
+        }
     }
 }
 
@@ -113,28 +124,28 @@ pub(super) const SERVICE: &str = " service";
 
 impl Link {
     /// A connection for what belongs to a user, in the user's turn.
-    pub(super) async fn take(inner: &Arc<Inner>, user: &str) -> Result<Self, Trouble> {
+    pub(super) async fn take(inner: &Arc<Inner>, user: &str) -> Result<Self, TxError> {
         Self::of(inner, &inner.pool, user).await
     }
 
     /// A connection for what the service does on its own account.
-    pub(super) async fn for_service(inner: &Arc<Inner>) -> Result<Self, Trouble> {
+    pub(super) async fn for_service(inner: &Arc<Inner>) -> Result<Self, TxError> {
         Self::of(inner, &inner.pool, SERVICE).await
     }
 
     /// A connection for users and tokens. No other statement can keep these busy.
-    pub(super) async fn for_accounts(inner: &Arc<Inner>, lane: &str) -> Result<Self, Trouble> {
+    pub(super) async fn for_accounts(inner: &Arc<Inner>, lane: &str) -> Result<Self, TxError> {
         Self::of(inner, &inner.accounts_pool, lane).await
     }
 
-    async fn of(inner: &Arc<Inner>, pool: &FairPool, lane: &str) -> Result<Self, Trouble> {
+    async fn of(inner: &Arc<Inner>, pool: &FairPool, lane: &str) -> Result<Self, TxError> {
         let (connection, slot) = pool.get(lane).await?;
         Ok(Link { connection: Some(connection), inner: Arc::clone(inner), idle: true, _slot: slot })
     }
 
     /// The connection itself.
-    pub(super) fn raw(&self) -> Result<&tokio_postgres::Client, Trouble> {
-        let lost = || Trouble::Again("the connection was given away".to_owned());
+    pub(super) fn raw(&self) -> Result<&tokio_postgres::Client, TxError> {
+        let lost = || TxError::Retryable("the connection was given away".to_owned());
         self.connection.as_ref().map(|connection| &***connection).ok_or_else(lost)
     }
 
@@ -204,27 +215,31 @@ async fn in_order<F: Future>(futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
     waiting.into_iter().filter_map(|(_, output)| output).collect()
 }
 
-/// Waits between attempts, longer each time, until the patience is at its end.
-pub(super) struct Attempts {
-    until: Instant,
+/// First and longest delay between two attempts.
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(500));
+
+/// Backoff between attempts, until a deadline.
+pub(super) struct RetryTimer {
+    deadline: Instant,
     backoff: Backoff,
 }
 
-impl Attempts {
-    pub(super) fn new(patience: Duration) -> Self {
-        let backoff = Backoff::new(Duration::from_millis(2), Duration::from_millis(500));
-        Attempts { until: Instant::now() + patience, backoff }
+impl RetryTimer {
+    /// Retries for a time.
+    pub(super) fn new(time: Duration) -> Self {
+        let (first, max) = RETRY_DELAYS;
+        RetryTimer { deadline: Instant::now() + time, backoff: Backoff::new(first, max) }
     }
 
-    /// Waits for something for as long as there is patience.
-    pub(super) async fn wait_for<T>(&self, what: impl Future<Output = T>) -> Result<T, DbError> {
+    /// Waits for something until the deadline.
+    pub(super) async fn within<T>(&self, what: impl Future<Output = T>) -> Result<T, DbError> {
         let busy = |_| DbError::Unavailable("too many changes of the same session wait".to_owned());
-        tokio::time::timeout_at(self.until, what).await.map_err(busy)
+        tokio::time::timeout_at(self.deadline, what).await.map_err(busy)
     }
 
-    /// Waits; or says that it has been enough.
-    pub(super) async fn again(&mut self, why: String) -> Result<(), DbError> {
-        if Instant::now() + self.backoff.upper_bound() >= self.until {
+    /// Waits before the next attempt. Fails if that would be after the deadline.
+    pub(super) async fn wait(&mut self, why: String) -> Result<(), DbError> {
+        if Instant::now() + self.backoff.upper_bound() >= self.deadline {
             return Err(DbError::Unavailable(why));
         }
         tokio::time::sleep(self.backoff.next_delay()).await;

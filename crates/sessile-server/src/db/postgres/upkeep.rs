@@ -8,8 +8,8 @@ use super::Inner;
 use super::accounts::{now, read, run};
 use super::apply::BEGIN;
 use super::sql::Sql;
-use super::transaction::{Link, SERVICE, Step, Trouble, params, trouble};
-use crate::db::{Old, Upkeep};
+use super::transaction::{Link, SERVICE, Step, TxError, params};
+use crate::db::{ExpiringRows, SweepKind};
 use crate::model::UserId;
 
 const DUE: &str = "SELECT user_id FROM upkeep WHERE kind = $1 AND (since_ms < $2 OR since_ms > $3) LIMIT $4";
@@ -28,32 +28,32 @@ const SETTING: &str = "SELECT value FROM store_setting WHERE name = $1";
 /// Users who may have something that is older than a time.
 pub(super) async fn due(
     inner: &Arc<Inner>,
-    what: Upkeep,
+    what: SweepKind,
     before_ms: i64,
     now_ms: i64,
     most: i64,
-) -> Result<Vec<UserId>, Trouble> {
+) -> Result<Vec<UserId>, TxError> {
     let user = |row: &Row| Ok(UserId(row.try_get(0)?));
-    read(&run(inner, SERVICE, DUE, params![what.kind(), before_ms, now_ms, most], false).await?, user)
+    read(&run(inner, SERVICE, DUE, params![what.name(), before_ms, now_ms, most], false).await?, user)
 }
 
 /// Notes from when on a user has something, now that all of it before a time is removed.
-pub(super) async fn swept(
+pub(super) async fn mark_swept(
     inner: &Arc<Inner>,
     user: &UserId,
-    what: Upkeep,
+    what: SweepKind,
     before_ms: i64,
     now_ms: i64,
-) -> Result<(), Trouble> {
+) -> Result<(), TxError> {
     let sql = match what {
-        Upkeep::Rows(Old::Answered) => Sql::OldestAnswered,
-        Upkeep::Rows(Old::Events) => Sql::OldestEvent,
-        Upkeep::Rows(Old::Audit) => Sql::OldestAudit,
-        Upkeep::Sessions => Sql::OldestOver,
+        SweepKind::Rows(ExpiringRows::Answered) => Sql::OldestAnswered,
+        SweepKind::Rows(ExpiringRows::Events) => Sql::OldestEvent,
+        SweepKind::Rows(ExpiringRows::Audit) => Sql::OldestAudit,
+        SweepKind::Sessions => Sql::OldestOver,
     };
     let name = || user.0.clone();
     let mut link = Link::for_service(inner).await?;
-    let failed = |error: Error| trouble(&error, false);
+    let failed = |error: Error| TxError::of(&error, false);
     let steps = [
         Step::Plain(BEGIN),
         Step::Run(Sql::As, params![name()]),
@@ -64,18 +64,18 @@ pub(super) async fn swept(
     let oldest: Option<Option<i64>> =
         found.get(2).and_then(|rows| rows.first()).map(|row| row.try_get(0)).transpose().map_err(failed)?;
     let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
-    let note = [Step::Other(SWEPT, params![name(), what.kind(), since_ms])];
+    let note = [Step::Other(SWEPT, params![name(), what.name(), since_ms])];
     link.send(&note).await.map(drop).map_err(failed)
 }
 
 /// Acquires or renews a lease.
-pub(super) async fn lead(inner: &Arc<Inner>, name: &str, lease_ms: i64) -> Result<bool, Trouble> {
+pub(super) async fn acquire_lease(inner: &Arc<Inner>, name: &str, lease_ms: i64) -> Result<bool, TxError> {
     let params = params![name.to_owned(), inner.process.to_string(), lease_ms];
     Ok(!run(inner, SERVICE, LEAD, params, false).await?.is_empty())
 }
 
 /// What the store was made with.
-pub(super) async fn setting(inner: &Arc<Inner>, name: &str) -> Result<Option<i64>, Trouble> {
+pub(super) async fn setting(inner: &Arc<Inner>, name: &str) -> Result<Option<i64>, TxError> {
     let found = run(inner, SERVICE, SETTING, params![name.to_owned()], false).await?;
     Ok(read(&found, |row| row.try_get(0))?.into_iter().next())
 }

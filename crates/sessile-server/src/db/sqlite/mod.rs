@@ -5,13 +5,13 @@
 mod accounts;
 mod apply;
 pub mod backup;
+mod bulk;
 mod heartbeat;
-mod leftover;
 mod listing;
 mod logins;
-mod old;
 mod read;
 mod readers;
+mod retention;
 mod rows;
 mod snapshot;
 mod upkeep;
@@ -19,6 +19,7 @@ mod write;
 mod writer;
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,13 +27,14 @@ use rusqlite::Connection;
 use sessile::files::Locker;
 use sessile::store::Store;
 
-use super::fair::{TokenOwners, cores};
-use super::wake::{self, Bells};
-use super::{DbError, KEEP_SESSIONS, Old, Read, Request, Upkeep};
+use super::fair_queue::{TokenOwners, cores};
+use super::retention::KEEP_SESSIONS;
+use super::wakeups::{self, Wakeups};
+use super::{DbError, ExpiringRows, Read, Request, StoreBackend, StoreFuture, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
-use crate::model::UserId;
+use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 use crate::rules::Queue;
 use readers::{Priority, Readers};
@@ -56,7 +58,7 @@ const ADDED: &[&str] = &[
     include_str!("history.sql"),
     include_str!("retention.sql"),
     include_str!("listing.sql"),
-    include_str!("leftover.sql"),
+    include_str!("bulk.sql"),
     include_str!("upkeep.sql"),
 ];
 
@@ -67,7 +69,7 @@ pub struct Sqlite {
     readers: Readers,
     account_readers: Readers,
     owners: TokenOwners,
-    bells: Bells,
+    wakeups: Wakeups,
     /// Stands for this process.
     process: Arc<str>,
 }
@@ -78,7 +80,7 @@ impl Sqlite {
         let opened = tokio::task::spawn_blocking(move || {
             let writer = connect(&path)?;
             extend(&writer, &path)?;
-            let abandoned = leftover::abandoned(&writer, now_ms()).map_err(|error| describe(&error))?;
+            let abandoned = bulk::abandoned(&writer, now_ms()).map_err(|error| describe(&error))?;
             let readers = |count: usize, priority| {
                 let connections = (0..count).map(|_| connect(&path)).collect::<Result<Vec<_>, _>>();
                 // One user has half of them at most.
@@ -95,28 +97,13 @@ impl Sqlite {
             readers,
             account_readers,
             owners: TokenOwners::default(),
-            bells: Bells::new(),
+            wakeups: Wakeups::new(),
             process: super::new_process()?,
         };
         for (user, session) in abandoned {
             tokio::spawn(store.clone().clean_up(user, session));
         }
         Ok(store)
-    }
-
-    pub(super) async fn change(&self, request: Request) -> Result<Result<Done, Refusal>, DbError> {
-        let freed = request.change.freed_queue().map(|resource| (request.user.clone(), resource));
-        let leaves = self.prepare(&request).await?;
-        let applied = self.writer.change(Arc::clone(&self.process), request).await;
-        if let Some((user, session)) = leaves {
-            // Nobody waits for it: these rows do not count.
-            tokio::spawn(self.clone().clean_up(user, session));
-        }
-        let (outcome, next) = applied?;
-        if let (Some((user, resource)), Some(next)) = (freed, next) {
-            self.bells.ring(wake::mark(&user, &resource, next));
-        }
-        Ok(outcome)
     }
 
     /// Copies what a fork takes along, all but the last slice. The session that may have rows afterwards which do not count.
@@ -126,7 +113,7 @@ impl Sqlite {
             Change::Rewind { session, .. } => Ok(Some((user, session.clone()))),
             Change::Fork { session, at, id, .. } => {
                 let (from, to, key) = (session.clone(), id.clone(), request.key.clone());
-                let fork = leftover::Fork { user: user.clone(), from, at: *at, to: to.clone(), key };
+                let fork = bulk::Fork { user: user.clone(), from, at: *at, to: to.clone(), key };
                 loop {
                     let fork = fork.clone();
                     if !self.writer.run(move |connection, now| fork.copy_slice(connection, now)).await? {
@@ -142,27 +129,68 @@ impl Sqlite {
     async fn clean_up(self, user: String, session: String) {
         loop {
             let (user, session) = (user.clone(), session.clone());
-            let remove =
-                move |connection: &Connection, _| leftover::remove_slice(connection, &user, &session);
+            let remove = move |connection: &Connection, _| bulk::remove_slice(connection, &user, &session);
             if !self.writer.run(remove).await.unwrap_or(false) {
                 return;
             }
         }
     }
 
-    /// What other processes did is only to be seen: this one looks, and bothers nobody who writes.
-    pub(super) fn woken(
+    /// Does something in the writer's next transaction.
+    fn write<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&Connection, i64) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.writer.run(what))
+    }
+
+    /// Reads users and tokens, on the service's own account.
+    fn read_accounts<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
+        Box::pin(self.account_readers.read(SERVICE, what))
+    }
+}
+
+impl StoreBackend for Sqlite {
+    fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>> {
+        Box::pin(async move {
+            let freed = request.change.freed_queue().map(|resource| (request.user.clone(), resource));
+            let leaves = self.prepare(&request).await?;
+            let applied = self.writer.change(Arc::clone(&self.process), request).await;
+            if let Some((user, session)) = leaves {
+                // Nobody waits for it: these rows do not count.
+                tokio::spawn(self.clone().clean_up(user, session));
+            }
+            let (outcome, next) = applied?;
+            if let (Some((user, resource)), Some(next)) = (freed, next) {
+                self.wakeups.wake(wakeups::mark(&user, &resource, next));
+            }
+            Ok(outcome)
+        })
+    }
+
+    fn ask<'a>(&'a self, user: &'a UserId, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
+        let owner = user.clone();
+        let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
+        Box::pin(self.readers.read(&user.0, answer))
+    }
+
+    /// Other processes cannot wake this one, so it looks, with a reader that keeps no writer waiting.
+    fn wait_for_wakeup(
         &self,
         user: &UserId,
-        resource: String,
+        resource: &Resource,
         place: i64,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let (store, user, mark) = (self.clone(), user.clone(), wake::mark(user, &resource, place));
-        let mut heard = self.bells.heard(mark);
-        async move {
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (store, user, resource) = (self.clone(), user.clone(), resource.key());
+        let mark = wakeups::mark(&user, &resource, place);
+        let mut wakeup = self.wakeups.wait(mark);
+        Box::pin(async move {
             loop {
-                heard.await;
-                heard = store.bells.heard(mark);
+                wakeup.await;
+                wakeup = store.wakeups.wait(mark);
                 let (owner, resource) = (user.0.clone(), resource.clone());
                 let process = Arc::clone(&store.process);
                 let look = move |connection: &Connection| {
@@ -176,161 +204,147 @@ impl Sqlite {
                     return;
                 }
             }
-        }
+        })
     }
 
-    pub(super) async fn keep(&self) -> Result<(), DbError> {
+    fn heartbeat(&self) -> StoreFuture<'_, ()> {
         let process = Arc::clone(&self.process);
-        self.writer
-            .run(move |connection, now| {
-                heartbeat::delete_dead(connection, now)?;
-                heartbeat::send(connection, &process, now)
-            })
-            .await
+        self.write(move |connection, now| {
+            heartbeat::delete_dead(connection, now)?;
+            heartbeat::send(connection, &process, now)
+        })
     }
 
-    pub(super) async fn ask(&self, user: &UserId, query: Query) -> Result<Result<Answer, Refusal>, DbError> {
-        let owner = user.clone();
-        let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
-        self.readers.read(&user.0, answer).await
+    fn record(&self, reads: Vec<Read>) -> StoreFuture<'_, ()> {
+        self.write(move |connection, _| apply::record_reads(connection, &reads))
     }
 
-    pub(super) async fn administer(&self, change: Administer) -> Result<Result<(), Refusal>, DbError> {
-        self.writer.run(move |connection, now| accounts::administer(connection, &change, now)).await
+    fn ready(&self) -> StoreFuture<'_, ()> {
+        self.read_accounts(accounts::ready)
     }
 
-    pub(super) async fn accounts(&self) -> Result<Vec<Account>, DbError> {
-        self.account_readers.read(SERVICE, accounts::all).await
+    fn check_writable(&self) -> StoreFuture<'_, ()> {
+        self.heartbeat()
     }
 
-    pub(super) async fn check_writable(&self) -> Result<(), DbError> {
-        self.keep().await
+    fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>> {
+        self.write(move |connection, now| accounts::administer(connection, &change, now))
     }
 
-    pub(super) async fn token_hashes(&self) -> Result<Vec<String>, DbError> {
-        self.account_readers.read(SERVICE, |connection| accounts::usable_hashes(connection, now_ms())).await
+    fn accounts(&self) -> StoreFuture<'_, Vec<Account>> {
+        self.read_accounts(accounts::all)
     }
 
-    pub(super) async fn ready(&self) -> Result<(), DbError> {
-        self.account_readers.read(SERVICE, accounts::ready).await
-    }
-
-    pub(super) async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, DbError> {
+    fn tokens<'a>(&'a self, user: &'a UserId) -> StoreFuture<'a, Vec<Token>> {
         let user = user.clone();
-        self.account_readers.read(SERVICE, move |connection| accounts::tokens(connection, &user)).await
+        self.read_accounts(move |connection| accounts::tokens(connection, &user))
     }
 
-    pub(super) async fn token(&self, hash: &str) -> Result<Option<Token>, DbError> {
-        let (lane, key) = (self.owners.lane(hash), hash.to_owned());
-        let usable = move |connection: &Connection| accounts::usable(connection, &key, now_ms());
-        let token = self.account_readers.read(&lane, usable).await?;
-        self.owners.remember(hash, token.as_ref().map(|token| &token.user));
-        Ok(token)
+    fn token<'a>(&'a self, hash: &'a str) -> StoreFuture<'a, Option<Token>> {
+        Box::pin(async move {
+            let (lane, key) = (self.owners.lane(hash), hash.to_owned());
+            let usable = move |connection: &Connection| accounts::usable(connection, &key, now_ms());
+            let token = self.account_readers.read(&lane, usable).await?;
+            self.owners.remember(hash, token.as_ref().map(|token| &token.user));
+            Ok(token)
+        })
     }
 
-    pub(super) async fn owner(&self, token: &str) -> Result<Option<UserId>, DbError> {
+    fn token_hashes(&self) -> StoreFuture<'_, Vec<String>> {
+        self.read_accounts(|connection| accounts::usable_hashes(connection, now_ms()))
+    }
+
+    fn owner<'a>(&'a self, token: &'a str) -> StoreFuture<'a, Option<UserId>> {
         let id = token.to_owned();
-        let owner =
-            move |connection: &Connection| Ok(accounts::with_id(connection, &id)?.map(|token| token.user));
-        self.account_readers.read(SERVICE, owner).await
+        self.read_accounts(move |connection| Ok(accounts::with_id(connection, &id)?.map(|token| token.user)))
     }
 
-    pub(super) async fn forget(
-        &self,
-        user: &UserId,
-        what: Old,
-        before_ms: i64,
-        most: i64,
-    ) -> Result<usize, DbError> {
-        let user = user.clone();
-        self.writer.run(move |connection, _| old::forget(connection, &user, what, before_ms, most)).await
+    fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool> {
+        self.write(move |connection, now| logins::begin(connection, &asked, most, now))
     }
 
-    pub(super) async fn due(
-        &self,
-        what: Upkeep,
-        before_ms: i64,
-        now_ms: i64,
-        most: i64,
-    ) -> Result<Vec<UserId>, DbError> {
-        let due = move |connection: &Connection| upkeep::due(connection, what, before_ms, now_ms, most);
-        self.readers.read(SERVICE, due).await
-    }
-
-    pub(super) async fn swept(
-        &self,
-        user: &UserId,
-        what: Upkeep,
-        before_ms: i64,
-        now_ms: i64,
-    ) -> Result<(), DbError> {
-        let user = user.clone();
-        self.writer.run(move |connection, _| upkeep::swept(connection, &user, what, before_ms, now_ms)).await
-    }
-
-    pub(super) async fn lead(&self, name: &str, lease_ms: i64) -> Result<bool, DbError> {
-        let (name, process) = (name.to_owned(), Arc::clone(&self.process));
-        self.writer.run(move |connection, now| upkeep::lead(connection, &name, &process, now, lease_ms)).await
-    }
-
-    pub(super) async fn setting(&self, name: &str) -> Result<Option<i64>, DbError> {
-        let name = name.to_owned();
-        self.account_readers.read(SERVICE, move |connection| upkeep::setting(connection, &name)).await
-    }
-
-    pub(super) async fn over(
-        &self,
-        user: &UserId,
-        before_ms: i64,
-        most: i64,
-    ) -> Result<Vec<String>, DbError> {
-        let user = user.clone();
-        self.readers.read(SERVICE, move |connection| old::over(connection, &user, before_ms, most)).await
-    }
-
-    pub(super) async fn forget_session(
-        &self,
-        user: &UserId,
-        session: &str,
-        before_ms: i64,
-        most: i64,
-    ) -> Result<bool, DbError> {
-        let (user, session) = (user.clone(), session.to_owned());
-        let forget = move |connection: &Connection, _| {
-            old::forget_session(connection, &user, &session, before_ms, most)
-        };
-        self.writer.run(forget).await
-    }
-
-    pub(super) async fn begin_login(&self, asked: Asked, most: i64) -> Result<bool, DbError> {
-        self.writer.run(move |connection, now| logins::begin(connection, &asked, most, now)).await
-    }
-
-    pub(super) async fn login(&self, code_hash: &str) -> Result<Option<Login>, DbError> {
+    fn login<'a>(&'a self, code_hash: &'a str) -> StoreFuture<'a, Option<Login>> {
         let code_hash = code_hash.to_owned();
         let login = move |connection: &Connection| logins::get(connection, &code_hash, now_ms());
-        self.account_readers.read(TokenOwners::STRANGERS, login).await
+        Box::pin(self.account_readers.read(TokenOwners::STRANGERS, login))
     }
 
-    pub(super) async fn collect_login(
-        &self,
-        device_hash: &str,
-        minted: Minted,
-    ) -> Result<Collected, DbError> {
-        let device = device_hash.to_owned();
-        // Most who ask have to wait, and need not wait for the disk in order to hear it.
-        let look = move |connection: &Connection| logins::look(connection, &device, now_ms());
-        match self.account_readers.read(TokenOwners::STRANGERS, look).await? {
-            Some(nothing_to_take) => Ok(nothing_to_take),
-            None => {
-                let device = device_hash.to_owned();
-                self.writer.run(move |connection, now| logins::take(connection, &device, &minted, now)).await
+    fn collect_login<'a>(&'a self, device_hash: &'a str, minted: Minted) -> StoreFuture<'a, Collected> {
+        Box::pin(async move {
+            let device = device_hash.to_owned();
+            // Most who ask have to wait, and need not wait for the disk in order to hear it.
+            let look = move |connection: &Connection| logins::look(connection, &device, now_ms());
+            match self.account_readers.read(TokenOwners::STRANGERS, look).await? {
+                Some(nothing_to_take) => Ok(nothing_to_take),
+                None => {
+                    let device = device_hash.to_owned();
+                    self.write(move |connection, now| logins::take(connection, &device, &minted, now)).await
+                }
             }
-        }
+        })
     }
 
-    pub(super) async fn record(&self, reads: Vec<Read>) -> Result<(), DbError> {
-        self.writer.run(move |connection, _| apply::record_reads(connection, &reads)).await
+    fn delete_expired<'a>(
+        &'a self,
+        user: &'a UserId,
+        rows: ExpiringRows,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, usize> {
+        let user = user.clone();
+        self.write(move |connection, _| retention::delete_expired(connection, &user, rows, before_ms, most))
+    }
+
+    fn expired_sessions<'a>(
+        &'a self,
+        user: &'a UserId,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, Vec<String>> {
+        let user = user.clone();
+        let sessions =
+            move |connection: &Connection| retention::expired_sessions(connection, &user, before_ms, most);
+        Box::pin(self.readers.read(SERVICE, sessions))
+    }
+
+    fn delete_session<'a>(
+        &'a self,
+        user: &'a UserId,
+        session: &'a str,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, bool> {
+        let (user, session) = (user.clone(), session.to_owned());
+        self.write(move |connection, _| {
+            retention::delete_session(connection, &user, &session, before_ms, most)
+        })
+    }
+
+    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserId>> {
+        let due = move |connection: &Connection| upkeep::due(connection, kind, before_ms, now_ms, most);
+        Box::pin(self.readers.read(SERVICE, due))
+    }
+
+    fn mark_swept<'a>(
+        &'a self,
+        user: &'a UserId,
+        kind: SweepKind,
+        before_ms: i64,
+        now_ms: i64,
+    ) -> StoreFuture<'a, ()> {
+        let user = user.clone();
+        self.write(move |connection, _| upkeep::mark_swept(connection, &user, kind, before_ms, now_ms))
+    }
+
+    fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool> {
+        let (name, process) = (name.to_owned(), Arc::clone(&self.process));
+        let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        self.write(move |connection, now| upkeep::acquire_lease(connection, &name, &process, now, lease_ms))
+    }
+
+    fn setting<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<i64>> {
+        let name = name.to_owned();
+        self.read_accounts(move |connection| upkeep::setting(connection, &name))
     }
 }
 

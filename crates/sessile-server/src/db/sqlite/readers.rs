@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::describe;
 use crate::db::DbError;
-use crate::db::fair::FairQueue;
+use crate::db::fair_queue::FairQueue;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 

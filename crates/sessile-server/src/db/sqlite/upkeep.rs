@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-use crate::db::{Old, Upkeep};
+use crate::db::{ExpiringRows, SweepKind};
 use crate::model::UserId;
 
 /// Users who may have something that is older than a time.
 pub(super) fn due(
     connection: &Connection,
-    what: Upkeep,
+    what: SweepKind,
     before_ms: i64,
     now_ms: i64,
     most: i64,
@@ -17,36 +17,36 @@ pub(super) fn due(
         .prepare_cached(
             "SELECT user FROM upkeep WHERE kind = ?1 AND (since_ms < ?2 OR since_ms > ?3) LIMIT ?4",
         )?
-        .query_map((what.kind(), before_ms, now_ms, most), |row| row.get(0).map(UserId))?
+        .query_map((what.name(), before_ms, now_ms, most), |row| row.get(0).map(UserId))?
         .collect()
 }
 
 /// Notes from when on a user has something, now that all of it before a time is removed.
-pub(super) fn swept(
+pub(super) fn mark_swept(
     connection: &Connection,
     user: &UserId,
-    what: Upkeep,
+    what: SweepKind,
     before_ms: i64,
     now_ms: i64,
 ) -> Result<()> {
     let oldest = match what {
-        Upkeep::Rows(Old::Answered) => "SELECT min(at_ms) FROM answered WHERE user = ?1",
-        Upkeep::Rows(Old::Events) => "SELECT min(at_ms) FROM event WHERE user = ?1",
+        SweepKind::Rows(ExpiringRows::Answered) => "SELECT min(at_ms) FROM answered WHERE user = ?1",
+        SweepKind::Rows(ExpiringRows::Events) => "SELECT min(at_ms) FROM event WHERE user = ?1",
         // Their ids are in the order of time.
-        Upkeep::Rows(Old::Audit) => "SELECT at_ms FROM audit WHERE user = ?1 ORDER BY id LIMIT 1",
-        Upkeep::Sessions => "SELECT min(over_ms) FROM session WHERE user = ?1",
+        SweepKind::Rows(ExpiringRows::Audit) => "SELECT at_ms FROM audit WHERE user = ?1 ORDER BY id LIMIT 1",
+        SweepKind::Sessions => "SELECT min(over_ms) FROM session WHERE user = ?1",
     };
     let oldest: Option<Option<i64>> =
         connection.prepare_cached(oldest)?.query_row([&user.0], |row| row.get(0)).optional()?;
     let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
     connection
         .prepare_cached("UPDATE upkeep SET since_ms = ?3 WHERE user = ?1 AND kind = ?2")?
-        .execute((&user.0, what.kind(), since_ms))
+        .execute((&user.0, what.name(), since_ms))
         .map(drop)
 }
 
 /// Acquires or renews a lease.
-pub(super) fn lead(
+pub(super) fn acquire_lease(
     connection: &Connection,
     name: &str,
     process: &str,
@@ -99,6 +99,6 @@ mod tests {
         assert_eq!(text("SELECT over_ms || '' FROM session"), "25");
         let upkeep = "SELECT group_concat(user || ' ' || kind || ' ' || since_ms) FROM upkeep";
         assert_eq!(text(upkeep), "ann answered 0,ann audit 0,ann events 0,ann sessions 0");
-        assert_eq!(super::setting(&connection, crate::db::KEEP_SESSIONS.0).unwrap(), None);
+        assert_eq!(super::setting(&connection, crate::db::retention::KEEP_SESSIONS.0).unwrap(), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Params, Result};
 
+use super::bulk::{self, SLICE};
 use super::heartbeat;
-use super::leftover::{self, SLICE};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Resource, Session, Ticket};
 use crate::rules::{QueuePlace, SessionRecord, StoredEntry, Write};
@@ -70,7 +70,7 @@ impl Writes<'_> {
             }
             Write::DeleteMessagesAfter { session, after, last } => {
                 if last - after > SLICE {
-                    return leftover::note(self.connection, user, session, 0, now);
+                    return bulk::note(self.connection, user, session, 0, now);
                 }
                 self.run(
                     "DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3",
@@ -78,8 +78,8 @@ impl Writes<'_> {
                 )
             }
             Write::CopyMessages { from, to, last } => {
-                let copied = leftover::usable(self.connection, user, from, to)?;
-                leftover::copy(self.connection, (user, from, to), copied, *last)
+                let copied = bulk::usable(self.connection, user, from, to)?;
+                bulk::copy(self.connection, (user, from, to), copied, *last)
             }
             Write::DeleteConversation { session } => self.run(
                 "DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'conversation'",

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::apply::{self, Applied};
 use super::describe;
 use crate::clock::now_ms;
-use crate::db::fair::FairQueue;
+use crate::db::fair_queue::FairQueue;
 use crate::db::{DbError, Request};
 
 /// How many changes go into one transaction at most.

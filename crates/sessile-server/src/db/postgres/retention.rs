@@ -8,59 +8,59 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::apply::BEGIN;
 use super::sql::Sql;
-use super::transaction::{Link, Step, Trouble, params, trouble};
-use crate::db::Old;
+use super::transaction::{Link, Step, TxError, params};
+use crate::db::ExpiringRows;
 use crate::model::{Resource, UserId};
 
 /// Removes some of what a user has that is older than a time. How many rows.
-pub(super) async fn forget(
+pub(super) async fn delete_expired(
     inner: &Arc<Inner>,
     user: &UserId,
-    what: Old,
+    what: ExpiringRows,
     before_ms: i64,
     most: i64,
-) -> Result<usize, Trouble> {
+) -> Result<usize, TxError> {
     let sql = match what {
-        Old::Answered => Sql::ForgetAnswered,
-        Old::Events => Sql::ForgetEvents,
-        Old::Audit => Sql::ForgetAudit,
+        ExpiringRows::Answered => Sql::ForgetAnswered,
+        ExpiringRows::Events => Sql::ForgetEvents,
+        ExpiringRows::Audit => Sql::ForgetAudit,
     };
     Ok(alone(inner, user, Step::Run(sql, params![user.0.clone(), before_ms, most])).await?.len())
 }
 
 /// Sessions of a user that were over before a time.
-pub(super) async fn over(
+pub(super) async fn expired_sessions(
     inner: &Arc<Inner>,
     user: &UserId,
     before_ms: i64,
     most: i64,
-) -> Result<Vec<String>, Trouble> {
+) -> Result<Vec<String>, TxError> {
     let rows = alone(inner, user, Step::Run(Sql::Over, params![user.0.clone(), before_ms, most])).await?;
     let ids: Result<_, Error> = rows.iter().map(|row| row.try_get(0)).collect();
-    ids.map_err(|error| trouble(&error, false))
+    ids.map_err(|error| TxError::of(&error, false))
 }
 
-async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step<'_>) -> Result<Vec<Row>, Trouble> {
+async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step<'_>) -> Result<Vec<Row>, TxError> {
     let steps =
         [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.0.clone()]), step, Step::Plain("COMMIT")];
     let mut link = Link::for_service(inner).await?;
-    let mut rows = link.send(&steps).await.map_err(|error| trouble(&error, false))?;
+    let mut rows = link.send(&steps).await.map_err(|error| TxError::of(&error, false))?;
     Ok(rows.drain(..).nth(2).unwrap_or_default())
 }
 
 /// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
-pub(super) async fn forget_session(
+pub(super) async fn delete_session(
     inner: &Arc<Inner>,
     user: &UserId,
     session: &str,
     before_ms: i64,
     most: i64,
-) -> Result<bool, Trouble> {
+) -> Result<bool, TxError> {
     let mut link = Link::for_service(inner).await?;
-    forget_in(&mut link, &user.0, session, before_ms, most).await.map_err(|error| trouble(&error, false))
+    delete_in(&mut link, &user.0, session, before_ms, most).await.map_err(|error| TxError::of(&error, false))
 }
 
-async fn forget_in(
+async fn delete_in(
     link: &mut Link,
     user: &str,
     session: &str,

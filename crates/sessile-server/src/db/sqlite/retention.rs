@@ -2,28 +2,28 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-use crate::db::Old;
+use crate::db::ExpiringRows;
 use crate::model::{Resource, UserId};
 
 /// Removes some of what a user has that is older than a time. How many rows.
-pub(super) fn forget(
+pub(super) fn delete_expired(
     connection: &Connection,
     user: &UserId,
-    what: Old,
+    what: ExpiringRows,
     before_ms: i64,
     most: i64,
 ) -> Result<usize> {
     let sql = match what {
-        Old::Answered => {
+        ExpiringRows::Answered => {
             "DELETE FROM answered WHERE user = ?1 AND key IN (
                  SELECT key FROM answered WHERE user = ?1 AND at_ms < ?2 ORDER BY at_ms LIMIT ?3)"
         }
-        Old::Events => {
+        ExpiringRows::Events => {
             "DELETE FROM event WHERE user = ?1 AND (session, number) IN (
                  SELECT session, number FROM event WHERE user = ?1 AND at_ms < ?2 ORDER BY at_ms LIMIT ?3)"
         }
         // Their ids are in the order of time.
-        Old::Audit => {
+        ExpiringRows::Audit => {
             "DELETE FROM audit WHERE user = ?1 AND at_ms < ?2 AND id IN (
                  SELECT id FROM audit WHERE user = ?1 ORDER BY id LIMIT ?3)"
         }
@@ -32,7 +32,12 @@ pub(super) fn forget(
 }
 
 /// Sessions of a user that were over before a time.
-pub(super) fn over(connection: &Connection, user: &UserId, before_ms: i64, most: i64) -> Result<Vec<String>> {
+pub(super) fn expired_sessions(
+    connection: &Connection,
+    user: &UserId,
+    before_ms: i64,
+    most: i64,
+) -> Result<Vec<String>> {
     connection
         .prepare_cached(
             "SELECT id FROM session
@@ -43,7 +48,7 @@ pub(super) fn over(connection: &Connection, user: &UserId, before_ms: i64, most:
 }
 
 /// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
-pub(super) fn forget_session(
+pub(super) fn delete_session(
     connection: &Connection,
     user: &UserId,
     session: &str,

@@ -1,0 +1,151 @@
+//! The interface of a store.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::retention::KEEP_SESSIONS;
+use super::{DbError, ExpiringRows, Postgres, PostgresOptions, Read, Request, Sqlite, SweepKind};
+use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
+use crate::change::{Done, Refusal};
+use crate::model::{Resource, UserId};
+use crate::query::{Answer, Query};
+
+/// What a store returns: the outcome once it is on the disk, or its failure.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, DbError>> + Send + 'a>>;
+
+/// A store. SQLite and PostgreSQL behave the same, and one suite of tests holds for both.
+pub trait StoreBackend: std::fmt::Debug + Send + Sync {
+    /// Makes a change, whole or not at all. It is on the disk when this returns.
+    fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>>;
+
+    /// Answers a query of a user.
+    fn ask<'a>(&'a self, user: &'a UserId, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>>;
+
+    /// Returns when a waiting place may be next, or a little later anyway. Counts from the call on, so that a caller which
+    /// calls it, looks, and then awaits it misses nothing.
+    fn wait_for_wakeup(
+        &self,
+        user: &UserId,
+        resource: &Resource,
+        place: i64,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Records that this process is alive. Waiters of a process whose last heartbeat is older than
+    /// [`PRESENT_MS`](crate::change::PRESENT_MS) are skipped.
+    fn heartbeat(&self) -> StoreFuture<'_, ()>;
+
+    /// Adds reads to the audit log.
+    fn record(&self, reads: Vec<Read>) -> StoreFuture<'_, ()>;
+
+    /// Fails unless the store can be read, now: nothing is retried.
+    fn ready(&self) -> StoreFuture<'_, ()>;
+
+    /// Fails unless the store takes a write, now: nothing is retried.
+    fn check_writable(&self) -> StoreFuture<'_, ()>;
+
+    /// Changes users and tokens. For administrators of the service only: it is not bound to one user.
+    fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>>;
+
+    /// The users, in order.
+    fn accounts(&self) -> StoreFuture<'_, Vec<Account>>;
+
+    /// The tokens of a user, the oldest first.
+    fn tokens<'a>(&'a self, user: &'a UserId) -> StoreFuture<'a, Vec<Token>>;
+
+    /// The token with a hash, if it is valid now: neither revoked nor expired, and its user is not disabled.
+    fn token<'a>(&'a self, hash: &'a str) -> StoreFuture<'a, Option<Token>>;
+
+    /// The hashes of all tokens that are valid now.
+    fn token_hashes(&self) -> StoreFuture<'_, Vec<String>>;
+
+    /// The user of the token with an id.
+    fn owner<'a>(&'a self, token: &'a str) -> StoreFuture<'a, Option<UserId>>;
+
+    /// Adds a device login. False if `most` are pending already.
+    fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool>;
+
+    /// The pending device login with a user code, by the hash of the code.
+    fn login<'a>(&'a self, code_hash: &'a str) -> StoreFuture<'a, Option<Login>>;
+
+    /// Creates the token of an approved device login, once, however often it is asked for.
+    fn collect_login<'a>(&'a self, device_hash: &'a str, minted: Minted) -> StoreFuture<'a, Collected>;
+
+    /// Deletes rows of a user that are older than a time, `most` of them at most; how many.
+    fn delete_expired<'a>(
+        &'a self,
+        user: &'a UserId,
+        rows: ExpiringRows,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, usize>;
+
+    /// Sessions of a user that ended or expired before a time, `most` of them at most.
+    fn expired_sessions<'a>(
+        &'a self,
+        user: &'a UserId,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, Vec<String>>;
+
+    /// Deletes a session that ended or expired before a time, with all that it has. At most `most` messages at once, the last
+    /// ones first; whether all of it is deleted.
+    fn delete_session<'a>(
+        &'a self,
+        user: &'a UserId,
+        session: &'a str,
+        before_ms: i64,
+        most: i64,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Users who may have something that is older than a time, `most` of them at most. A user whose last sweep is in the
+    /// future, by a clock that was ahead, is due too.
+    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserId>>;
+
+    /// Records that everything that a user had before a time is deleted: until something else is as old, the user is not due.
+    fn mark_swept<'a>(
+        &'a self,
+        user: &'a UserId,
+        kind: SweepKind,
+        before_ms: i64,
+        now_ms: i64,
+    ) -> StoreFuture<'a, ()>;
+
+    /// Acquires or renews a lease, by which one process does something for all. Whether this process has it.
+    fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool>;
+
+    /// A setting of the store, from when it was created.
+    fn setting<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<i64>>;
+}
+
+/// A store that was opened.
+#[derive(Clone, Debug)]
+pub struct Db(Arc<dyn StoreBackend>);
+
+impl Db {
+    /// Opens a store in a file, and creates it if it is missing.
+    pub async fn sqlite(path: &Path) -> Result<Self, DbError> {
+        Ok(Db(Arc::new(Sqlite::open(path).await?)))
+    }
+
+    /// Opens a store in a PostgreSQL database, and creates its tables if they are missing.
+    pub async fn postgres(url: &str, options: PostgresOptions) -> Result<Self, DbError> {
+        Ok(Db(Arc::new(Postgres::open(url, options).await?)))
+    }
+
+    /// Retention of ended sessions that the store was created with; none if it keeps them for ever.
+    pub async fn session_retention(&self) -> Result<Option<Duration>, DbError> {
+        let millis = self.setting(KEEP_SESSIONS.0).await?;
+        Ok(millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis))
+    }
+}
+
+impl Deref for Db {
+    type Target = dyn StoreBackend;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}

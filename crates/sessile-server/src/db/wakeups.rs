@@ -1,0 +1,86 @@
+//! Wakeups of the waiter that is next in a queue, and of nobody else: if all looked each time, all would wait for each other.
+//! A wakeup is only a hint: a waiter without one looks by itself a little later.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::model::UserId;
+
+/// Time after which a waiter looks without a wakeup.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// Where many wait each looks less often, so that all of them together stay affordable.
+const LOOK_PER_WAITER: Duration = Duration::from_millis(2);
+
+/// Number of channels; a place has one of them, and may share it.
+const CHANNELS: u64 = 1024;
+
+/// Channels on which waiters are woken.
+#[derive(Clone, Debug)]
+pub(super) struct Wakeups {
+    channels: Arc<Vec<Arc<Notify>>>,
+    waiters: Arc<AtomicU32>,
+}
+
+/// A waiter, counted until it is dropped.
+struct Waiter(Arc<AtomicU32>);
+
+impl Waiter {
+    fn new(waiters: &Arc<AtomicU32>) -> Self {
+        waiters.fetch_add(1, Ordering::Relaxed);
+        Waiter(Arc::clone(waiters))
+    }
+
+    fn timeout(&self) -> Duration {
+        LOOK_AGAIN.max(LOOK_PER_WAITER * self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Wakeups {
+    pub(super) fn new() -> Self {
+        let channels = Arc::new((0..CHANNELS).map(|_| Arc::default()).collect());
+        Wakeups { channels, waiters: Arc::default() }
+    }
+
+    fn channel(&self, mark: u64) -> Option<Arc<Notify>> {
+        self.channels.get(usize::try_from(mark % CHANNELS).unwrap_or(0)).cloned()
+    }
+
+    /// Wakes the waiter at the place with a mark, and those that share its channel.
+    pub(super) fn wake(&self, mark: u64) {
+        if let Some(channel) = self.channel(mark) {
+            channel.notify_waiters();
+        }
+    }
+
+    /// Returns at the next wakeup, counted from this call and not from when it is awaited, or a little later anyway.
+    pub(super) fn wait(&self, mark: u64) -> impl Future<Output = ()> + Send + use<> {
+        let (woken, waiter) = (self.channel(mark).map(Notify::notified_owned), Waiter::new(&self.waiters));
+        async move {
+            match woken {
+                Some(woken) => drop(tokio::time::timeout(waiter.timeout(), woken).await),
+                None => tokio::time::sleep(waiter.timeout()).await,
+            }
+        }
+    }
+}
+
+/// Mark of a place, the same in every process.
+pub(super) fn mark(user: &UserId, resource: &str, place: i64) -> u64 {
+    hash(user, resource).wrapping_add(place.unsigned_abs())
+}
+
+/// Hash of a queue, or of another thing of a user.
+pub(super) fn hash(user: &UserId, what: &str) -> u64 {
+    let bytes = user.0.bytes().chain([0]).chain(what.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
