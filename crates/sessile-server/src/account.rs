@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::UserId;
 
+pub use sessile_wire::service::TokenScope;
+
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
@@ -15,18 +17,6 @@ pub struct Account {
     pub disabled_ms: Option<i64>,
 }
 
-/// What a token allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// To read.
-    Read,
-    /// To change.
-    Write,
-    /// To administer users.
-    Admin,
-}
-
 /// A token, as far as it may be known: it itself is shown once and kept nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
@@ -35,7 +25,7 @@ pub struct Token {
     /// Whose it is.
     pub user: UserId,
     /// What it allows.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<TokenScope>,
     /// When it was made.
     pub made_ms: i64,
     /// When its time is over.
@@ -82,7 +72,7 @@ pub enum Decision {
         /// Of this user.
         user: UserId,
         /// For this.
-        scopes: Vec<Scope>,
+        scopes: Vec<TokenScope>,
         /// Until then.
         expires_ms: Option<i64>,
     },

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use sessile_wire::service::BusyPolicy as Busy;
+
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Message, Resource, Session, Ticket};
 
@@ -284,19 +286,6 @@ pub(crate) fn check_settings(
 /// The number of a message of a session, or 0 for before all of them.
 pub(crate) fn check_number(number: i64, messages: i64) -> Result<i64, Refusal> {
     if (0..=messages).contains(&number) { Ok(number) } else { Err(Refusal::NoMessage { number, messages }) }
-}
-
-/// What to do if somebody is in a queue already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Busy {
-    /// Wait behind them.
-    #[default]
-    Enqueue,
-    /// Be refused.
-    Reject,
-    /// Take it from whoever holds it, and go before those who wait.
-    Interrupt,
 }
 
 /// What a change came to.

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::account::Scope;
+use crate::account::TokenScope;
 use crate::db::Db;
 use crate::model::UserId;
 use crate::serve::{Log, Options, Server};
@@ -41,7 +41,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
             // The store stays open; its directory need not outlive the process.
             let _ = std::fs::remove_dir_all(&dir);
             users::add(&db, "fuzz").await.expect("a user");
-            let scopes = [Scope::Read, Scope::Write];
+            let scopes = [TokenScope::Read, TokenScope::Write];
             let token =
                 users::create_token(&db, &UserId("fuzz".to_owned()), &scopes, None).await.expect("a token");
             let listen = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -45,6 +45,12 @@ impl From<Value> for JsonText {
     }
 }
 
+impl From<JsonText> for Box<RawValue> {
+    fn from(text: JsonText) -> Self {
+        text.0
+    }
+}
+
 impl PartialEq for JsonText {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sessile_wire::service::limits::{MAX_MESSAGES, MAX_PAGE_ITEMS, MAX_TTL_MS, MAX_WAIT_MS};
+
 /// How often something may be done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
@@ -70,9 +72,9 @@ impl Default for Limits {
         Limits {
             body_bytes: 1 << 20,
             message_bytes: 256 << 10,
-            messages: 1000,
+            messages: MAX_MESSAGES,
             depth: 64,
-            page: 1000,
+            page: MAX_PAGE_ITEMS,
             page_bytes: 4 << 20,
             concurrent: 256,
             waiting: 256,
@@ -90,8 +92,8 @@ impl Default for Limits {
             body: Duration::from_secs(30),
             answer: Duration::from_secs(30),
             connections: 16_384,
-            wait_ms: 120_000,
-            ttl_ms: 3_600_000,
+            wait_ms: MAX_WAIT_MS,
+            ttl_ms: MAX_TTL_MS,
         }
     }
 }

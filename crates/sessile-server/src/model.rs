@@ -7,6 +7,8 @@ use serde_json::Value;
 use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
+pub use sessile_wire::service::SessionEvent as Event;
+
 use crate::json_text::JsonText;
 
 /// Whose something is. Every change and every query carries one, and a store sees nothing of anybody else's.
@@ -166,17 +168,4 @@ pub struct Accessed {
     pub outcome: String,
     /// The id of the token that it was done with, or that it was about.
     pub token_id: Option<String>,
-}
-
-/// Something that happened, for those who follow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Event {
-    /// Its number among the session's events, from 1.
-    pub number: i64,
-    /// What: `session.started`, `messages.appended`, `turn.began`, ...
-    pub kind: String,
-    /// More about it.
-    pub body: Value,
-    /// When.
-    pub at_ms: i64,
 }

@@ -6,7 +6,7 @@ use sessile::vault::Secret;
 use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
-use crate::account::{Account, Administer, Scope, Token};
+use crate::account::{Account, Administer, Token, TokenScope};
 use crate::change::Refusal;
 use crate::clock::{self, now_ms};
 use crate::db::{Access, Db, DbError, Read};
@@ -106,7 +106,7 @@ pub async fn disable(db: &Db, user: &UserId, disabled: bool) -> Result<(), UserE
 pub async fn create_token(
     db: &Db,
     user: &UserId,
-    scopes: &[Scope],
+    scopes: &[TokenScope],
     expires_ms: Option<i64>,
 ) -> Result<NewToken, UserError> {
     if scopes.is_empty() {

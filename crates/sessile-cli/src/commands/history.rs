@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::error::UsageError;
-use sessile::history;
+use sessile::history::{self, Operation};
 use sessile::settings::Layer;
 use sessile::store::OperationFilter;
 use sessile::text::shown;
@@ -16,7 +17,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
-use crate::remote::{Remote, ServerArgs};
+use crate::remote::{Remote, RemoteOperation, ServerArgs};
 
 /// Show what was changed, when and by whom
 ///
@@ -68,8 +69,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let now = cx.state.world().now().as_millisecond();
     let since_ms = args.since.map(|since| now - i64::try_from(since.as_millis()).unwrap_or(now));
     if let Some(remote) = Remote::of(cx)? {
-        let items = remote.history(since_ms, args.limit, args.cursor.as_deref())?;
-        return print(&items, cx);
+        let operations = remote.history(since_ms, args.limit, args.cursor.as_deref())?;
+        return print(&operations.into_iter().map(HistoryView::Remote).collect::<Vec<_>>(), cx);
     }
     let cursor = args.cursor.as_ref().map(|text| {
         text.parse::<i64>().map_err(|_| {
@@ -92,36 +93,63 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             limit: Some(args.limit),
         },
     )?;
-    let items: Vec<Value> = operations.iter().map(|operation| json!(operation)).collect();
-    print(&items, cx)
+    print(&operations.into_iter().map(HistoryView::Local).collect::<Vec<_>>(), cx)
 }
 
-/// Prints operations, be they of this machine or of a server.
-fn print(items: &[Value], cx: &Cx) -> Outcome {
+/// An operation of this machine or of a service.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum HistoryView {
+    Local(Operation),
+    Remote(RemoteOperation),
+}
+
+impl HistoryView {
+    /// Id, time, command, subject, place and note.
+    fn cells(&self) -> [String; 6] {
+        let place = |session: Option<&String>| session.map_or_else(|| "-".to_owned(), String::clone);
+        match self {
+            HistoryView::Local(one) => [
+                one.id.to_string(),
+                one.at.clone(),
+                one.command.clone(),
+                one.subject.clone(),
+                place(one.session.as_ref().or(one.terminal.as_ref())),
+                note(one),
+            ],
+            HistoryView::Remote(one) => {
+                let note = if one.state == "done" { "cannot be undone" } else { &one.state };
+                let (id, at) = (one.id.clone(), one.at.clone());
+                let (command, subject) = (one.command.clone(), one.subject.clone());
+                [id, at, command, subject, place(one.session.as_ref()), note.to_owned()]
+            }
+        }
+    }
+
+    fn is_undone(&self) -> bool {
+        matches!(self, HistoryView::Local(Operation { undone_by: Some(_), .. }))
+    }
+}
+
+fn print(items: &[HistoryView], cx: &Cx) -> Outcome {
     cx.out.list(items, || {
         if items.is_empty() {
             return "nothing was changed\n".to_owned();
         }
         let mut table = Table::new(&["ID", "WHEN", "COMMAND", "SUBJECT", "WHERE", "NOTE"]);
         for item in items {
-            let cell = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
-            let place = item["session"].as_str().or(item["terminal"].as_str()).unwrap_or("-").to_owned();
-            let id = item["id"].as_str().map_or_else(|| item["id"].to_string(), str::to_owned);
-            let tone = item["undone_by"].is_number().then_some(Tone::Faint);
-            let cells = [id, cell("at"), cell("command"), cell("subject"), place, note(item)];
-            table.row(&cells, tone);
+            table.row(&item.cells(), item.is_undone().then_some(Tone::Faint));
         }
         table.render(&cx.out)
     })
 }
 
-fn note(operation: &Value) -> String {
-    let state = operation["state"].as_str().unwrap_or_default();
-    match (operation["undone_by"].as_i64(), operation["undoes"].as_i64()) {
+fn note(operation: &Operation) -> String {
+    match (operation.undone_by, operation.undoes) {
         (Some(by), _) => format!("undone by {by}"),
         (None, Some(undoes)) => format!("undoes {undoes}"),
-        (None, None) if state != "done" => state.to_owned(),
-        (None, None) if operation["undoable"] == false => "cannot be undone".to_owned(),
+        (None, None) if operation.state != "done" => operation.state.clone(),
+        (None, None) if !operation.undoable => "cannot be undone".to_owned(),
         (None, None) => String::new(),
     }
 }
@@ -137,7 +165,7 @@ fn show(id: i64, cx: &Cx) -> Outcome {
                 json[key].as_str().map_or_else(|| "-".to_owned(), shown)
             ));
         }
-        let note = note(&json);
+        let note = note(&operation);
         if !note.is_empty() {
             text.push_str(&format!("  {:<9} {note}\n", "note"));
         }

@@ -21,7 +21,7 @@ use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{Flags, Inside, Ready, Start, Which, start};
 use crate::output::{Table, Tone};
-use crate::remote::{Server, ServerArgs};
+use crate::remote::{ServerArgs, ServiceClient};
 
 /// What fits into a table of the variables; the JSON has all of it.
 const WIDEST: usize = 120;
@@ -130,7 +130,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
             ready.recheck_guard(has_waited)?;
             child.run(args.timeout)
         }
-        Some(name) => match Server::of(cx, ready.state())? {
+        Some(name) => match ServiceClient::of(cx, ready.state())? {
             Some(server) => {
                 let kept = keep_there(cx, ready.state(), server, name, "run")?;
                 run_kept(cx, child, args.timeout, kept, || ready.recheck_guard(has_waited))

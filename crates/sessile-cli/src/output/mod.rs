@@ -102,11 +102,13 @@ impl Output {
     }
 
     /// Prints a list: one JSON array, one line of JSON for each, or a table.
-    pub fn list(&self, items: &[Value], text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn list(&self, items: &[impl Serialize], text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&json_safe(&format!("{:#}\n", Value::from(items)))),
-            Format::Jsonl => self.print(&items.iter().map(json_line).collect::<String>()),
+            Format::Json => self.print(&json_safe(&format!("{:#}\n", to_value(&items)))),
+            Format::Jsonl => {
+                self.print(&items.iter().map(|item| json_line(&to_value(item))).collect::<String>())
+            }
         }
     }
 

@@ -6,14 +6,20 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sessile_wire::service::limits::MAX_PAGE_ITEMS;
+use sessile_wire::service::{
+    AppendRequest, AppendResponse, BeginTurnRequest, BeginTurnResponse, ChatMessage, CommitTurnRequest,
+    CreateSessionRequest, MessagePage, ReplyResponse, ServiceMessage, ServiceSession,
+};
 use ureq::http::Method;
 
 use super::service::{Kind, Said, Service, Stored, Trouble, User};
 use super::wire::Wire;
 
 /// How many messages are read at once.
-const PAGE: usize = 1000;
+const PAGE: i64 = MAX_PAGE_ITEMS;
 
 /// The most pages of a history that are read: more than any probe writes.
 const PAGES: usize = 100;
@@ -57,10 +63,11 @@ impl SessileService {
     }
 
     fn start(&self, user: &User) -> Result<String, Trouble> {
-        let new = json!({ "labels": { "probe": user.name } });
-        let (started, whole) = self.post(user, "", "/v1/sessions", &new)?;
-        let id = started["id"].as_str().filter(|id| is_plain(id));
-        let id = id.ok_or_else(|| Trouble::unusable("the session has no id", &whole))?.to_owned();
+        let labels = [("probe".to_owned(), user.name.clone())].into();
+        let new = CreateSessionRequest { labels, ..CreateSessionRequest::default() };
+        let (started, whole): (ServiceSession, _) = self.post(user, "", "/v1/sessions", &new)?;
+        let id = Some(started.id).filter(|id| is_plain(id));
+        let id = id.ok_or_else(|| Trouble::unusable("the session has no id", &whole))?;
         let (name, session) = (user.name.clone(), user.session.clone());
         let user =
             User { number: user.number, name, session, context_id: Some(id.clone()), ..User::default() };
@@ -68,16 +75,26 @@ impl SessileService {
         Ok(id)
     }
 
-    fn post(&self, user: &User, message: &str, path: &str, body: &Value) -> Result<(Value, String), Trouble> {
-        let whole = self.wire.ask((user, message), (&Method::POST, path), Some(&body.to_string()))?;
-        Ok((json(&whole)?, whole))
+    /// Posts a request. Returns the response, and its text.
+    fn post<T: DeserializeOwned>(
+        &self,
+        user: &User,
+        message: &str,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<(T, String), Trouble> {
+        let body = serde_json::to_string(body).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
+        let whole = self.wire.ask((user, message), (&Method::POST, path), Some(&body))?;
+        Ok((parse(&whole)?, whole))
     }
 
     /// Lets the service reply.
     fn replied(&self, user: &User, message: &str, session: &str) -> Result<Said, Trouble> {
-        let body = json!({ "messages": [said(message)] });
-        let (answer, whole) = self.post(user, message, &format!("{session}/messages?reply=true"), &body)?;
-        let text = answer.pointer("/reply/body/content").and_then(Value::as_str).map(str::to_owned);
+        let body =
+            AppendRequest { messages: vec![ChatMessage::new("user", message).to_body()], if_last: None };
+        let (answer, whole): (ReplyResponse, _) =
+            self.post(user, message, &format!("{session}/messages?reply=true"), &body)?;
+        let text = answer.reply.and_then(|reply| ChatMessage::of_body(&reply.body).content);
         let text = text.ok_or_else(|| Trouble::unusable("the answer has no reply", &whole))?;
         Ok(Said { text, whole })
     }
@@ -85,15 +102,15 @@ impl SessileService {
     /// Takes a turn, and commits what the history that came with it says.
     fn turn(&self, user: &User, message: &str, session: &str) -> Result<Said, Trouble> {
         let turns = format!("{session}/turns");
-        let (turn, begun) = self.post(user, message, &turns, &json!({ "history": PAGE }))?;
-        let token = turn["token"].as_i64();
-        let token = token.ok_or_else(|| Trouble::unusable("the turn has no token", &begun))?;
-        let history = turn["history"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let told = history.iter().filter_map(user_text).chain([message]);
-        let text = told.filter_map(word).collect::<Vec<_>>().join(" ");
-        let reply = json!({ "role": "assistant", "content": text });
-        let body = json!({ "messages": [said(message), reply] });
-        let (_, committed) = self.post(user, message, &format!("{turns}/{token}/commit"), &body)?;
+        let request = BeginTurnRequest { history: Some(PAGE), ..BeginTurnRequest::default() };
+        let (turn, begun): (BeginTurnResponse, _) = self.post(user, message, &turns, &request)?;
+        let told: Vec<String> =
+            turn.history.iter().filter_map(user_text).chain([message.to_owned()]).collect();
+        let text = told.iter().filter_map(|text| word(text)).collect::<Vec<_>>().join(" ");
+        let messages = [ChatMessage::new("user", message), ChatMessage::new("assistant", text.as_str())];
+        let body = CommitTurnRequest { messages: messages.iter().map(ChatMessage::to_body).collect() };
+        let commit = format!("{turns}/{}/commit", turn.ticket.token);
+        let (_, committed): (AppendResponse, _) = self.post(user, message, &commit, &body)?;
         Ok(Said { text, whole: format!("{begun}\n{committed}") })
     }
 }
@@ -119,17 +136,14 @@ impl Service for SessileService {
         for _ in 0..PAGES {
             let path = format!("/v1/sessions/{id}/messages?after={after}&limit={PAGE}");
             let page = self.wire.ask((user, ""), (&Method::GET, &path), None);
-            let page = page.and_then(|whole| json(&whole).map(|page| (page, whole)));
-            let (page, whole) = match page {
+            let page = page.and_then(|whole| parse(&whole).map(|page| (page, whole)));
+            let (page, whole): (MessagePage, _) = match page {
                 Ok(page) => page,
                 Err(trouble) => return Some(Err(trouble)),
             };
             stored.whole.push_str(&whole);
-            let Some(messages) = page["messages"].as_array() else {
-                return Some(Err(Trouble::unusable("the history has no messages", &whole)));
-            };
-            stored.items.extend(messages.iter().filter_map(user_text).map(str::to_owned));
-            match page["next"].as_i64().filter(|next| *next > after) {
+            stored.items.extend(page.messages.iter().filter_map(user_text));
+            match page.next.filter(|next| *next > after) {
                 Some(next) => after = next,
                 None => return Some(Ok(stored)),
             }
@@ -151,14 +165,10 @@ impl Service for SessileService {
     }
 }
 
-fn said(message: &str) -> Value {
-    json!({ "role": "user", "content": message })
-}
-
-/// What the user said, of a stored message.
-fn user_text(message: &Value) -> Option<&str> {
-    let body = &message["body"];
-    body["content"].as_str().filter(|_| body["role"] == "user")
+/// Text of a stored message, if the user wrote it.
+fn user_text(message: &ServiceMessage) -> Option<String> {
+    let body = ChatMessage::of_body(&message.body);
+    body.is_of_user().then_some(body.content).flatten()
 }
 
 /// The code word that a message tells.
@@ -175,8 +185,10 @@ fn has_no_upstream(trouble: &Trouble) -> bool {
     trouble.kind == Kind::Status(400) && trouble.whole.contains("has no upstream")
 }
 
-fn json(whole: &str) -> Result<Value, Trouble> {
-    sessile::json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
+fn parse<T: DeserializeOwned>(whole: &str) -> Result<T, Trouble> {
+    sessile::json::from_str(whole).map_err(|error| {
+        Trouble::unusable(&format!("the response is not one of a session service: {error}"), whole)
+    })
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use sessile::context::approval::time;
 use sessile::conversation::Item;
 use sessile::error::RequestError;
+use sessile_wire::service::{ChatMessage, MessagePage, ServiceMessage, ServiceSession};
 
-use super::server::Request;
-use super::session::{Remote, RemoteSession};
-use super::trouble::Subject;
+use super::client::ServiceRequest;
+use super::error::Subject;
+use super::session::Remote;
 use crate::error::Failure;
 
 /// How many messages are asked for at once.
@@ -15,7 +16,7 @@ const PAGE: i64 = 1000;
 
 impl Remote<'_> {
     /// The session as a conversation, with what was said in it.
-    pub(crate) fn conversation(&self, session: &RemoteSession, said: &[Item]) -> Value {
+    pub(crate) fn conversation(&self, session: &ServiceSession, said: &[Item]) -> Value {
         json!({
             "id": session.id,
             "name": session.name,
@@ -33,18 +34,17 @@ impl Remote<'_> {
     }
 
     /// The last things that were said in a session, oldest first.
-    pub(crate) fn said(&self, session: &RemoteSession, last: i64) -> Result<Vec<Item>, Failure> {
+    pub(crate) fn said(&self, session: &ServiceSession, last: i64) -> Result<Vec<Item>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let mut after = session.messages.saturating_sub(last.max(0)).max(0);
         let mut said = Vec::new();
         while after < session.messages {
-            let request = Request::get(&["v1", "sessions", &session.id, "messages"])
+            let request = ServiceRequest::get(&["v1", "sessions", &session.id, "messages"])
                 .with("after", &after)
                 .with("limit", &(session.messages - after).min(PAGE));
-            let page = self.server.ask(&request, &about)?;
-            let messages = page["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-            // It may have been rewound meanwhile.
-            let Some(number) = messages.last().and_then(|message| message["number"].as_i64()) else { break };
+            let MessagePage::<ServiceMessage> { messages, .. } = self.server.ask(&request, &about)?;
+            // The session may have been rewound meanwhile.
+            let Some(number) = messages.last().map(|message| message.number) else { break };
             if number <= after {
                 let (what, reason) = (self.server.url().to_owned(), "its pages do not go on".to_owned());
                 return Err(RequestError::Unreachable { what, reason }.into());
@@ -56,18 +56,17 @@ impl Remote<'_> {
     }
 }
 
-/// A message as an item of a conversation. What is not said to be somebody's own is from outside.
-fn item(message: &Value) -> Item {
-    let (kind, source) = match message["body"]["role"] == "user" {
+/// A message as an item of a conversation. Only messages with the role `user` are the user's own.
+fn item(message: &ServiceMessage) -> Item {
+    let (kind, source) = match ChatMessage::of_body(&message.body).is_of_user() {
         true => ("sent", "user"),
         false => ("message", "agent"),
     };
-    let number = |key: &str| message[key].as_i64().unwrap_or_default();
     Item {
-        number: number("number"),
+        number: message.number,
         kind: kind.to_owned(),
         source,
-        at: time(number("at_ms")),
-        body: message["body"].clone(),
+        at: time(message.at_ms),
+        body: sessile::json::from_str(message.body.get()).unwrap_or_default(),
     }
 }

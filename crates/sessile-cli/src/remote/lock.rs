@@ -3,50 +3,46 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use sessile::context::approval::time;
 use sessile::duration::short;
-use sessile::error::{LockError, RequestError};
+use sessile::error::LockError;
 use sessile::lock::{LockHolder, LockName};
 use sessile::{Code, Error};
+use sessile_wire::service::{BusyPolicy, HeldLock, LockPage, RenewLockRequest, ServiceLock, TakeLockRequest};
 
-use super::holder::{line, of_line, shown};
-use super::server::{Request, Server};
-use super::trouble::{Problem, Subject, Trouble};
+use super::client::{ServiceClient, ServiceRequest};
+use super::error::{RemoteError, ServiceProblem, Subject};
+use super::lock_holder::{holder_line, parse_holder};
 use crate::error::{Failure, Outcome};
 
-/// For how long a service waits at most before it says that a lock is still held; then it is asked again.
+/// Longest wait of one request for a lock. After it the request is repeated under the same idempotency key.
 const AT_ONCE: Duration = Duration::from_secs(60);
 
-/// How long a service may be away while a lock is waited for or given back.
+/// Time for retries while a lock is waited for.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// A lock that is held for a time.
+/// A lease on a lock.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) token: i64,
-    /// Until when, as the service says.
+    /// Expiry, in milliseconds since 1970 by the service's clock.
     pub(crate) expires_ms: i64,
 }
 
 impl Lease {
-    fn of(server: &Server, answer: &Value) -> Result<Self, Failure> {
-        match (answer["token"].as_i64(), answer["expires_ms"].as_i64()) {
-            (Some(token), Some(expires_ms)) => Ok(Lease { token, expires_ms }),
-            _ => {
-                let reason = "its answer is no lock".to_owned();
-                Err(RequestError::Unreachable { what: server.url().to_owned(), reason }.into())
-            }
-        }
-    }
-
-    /// Until when, for people and programs.
+    /// Expiry, for people and programs.
     pub(crate) fn expires_at(&self) -> String {
         time(self.expires_ms)
     }
 }
 
-impl Server {
+impl From<ServiceLock> for Lease {
+    fn from(lock: ServiceLock) -> Self {
+        Lease { token: lock.ticket.token, expires_ms: lock.ticket.expires_ms }
+    }
+}
+
+impl ServiceClient {
     /// Waits for a lock and takes it for a time.
     pub(crate) fn take_lock(
         &self,
@@ -58,27 +54,37 @@ impl Server {
     ) -> Result<Lease, Failure> {
         let (begun, about) = (Instant::now(), Subject::default());
         let mut wait = Duration::ZERO;
-        // Under one key it is one place in the queue, however often it is asked for.
+        // Under one idempotency key it is one place in the queue, however often the request is repeated.
         let mut key = None;
         loop {
-            let body = json!({ "ttl_ms": millis(ttl), "wait_ms": millis(wait), "holder": line(holder) });
+            let body = TakeLockRequest {
+                ttl_ms: Some(millis(ttl)),
+                wait_ms: Some(millis(wait)),
+                busy: BusyPolicy::Enqueue,
+                holder: Some(holder_line(holder)),
+            };
             let request =
-                Request::post(&["v1", "locks", name.as_str()], body)?.under(key.take()).waiting(wait);
-            match self.try_ask(&request, AWAY) {
-                Ok(answer) => return Lease::of(self, &answer),
-                Err(Trouble::Refused(Problem { code: Some(Code::TimedOut), .. })) => key = request.key(),
-                Err(Trouble::Refused(Problem { code: Some(Code::LockHeld | Code::LockLost), .. })) => {}
-                Err(trouble) => return Err(trouble.told(self.url(), &about)),
+                ServiceRequest::post(&["v1", "locks", name.as_str()], &body)?.under(key.take()).waiting(wait);
+            match self.try_ask::<ServiceLock>(&request, AWAY) {
+                Ok(lock) => return Ok(lock.into()),
+                Err(RemoteError::Refused(ServiceProblem { code: Some(Code::TimedOut), .. })) => {
+                    key = request.key()
+                }
+                Err(RemoteError::Refused(ServiceProblem {
+                    code: Some(Code::LockHeld | Code::LockLost),
+                    ..
+                })) => {}
+                Err(error) => return Err(error.into_failure(self.url(), &about)),
             }
             let left = timeout.saturating_sub(begun.elapsed());
             if left.is_zero() {
-                let holder = self.lock(name)?.map(|view| of_line(text(&view, "holder")).short());
+                let holder = self.held_lock(name)?.map(|held| holder_of(&held).short());
                 return Err(
                     LockError::Held { name: name.to_string(), holder, waited: begun.elapsed() }.into()
                 );
             }
             if wait.is_zero() {
-                on_wait(self.lock(name)?.map(|view| of_line(text(&view, "holder"))));
+                on_wait(self.held_lock(name)?.map(|held| holder_of(&held)));
             }
             wait = left.min(AT_ONCE);
         }
@@ -86,78 +92,61 @@ impl Server {
 
     /// Begins the time of a lock anew.
     pub(crate) fn renew_lock(&self, name: &LockName, token: i64, ttl: Duration) -> Result<Lease, Failure> {
-        let answer = self.ask(&renewal(name, token, ttl)?, &Subject { token, ..Subject::default() })?;
-        Lease::of(self, &answer)
+        let lock: ServiceLock =
+            self.ask(&renewal(name, token, ttl)?, &Subject { token, ..Subject::default() })?;
+        Ok(lock.into())
     }
 
     /// Gives a lock back.
     pub(crate) fn release_lock(&self, name: &LockName, token: i64) -> Outcome {
-        let request = Request::delete(&["v1", "locks", name.as_str()])?.with("token", &token);
-        self.ask(&request, &Subject { token, ..Subject::default() }).map(drop)
+        let request = ServiceRequest::delete(&["v1", "locks", name.as_str()])?.with("token", &token);
+        self.tell(&request, &Subject { token, ..Subject::default() })
     }
 
-    /// Locks that are held, as commands show them, each with its holder.
-    pub(crate) fn locks(&self) -> Result<Vec<(Value, LockHolder)>, Failure> {
+    /// Locks that are held.
+    pub(crate) fn locks(&self) -> Result<Vec<HeldLock>, Failure> {
         let query = [("limit", "1000".to_owned())];
-        let found = self.pages(&["v1", "locks"], &query, "locks", usize::MAX, &Subject::default())?;
-        let at = |view: &Value, key: &str| view[key].as_i64().map(time);
-        Ok(found
-            .iter()
-            .map(|view| {
-                let holder = of_line(text(view, "holder"));
-                let json = json!({
-                    "name": view["name"],
-                    "token": view["token"],
-                    "holder": shown(&holder),
-                    "since": at(view, "asked_ms"),
-                    "expires_at": at(view, "expires_ms"),
-                    "waiting": view["waiting"],
-                });
-                (json, holder)
-            })
-            .collect())
+        self.pages::<LockPage>(&["v1", "locks"], &query, usize::MAX, &Subject::default())
     }
 
-    /// The token of the lock's holder, and who that is.
+    /// Fencing token and holder of a lock that is held.
     pub(crate) fn lock_holder(&self, name: &LockName) -> Result<Option<(i64, LockHolder)>, Failure> {
-        let view = self.lock(name)?;
-        Ok(view.and_then(|view| Some((view["token"].as_i64()?, of_line(text(&view, "holder"))))))
+        Ok(self.held_lock(name)?.map(|held| (held.lock.ticket.token, holder_of(&held))))
     }
 
-    fn lock(&self, name: &LockName) -> Result<Option<Value>, Failure> {
-        let query = [("limit", "1000".to_owned())];
-        let found = self.pages(&["v1", "locks"], &query, "locks", usize::MAX, &Subject::default())?;
-        Ok(found.into_iter().find(|view| view["name"] == name.as_str()))
+    fn held_lock(&self, name: &LockName) -> Result<Option<HeldLock>, Failure> {
+        Ok(self.locks()?.into_iter().find(|held| held.lock.name == name.as_str()))
     }
 }
 
-fn renewal(name: &LockName, token: i64, ttl: Duration) -> Result<Request, Error> {
-    let body = json!({ "token": token, "ttl_ms": millis(ttl) });
-    Request::post(&["v1", "locks", name.as_str(), "renew"], body)
+/// Holder of a lock.
+pub(crate) fn holder_of(held: &HeldLock) -> LockHolder {
+    parse_holder(&held.lock.ticket.holder)
 }
 
-fn text<'a>(view: &'a Value, key: &str) -> &'a str {
-    view[key].as_str().unwrap_or_default()
+fn renewal(name: &LockName, token: i64, ttl: Duration) -> Result<ServiceRequest, Error> {
+    let body = RenewLockRequest { token, ttl_ms: Some(millis(ttl)) };
+    ServiceRequest::post(&["v1", "locks", name.as_str(), "renew"], &body)
 }
 
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A lock that is kept while a command runs.
-pub(crate) struct Kept {
-    pub(crate) server: Server,
+/// A lock whose lease is renewed while a command runs.
+pub(crate) struct LockKeeper {
+    pub(crate) server: ServiceClient,
     name: LockName,
     pub(crate) token: i64,
     ttl: Duration,
-    /// Until when it is certainly held: from before the service was asked.
+    /// Time until which the lock is certainly held, counted from before the last renewal was sent.
     until: Instant,
 }
 
-impl Kept {
-    /// Waits for a lock and takes it, to be kept.
-    pub(crate) fn take(
-        server: Server,
+impl LockKeeper {
+    /// Waits for a lock and acquires it.
+    pub(crate) fn acquire(
+        server: ServiceClient,
         name: &LockName,
         holder: &LockHolder,
         ttl: Duration,
@@ -165,15 +154,17 @@ impl Kept {
         on_wait: &dyn Fn(Option<LockHolder>),
     ) -> Result<Self, Failure> {
         let lease = server.take_lock(name, holder, ttl, timeout, on_wait)?;
-        let mut kept = Kept { server, name: name.clone(), token: lease.token, ttl, until: Instant::now() };
-        // It may have been waited for: when its time began is known only of a renewal.
+        let mut kept =
+            LockKeeper { server, name: name.clone(), token: lease.token, ttl, until: Instant::now() };
+        // The request may have waited: only a renewal tells when the lease began.
         let asked = Instant::now();
         kept.server.renew_lock(name, kept.token, ttl)?;
         kept.until = asked + ttl;
         Ok(kept)
     }
 
-    /// Renews it until the command has ended. Why it is lost, if it is: refused, or its time was over without an answer.
+    /// Renews the lease until the command has ended. Returns the reason if the lock is lost: the renewal was refused, or the
+    /// lease expired without a response.
     pub(crate) fn keep(&mut self, ended: &Receiver<()>) -> Option<String> {
         let (often, soon) = (self.ttl / 3, self.ttl / 20);
         let mut pause = often;
@@ -183,20 +174,23 @@ impl Kept {
             }
             let asked = Instant::now();
             let left = self.until.saturating_duration_since(asked);
-            // What runs is to end while the lock is still its own.
+            // The command must end while the lock is still its own.
             if left <= self.ttl / 10 {
                 let time = short(self.ttl);
                 return Some(format!("{} was not reached for {time}", self.server.url()));
             }
-            let renewed = renewal(&self.name, self.token, self.ttl)
-                .map_err(|error| error.to_string())
-                .map(|request| self.server.try_ask(&request.within(Some(left)), Duration::ZERO));
+            let renewed =
+                renewal(&self.name, self.token, self.ttl).map_err(|error| error.to_string()).map(|request| {
+                    self.server.try_ask::<ServiceLock>(&request.within(Some(left)), Duration::ZERO)
+                });
             pause = match renewed {
                 Ok(Ok(_)) => {
                     self.until = asked + self.ttl;
                     often
                 }
-                Ok(Err(Trouble::Refused(Problem { code: Some(Code::LockLost), detail, .. }))) => {
+                Ok(Err(RemoteError::Refused(ServiceProblem {
+                    code: Some(Code::LockLost), detail, ..
+                }))) => {
                     return Some(detail);
                 }
                 _ => soon,
@@ -204,8 +198,8 @@ impl Kept {
         }
     }
 
-    /// Gives it back. One that could not be told is free when its time is over.
-    pub(crate) fn leave(self) -> Result<Option<String>, Failure> {
+    /// Releases the lock. Returns a warning if the service cannot be reached; the lock is free then when its lease expires.
+    pub(crate) fn release(self) -> Result<Option<String>, Failure> {
         match self.server.release_lock(&self.name, self.token) {
             Ok(()) => Ok(None),
             Err(failure @ Failure::Library(Error::Lock(LockError::Lost(_)))) => Err(failure),

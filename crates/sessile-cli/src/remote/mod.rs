@@ -3,35 +3,38 @@
 //! | module | |
 //! |---|---|
 //! | `args` | the flag, and whether a call means a server |
-//! | `server` | asking it: with the token that is bound to it, again if it was away, bounded |
-//! | `trouble` | what went wrong, in the words of the program |
+//! | `client` | requests to the service: the bound token, retries, limits |
+//! | `error` | failures of requests, as errors of commands |
 //! | `session` | sessions there, as commands show them |
 //! | `values` | the values of a session there |
 //! | `lock` | locks there, and keeping one while a command runs |
-//! | `holder` | who holds a lock, as one line and back |
-//! | `login` | a token by a code that an administrator confirms |
+//! | `lock_holder` | holder of a lock, as one line of text and back |
+//! | `login` | device login: an administrator approves a code |
 //! | `status` | the server in force, as `status` tells of it |
 //! | `message` | messages that the service replies to |
+//! | `history` | changes that the service recorded |
 //! | `conversation` | what was said in a session there |
 //!
 //! Every change has an idempotency key, and is asked for again under the same one: made once or not at all.
 
 mod args;
+mod client;
 mod conversation;
-mod holder;
+mod error;
+mod history;
 mod lock;
+mod lock_holder;
 mod login;
 mod message;
-mod server;
 mod session;
 mod status;
-mod trouble;
 mod values;
 
 pub(crate) use args::{KEY, ServerArgs, means_server, refuse_there};
-pub(crate) use lock::Kept;
-pub(crate) use login::Coded;
+pub(crate) use client::{ServiceClient, checked_url};
+pub(crate) use history::RemoteOperation;
+pub(crate) use lock::{LockKeeper, holder_of};
+pub(crate) use login::PendingLogin;
 pub(crate) use message::reply;
-pub(crate) use server::{Server, checked_url};
-pub(crate) use session::{New, Remote};
+pub(crate) use session::{Remote, SessionSpec};
 pub(crate) use status::ServerStatus;

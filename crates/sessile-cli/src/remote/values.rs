@@ -1,28 +1,30 @@
 //! Values of a session of a service.
 
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use sessile::Error;
 use sessile::error::{CommandError, SessionError};
 use sessile::session::Entry;
+use sessile_wire::service::{ServiceSession, StateEntry, StatePage};
 
-use super::server::Request;
-use super::session::{Remote, RemoteSession};
-use super::trouble::Subject;
+use super::client::ServiceRequest;
+use super::error::Subject;
+use super::session::Remote;
 use crate::error::Failure;
 
-/// How often a value is read again that somebody else has changed between reading and setting it.
+/// Retries of a change that conflicts with another.
 const TRIES: u32 = 20;
 
 impl Remote<'_> {
     /// A value.
-    pub(crate) fn value(&self, session: &RemoteSession, key: &str) -> Result<Entry, Failure> {
+    pub(crate) fn value(&self, session: &ServiceSession, key: &str) -> Result<Entry, Failure> {
         let about = Subject { session: session.label(), key, ..Subject::default() };
-        let answer =
-            self.server.ask(&Request::get(&["v1", "sessions", &session.id, "state", key]), &about)?;
-        Ok(entry(answer))
+        let answer: StateEntry =
+            self.server.ask(&ServiceRequest::get(&["v1", "sessions", &session.id, "state", key]), &about)?;
+        Ok(entry(&answer))
     }
 
-    fn value_if_any(&self, session: &RemoteSession, key: &str) -> Result<Option<Entry>, Failure> {
+    fn value_if_any(&self, session: &ServiceSession, key: &str) -> Result<Option<Entry>, Failure> {
         match self.value(session, key) {
             Ok(entry) => Ok(Some(entry)),
             Err(Failure::Library(Error::Command(CommandError::EntryNotFound(_)))) => Ok(None),
@@ -31,52 +33,52 @@ impl Remote<'_> {
     }
 
     /// All values, in the order of their keys.
-    pub(crate) fn values(&self, session: &RemoteSession) -> Result<Vec<Entry>, Failure> {
+    pub(crate) fn values(&self, session: &ServiceSession) -> Result<Vec<Entry>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let (path, query) = (["v1", "sessions", &session.id, "state"], [("limit", "1000".to_owned())]);
-        let found = self.server.pages(&path, &query, "entries", usize::MAX, &about)?;
-        Ok(found.into_iter().map(entry).collect())
+        let found = self.server.pages::<StatePage>(&path, &query, usize::MAX, &about)?;
+        Ok(found.iter().map(entry).collect())
     }
 
     /// Sets a value, with `expected` only at that revision; what it was before, and its revision now.
     pub(crate) fn set_value(
         &self,
-        session: &RemoteSession,
+        session: &ServiceSession,
         key: &str,
         value: &Value,
         expected: Option<i64>,
-    ) -> Result<(Option<Value>, Option<i64>), Failure> {
+    ) -> Result<(Option<Value>, i64), Failure> {
         let path = ["v1", "sessions", session.id.as_str(), "state", key];
-        let (old, answer) = self.change_value(session, key, expected, |_, revision| {
-            Ok(Request::put(&path, value.clone())?.at_revision(Some(revision)))
+        let (old, new): (_, StateEntry) = self.change_value(session, key, expected, |_, revision| {
+            Ok(ServiceRequest::put(&path, value)?.at_revision(Some(revision)))
         })?;
-        Ok((old.map(|old| old.value), answer["revision"].as_i64()))
+        Ok((old.map(|old| old.value), new.revision))
     }
 
     /// Removes a value, with `expected` only at that revision; what it was.
     pub(crate) fn unset_value(
         &self,
-        session: &RemoteSession,
+        session: &ServiceSession,
         key: &str,
         expected: Option<i64>,
     ) -> Result<Value, Failure> {
         let path = ["v1", "sessions", session.id.as_str(), "state", key];
         let missing = || Error::Command(CommandError::EntryNotFound(key.to_owned()));
-        let (old, _) = self.change_value(session, key, expected, |old, revision| match old {
-            Some(_) => Ok(Request::delete(&path)?.at_revision(Some(revision))),
+        let (old, IgnoredAny) = self.change_value(session, key, expected, |old, revision| match old {
+            Some(_) => Ok(ServiceRequest::delete(&path)?.at_revision(Some(revision))),
             None => Err(missing()),
         })?;
         old.map(|old| old.value).ok_or_else(|| missing().into())
     }
 
     /// Reads a value and makes a change at the revision that was read, so that what it is said to have been is what it was.
-    fn change_value(
+    fn change_value<T: DeserializeOwned>(
         &self,
-        session: &RemoteSession,
+        session: &ServiceSession,
         key: &str,
         expected: Option<i64>,
-        change: impl Fn(Option<&Entry>, i64) -> Result<Request, Error>,
-    ) -> Result<(Option<Entry>, Value), Failure> {
+        change: impl Fn(Option<&Entry>, i64) -> Result<ServiceRequest, Error>,
+    ) -> Result<(Option<Entry>, T), Failure> {
         let mut tries = 0;
         loop {
             let old = self.value_if_any(session, key)?;
@@ -101,10 +103,10 @@ impl Remote<'_> {
     }
 }
 
-fn entry(mut answer: Value) -> Entry {
+fn entry(entry: &StateEntry) -> Entry {
     Entry {
-        key: answer["key"].as_str().unwrap_or_default().to_owned(),
-        revision: answer["revision"].as_i64().unwrap_or_default(),
-        value: answer["value"].take(),
+        key: entry.key.clone(),
+        revision: entry.revision,
+        value: sessile::json::from_str(entry.value.get()).unwrap_or_default(),
     }
 }

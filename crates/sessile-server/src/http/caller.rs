@@ -19,7 +19,7 @@ use super::readiness::Readiness;
 use super::share::Share;
 use super::strangers::Paced;
 use super::wake::Wake;
-use crate::account::{Scope, Token};
+use crate::account::{Token, TokenScope};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::db::{Access, Db, Read, Request};
@@ -31,7 +31,7 @@ use crate::users;
 
 /// What a route demands of a token. Every route says it; without it nobody gets in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Needs(pub(crate) &'static [Scope]);
+pub(crate) struct Needs(pub(crate) &'static [TokenScope]);
 
 /// Says of a request that is made in this process that the one it is made for was counted already. No client can send it.
 #[derive(Clone, Copy, Debug)]

@@ -4,14 +4,16 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use sessile_wire::service::{ReplyResponse, ServiceMessage};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::app::App;
 use super::caller::Caller;
 use super::problem::Problem;
 use super::queue::{self, Wanted, unexpected};
+use super::response::replied;
 use super::routes::last_messages;
 use crate::change::{Busy, Change, Done, Refusal};
 use crate::json_text::JsonText;
@@ -42,11 +44,13 @@ pub(crate) struct Completing {
 }
 
 /// Where it is told what came of it.
-type Outcome = oneshot::Sender<Result<Replied, Problem>>;
+type Outcome = oneshot::Sender<Result<ReplyResponse, Problem>>;
 
 impl Completing {
     /// Begins. What has come of the reply, and in the end the answer.
-    pub(crate) fn start(self) -> (watch::Receiver<String>, oneshot::Receiver<Result<Replied, Problem>>) {
+    pub(crate) fn start(
+        self,
+    ) -> (watch::Receiver<String>, oneshot::Receiver<Result<ReplyResponse, Problem>>) {
         let (text, coming) = watch::channel(String::new());
         let (mut outcome, told) = oneshot::channel();
         let busy: Option<mpsc::Sender<()>> = self.app.busy.upgrade();
@@ -63,7 +67,7 @@ impl Completing {
         &self,
         text: &watch::Sender<String>,
         outcome: &mut Outcome,
-    ) -> Result<Replied, Problem> {
+    ) -> Result<ReplyResponse, Problem> {
         if let Some(before) = self.answered().await? {
             return Ok(before);
         }
@@ -99,7 +103,7 @@ impl Completing {
         token: i64,
         text: &watch::Sender<String>,
         outcome: &mut Outcome,
-    ) -> Result<(Replied, bool), Problem> {
+    ) -> Result<(ReplyResponse, bool), Problem> {
         if let Some(before) = self.answered().await? {
             return Ok((before, false));
         }
@@ -129,12 +133,12 @@ impl Completing {
             return Err(Refusal::Changed { revision: last }.into());
         }
         let history = last_messages(&self.app, &bound, session, self.history).await?;
-        let body = |message: &Value| message["body"].clone();
-        let history =
-            history.iter().map(|raw| sessile::json::from_str(raw.get()).map(|message| body(&message)));
-        let history = history
-            .collect::<Result<Vec<Value>, _>>()
-            .map_err(|error| Problem::internal(error.to_string()))?;
+        let body = |raw: &Box<RawValue>| {
+            let message: ServiceMessage = serde_json::from_str(raw.get())?;
+            sessile::json::from_str(message.body.get())
+        };
+        let history: serde_json::Result<Vec<Value>> = history.iter().map(body).collect();
+        let history = history.map_err(|error| Problem::internal(error.to_string()))?;
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);
         let messages: Vec<Value> = self.messages.iter().map(JsonText::to_value).collect();
@@ -174,7 +178,7 @@ impl Completing {
         token: i64,
         bodies: Vec<JsonText>,
         conversation: Option<Conversation>,
-    ) -> Result<(Replied, bool), Problem> {
+    ) -> Result<(ReplyResponse, bool), Problem> {
         let mut tries = 0;
         loop {
             let change = Change::CommitTurn {
@@ -184,7 +188,7 @@ impl Completing {
                 conversation: conversation.clone(),
             };
             let problem = match self.caller.change(change).await {
-                Ok(Done::Appended { first, .. }) => return Ok((Replied::new(first, bodies), true)),
+                Ok(Done::Appended { first, .. }) => return Ok((replied(first, bodies), true)),
                 Ok(other) => return Err(unexpected(&other)),
                 Err(problem) => problem,
             };
@@ -202,7 +206,7 @@ impl Completing {
     }
 
     /// What was answered under the key before.
-    async fn answered(&self) -> Result<Option<Replied>, Problem> {
+    async fn answered(&self) -> Result<Option<ReplyResponse>, Problem> {
         let Some(key) = self.caller.key() else { return Ok(None) };
         let query = Query::Answered { session: self.session.clone(), key };
         match self.caller.ask_more(query).await? {
@@ -212,7 +216,7 @@ impl Completing {
                     turn: Some(CommittedTurn { session, bodies }),
                     done: Done::Appended { first, .. },
                 } if session == self.session && self.is_before_reply(&bodies) => {
-                    Ok(Some(Replied::new(first, bodies)))
+                    Ok(Some(replied(first, bodies)))
                 }
                 _ => Err(Refusal::KeyReused.into()),
             },
@@ -232,31 +236,5 @@ impl Completing {
 
     fn ttl_ms(&self) -> i64 {
         TTL_MS.min(self.app.limits.ttl_ms)
-    }
-}
-
-/// Messages that were appended, and the reply to them.
-#[derive(Debug, Serialize)]
-pub(crate) struct Replied {
-    first: i64,
-    last: i64,
-    messages: Vec<Numbered>,
-    pub(crate) reply: Numbered,
-}
-
-/// A message with its number.
-#[derive(Debug, Serialize)]
-pub(crate) struct Numbered {
-    number: i64,
-    pub(crate) body: JsonText,
-}
-
-impl Replied {
-    /// The last of the messages is the reply.
-    fn new(first: i64, bodies: Vec<JsonText>) -> Self {
-        let mut messages: Vec<Numbered> =
-            (first..).zip(bodies).map(|(number, body)| Numbered { number, body }).collect();
-        let reply = messages.pop().unwrap_or_else(|| Numbered { number: first, body: Value::Null.into() });
-        Replied { first, last: reply.number, messages, reply }
     }
 }

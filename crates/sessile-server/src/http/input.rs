@@ -11,6 +11,9 @@ use serde::de::DeserializeOwned;
 use sessile::Code;
 use sessile::session::SessionId;
 use sessile::text::shortened;
+use sessile_wire::service::limits::DEFAULT_PAGE_ITEMS;
+
+pub(crate) use sessile_wire::service::limits::MAX_INTEGER;
 
 use super::app::App;
 use super::problem::Problem;
@@ -63,9 +66,6 @@ pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), Problem
         }
     }
 }
-
-/// The largest number that every JSON parser keeps as it is.
-pub(crate) const LARGEST: i64 = (1 << 53) - 1;
 
 /// A number of the caller's.
 pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i64, Problem> {
@@ -197,7 +197,7 @@ impl Params {
 
     /// How many at most, of a page.
     pub(crate) fn limit(&mut self, app: &App) -> Result<i64, Problem> {
-        Ok(self.number("limit", 1, app.limits.page)?.unwrap_or(100.min(app.limits.page)))
+        Ok(self.number("limit", 1, app.limits.page)?.unwrap_or(DEFAULT_PAGE_ITEMS.min(app.limits.page)))
     }
 
     /// Where the page before ended.

@@ -1,95 +1,170 @@
-//! The OpenAPI document: made from the routes, and from the schemas in `openapi.base.json`.
+//! The OpenAPI document: operations from the routes, schemas from the types that requests and responses are made of.
 
+use std::borrow::Cow;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
+use sessile_wire::service::{ProblemDetails, ServerSentEvent};
 
-use super::problem;
-use super::route::Route;
+use super::parameters::{self, Parameter};
+use super::route::{ResponseBody, Route};
 use super::routes;
-use crate::account::Scope;
+use crate::account::TokenScope;
 
-const BASE: &str = include_str!("openapi.base.json");
+const DESCRIPTION: &str = "Sessions, messages, turns, values and locks of many users, who never see each other's. Another \
+    user's session is not found. Every write takes an Idempotency-Key. Errors are application/problem+json with the codes \
+    of the command line.";
+
+/// Type that a schema is derived from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SchemaOf {
+    /// Name of the schema in the document.
+    pub(crate) name: fn() -> Cow<'static, str>,
+    reference: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl SchemaOf {
+    pub(crate) fn of<T: JsonSchema>() -> Self {
+        SchemaOf { name: T::schema_name, reference: SchemaGenerator::subschema_for::<T> }
+    }
+}
+
+/// An OpenAPI document.
+#[derive(JsonSchema)]
+#[schemars(rename = "OpenApi")]
+pub(super) struct OpenApiDocument {}
+
+/// Generators of the schemas: what a request may leave out, a response always has.
+struct Schemas {
+    requests: SchemaGenerator,
+    responses: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = || {
+            SchemaSettings::draft2020_12().with(|settings| {
+                settings.definitions_path = "/components/schemas".into();
+                settings.meta_schema = None;
+            })
+        };
+        Schemas {
+            requests: settings().for_deserialize().into_generator(),
+            responses: settings().for_serialize().into_generator(),
+        }
+    }
+
+    /// Content of a request.
+    fn request(&mut self, schema: SchemaOf) -> Value {
+        json!({ "application/json": { "schema": (schema.reference)(&mut self.requests) } })
+    }
+
+    /// Content of a response.
+    fn response(&mut self, media_type: &str, schema: SchemaOf) -> Value {
+        json!({ media_type: { "schema": (schema.reference)(&mut self.responses) } })
+    }
+
+    fn events(&mut self) -> Value {
+        self.response("text/event-stream", SchemaOf::of::<ServerSentEvent>())
+    }
+
+    /// All schemas that were referred to.
+    fn definitions(mut self) -> Map<String, Value> {
+        let mut definitions = self.requests.take_definitions(true);
+        definitions.extend(self.responses.take_definitions(true));
+        definitions.sort_keys();
+        definitions
+    }
+}
 
 /// The document, as it is served and stands in the reference.
 pub fn document() -> String {
-    let mut document: Value = serde_json::from_str(BASE).unwrap_or_default();
-    let mut paths = Map::new();
+    let (mut schemas, mut parameters, mut paths) = (Schemas::new(), Map::new(), Map::new());
     for route in routes::all() {
+        parameters.extend(self::parameters(&route).into_iter().map(Parameter::documented));
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_lowercase()] = operation(&route);
+        path[route.method.as_str().to_lowercase()] = operation(&route, &mut schemas);
     }
-    document["paths"] = Value::Object(paths);
+    parameters.sort_keys();
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sessile",
+            "version": "1",
+            "license": { "name": env!("CARGO_PKG_LICENSE") },
+            "description": DESCRIPTION,
+        },
+        "security": [{ "token": [] }],
+        "components": {
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A token of `sessile user token create`: `sst_...`.",
+                },
+            },
+            "parameters": parameters,
+            "schemas": schemas.definitions(),
+        },
+        "paths": paths,
+    });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let mut operation = json!({ "operationId": route.id, "summary": route.summary });
     if route.is_open {
         operation["security"] = json!([]);
     } else if !route.scopes.is_empty() {
-        let scopes: Vec<&str> = route.scopes.iter().map(name).collect();
+        let scopes: Vec<&str> = route.scopes.iter().map(|scope| scope.as_str()).collect();
         operation["description"] = json!(format!("Needs a token with the scope {}.", scopes.join(" and ")));
     }
-    let parameters: Vec<Value> = parameters(route)
-        .iter()
-        .map(|name| json!({ "$ref": format!("#/components/parameters/{name}") }))
-        .collect();
+    let parameters: Vec<Value> = parameters(route).into_iter().map(Parameter::reference).collect();
     if !parameters.is_empty() {
         operation["parameters"] = json!(parameters);
     }
     if let Some(schema) = route.body {
-        operation["requestBody"] =
-            json!({ "required": true, "content": content("application/json", schema) });
+        operation["requestBody"] = json!({ "required": true, "content": schemas.request(schema) });
     }
-    operation["responses"] = responses(route);
+    operation["responses"] = responses(route, schemas);
     operation
 }
 
-fn name(scope: &Scope) -> &'static str {
-    match scope {
-        Scope::Read => "read",
-        Scope::Write => "write",
-        Scope::Admin => "admin",
-    }
-}
-
-/// What a request takes besides its body, as names of the document's parameters.
-pub(crate) fn parameters(route: &Route) -> Vec<String> {
+/// Parameters of a request besides its body.
+pub(crate) fn parameters(route: &Route) -> Vec<&'static Parameter> {
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let mut names: Vec<String> = in_path.map(|name| format!("{name}-path")).collect();
-    names.extend(route.params.iter().map(|name| (*name).to_owned()));
-    let writes = route.scopes.contains(&Scope::Write);
-    if writes {
-        names.push("idempotency-key".to_owned());
+    let mut parameters: Vec<&Parameter> = in_path.filter_map(parameters::in_path).collect();
+    parameters.extend(route.params);
+    if route.scopes.contains(&TokenScope::Write) {
+        parameters.push(&parameters::IDEMPOTENCY_KEY);
     }
     if route.refusals.contains(&412) {
-        names.push("if-match".to_owned());
+        parameters.push(&parameters::IF_MATCH);
     }
     if route.refusals.contains(&304) || (route.refusals.contains(&412) && route.path.ends_with("{key}")) {
-        names.push("if-none-match".to_owned());
+        parameters.push(&parameters::IF_NONE_MATCH);
     }
-    names
+    parameters
 }
 
-fn responses(route: &Route) -> Value {
-    let (status, schema) = route.reply;
+fn responses(route: &Route, schemas: &mut Schemas) -> Value {
+    let (status, body) = route.response;
     let mut responses = Map::new();
-    let done = match schema {
-        None => json!({ "description": "Done." }),
-        Some("EventStream") => {
-            json!({ "description": "Done.", "content": content("text/event-stream", "ServerSentEvent") })
-        }
-        Some("Metrics") => {
-            json!({ "description": "Done.", "content": { "text/plain": { "schema": { "type": "string" } } } })
-        }
-        Some(schema) => json!({ "description": "Done.", "content": content("application/json", schema) }),
-    };
+    let mut done = json!({ "description": "Done." });
+    match body {
+        ResponseBody::Empty => {}
+        ResponseBody::Json(schema) => done["content"] = schemas.response("application/json", schema),
+        ResponseBody::EventStream => done["content"] = schemas.events(),
+        ResponseBody::Text => done["content"] = json!({ "text/plain": { "schema": { "type": "string" } } }),
+    }
     responses.insert(status.to_string(), done);
     if route.may_stream {
-        let content = content("text/event-stream", "ServerSentEvent");
         let description = "With `Accept: text/event-stream`: the reply as it comes, then all of it.";
-        responses.insert("200".to_owned(), json!({ "description": description, "content": content }));
+        let streamed = json!({ "description": description, "content": schemas.events() });
+        responses.insert("200".to_owned(), streamed);
     }
     let mut refusals = route.refusals.to_vec();
     if !route.is_open {
@@ -98,26 +173,23 @@ fn responses(route: &Route) -> Value {
     if route.body.is_some() {
         refusals.extend([408, 413, 415]);
     }
-    if route.scopes.contains(&Scope::Write) {
+    if route.scopes.contains(&TokenScope::Write) {
         refusals.push(422);
     }
     refusals.sort_unstable();
     refusals.dedup();
     for status in refusals {
-        let mut refused = json!({ "description": described(status) });
+        let mut refused = json!({ "description": status_description(status) });
         if status >= 400 {
-            refused["content"] = content(problem::MEDIA_TYPE, "Problem");
+            let problem = SchemaOf::of::<ProblemDetails>();
+            refused["content"] = schemas.response(ProblemDetails::MEDIA_TYPE, problem);
         }
         responses.insert(status.to_string(), refused);
     }
     Value::Object(responses)
 }
 
-fn content(media: &str, schema: &str) -> Value {
-    json!({ media: { "schema": { "$ref": format!("#/components/schemas/{schema}") } } })
-}
-
-fn described(status: u16) -> &'static str {
+fn status_description(status: u16) -> &'static str {
     match status {
         204 => "There is nothing to come.",
         304 => "It has not changed.",

@@ -2,10 +2,11 @@
 
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use sessile_wire::service::CursorPage;
 
 use super::caller::Caller;
 use super::problem::Problem;
-use super::queue::unexpected;
 use super::reply;
 use crate::limits::Limits;
 use crate::query::{Answer, ListPage, Query};
@@ -17,50 +18,54 @@ const SHORT_READS: usize = 8;
 /// How many are written as JSON before other requests have their turn at this thread.
 const YIELD_EVERY: usize = 64;
 
-/// What is on a page.
-pub(crate) struct Paged<T> {
-    /// What they are called.
-    pub(crate) name: &'static str,
-    /// The question for so many of them, after one.
+/// A list that is read in pages.
+pub(crate) struct PagedList<T, W> {
+    /// Query for so many items after a cursor.
     pub(crate) query: Box<dyn Fn(Option<String>, i64) -> Query + Send + Sync>,
-    /// How many are read from the store at once, where the query has no bound in bytes. Without it the page is one snapshot.
+    /// Number of items that are read from the store at once, where the query has no bound in bytes. Without it the page is
+    /// one snapshot.
     pub(crate) at_once: Option<i64>,
-    /// The page in an answer.
-    pub(crate) answered: fn(Answer) -> Option<ListPage<T>>,
+    /// Page in an answer of the store.
+    pub(crate) answered: fn(Answer) -> Result<ListPage<T>, Problem>,
     /// Cursor of the page that begins after an item.
-    pub(crate) mark: fn(&T) -> &str,
+    pub(crate) cursor: fn(&T) -> &str,
+    /// Item of the response.
+    pub(crate) response: fn(T) -> W,
 }
 
-impl<T: Serialize> Paged<T> {
-    /// At most `limit` of them, after one.
-    pub(crate) async fn page(
+impl<T, W: Serialize> PagedList<T, W> {
+    /// Page of at most `limit` items after a cursor.
+    pub(crate) async fn page<P>(
         self,
         caller: &Caller,
         limits: &Limits,
         limit: i64,
         mut after: Option<String>,
-    ) -> Result<Response, Problem> {
-        let (mut bytes, mut left, mut things) = (0, limit, Vec::new());
+    ) -> Result<Response, Problem>
+    where
+        P: CursorPage<Item = Box<RawValue>> + Serialize,
+    {
+        let (mut bytes, mut left, mut items) = (0, limit, Vec::new());
         let (mut reads, mut short_reads) = (0_usize, 0);
         while left > 0 && short_reads < SHORT_READS {
             let wanted = self.at_once.map_or(left, |at_once| left.min(at_once));
             let query = (self.query)(after.take(), wanted);
             let answer = if reads == 0 { caller.ask(query).await? } else { caller.ask_more(query).await? };
-            let ListPage { items, next } = (self.answered)(answer).ok_or_else(|| unexpected(&self.name))?;
+            let ListPage { items: read, next } = (self.answered)(answer)?;
             reads += 1;
-            short_reads += usize::from(i64::try_from(items.len()).is_ok_and(|read| read < wanted));
-            for thing in items {
+            short_reads += usize::from(i64::try_from(read.len()).is_ok_and(|read| read < wanted));
+            for item in read {
                 left -= 1;
-                let text = serde_json::to_string(&thing);
-                let text = text.map_err(|error| Problem::internal(error.to_string()))?;
-                bytes += text.len();
-                after = Some((self.mark)(&thing).to_owned());
-                things.push(text);
+                after = Some((self.cursor)(&item).to_owned());
+                let raw = to_raw_value(&(self.response)(item));
+                let raw = raw.map_err(|error| Problem::internal(error.to_string()))?;
+                bytes += raw.get().len();
+                items.push(raw);
                 if bytes > limits.page_bytes {
-                    return Ok(reply::page_of(self.name, &things, after.as_deref()));
+                    return reply::page::<P>(items, after.as_deref());
                 }
                 // A thousand without a pause would keep this thread from everybody else.
-                if things.len() % YIELD_EVERY == 0 {
+                if items.len() % YIELD_EVERY == 0 {
                     tokio::task::yield_now().await;
                 }
             }
@@ -69,6 +74,6 @@ impl<T: Serialize> Paged<T> {
                 break;
             }
         }
-        Ok(reply::page_of(self.name, &things, after.as_deref()))
+        reply::page::<P>(items, after.as_deref())
     }
 }

@@ -3,18 +3,15 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
 use sessile::Code;
+use sessile_wire::service::ProblemDetails;
 
-use crate::account::Scope;
+use crate::account::TokenScope;
 use crate::change::Refusal;
 use crate::clock::now_ms;
 use crate::db::DbError;
 use crate::upstream::Fault;
 use crate::users::UserError;
-
-/// The media type of an error.
-pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Why a request was not carried out. What only who runs the service may know stands apart, and goes to the log.
 #[derive(Debug)]
@@ -82,12 +79,8 @@ impl Problem {
     }
 
     /// The token does not allow this: 403.
-    pub(crate) fn out_of_scope(scope: Scope) -> Self {
-        let scope = match scope {
-            Scope::Read => "read",
-            Scope::Write => "write",
-            Scope::Admin => "admin",
-        };
+    pub(crate) fn out_of_scope(scope: TokenScope) -> Self {
+        let scope = scope.as_str();
         let detail = format!("the token lacks the scope `{scope}`");
         let mut problem = Problem::new(StatusCode::FORBIDDEN, Code::CredentialRejected, detail);
         let challenge = format!("Bearer realm=\"sessile\", error=\"insufficient_scope\", scope=\"{scope}\"");
@@ -237,26 +230,27 @@ impl From<Refusal> for Problem {
 }
 
 impl Problem {
-    /// What is told of it.
-    pub(crate) fn told(&self) -> Value {
-        json!({
-            "type": format!("urn:sessile:error:{}", self.code.as_str()),
-            "title": self.code.about(),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "code": self.code.as_str(),
-            "retryable": self.retryable,
-            "retry_after_ms": self.retry_after_ms,
-        })
+    /// Body of the response.
+    pub(crate) fn details(&self) -> ProblemDetails {
+        ProblemDetails {
+            kind: format!("urn:sessile:error:{}", self.code.as_str()),
+            title: self.code.about().to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code.as_str().to_owned(),
+            retryable: self.retryable,
+            retry_after_ms: self.retry_after_ms,
+        }
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.told().to_string()));
+        let body = serde_json::to_vec(&self.details()).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(ProblemDetails::MEDIA_TYPE));
         if let Some(after) = self.retry_after_ms {
             // In whole seconds, and never too early.
             let seconds = after.saturating_add(999) / 1000;

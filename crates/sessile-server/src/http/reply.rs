@@ -6,7 +6,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
-use serde_json::{Value, json};
+use sessile_wire::service::CursorPage;
 
 use super::problem::Problem;
 
@@ -42,20 +42,12 @@ fn with_tag(mut response: Response, revision: i64) -> Response {
     response
 }
 
-/// A page of things, and where the next one begins.
-pub(crate) fn page(name: &str, things: &impl Serialize, last: Option<&str>) -> Result<Response, Problem> {
-    let next = last.map_or(Value::Null, |last| Value::String(URL_SAFE_NO_PAD.encode(last)));
-    let things = serde_json::to_value(things).map_err(|error| Problem::internal(error.to_string()))?;
-    json(StatusCode::OK, &json!({ name: things, "next": next }))
-}
-
-/// The same of things that are JSON already.
-pub(crate) fn page_of(name: &str, things: &[String], last: Option<&str>) -> Response {
-    let next = last.map_or(Value::Null, |last| Value::String(URL_SAFE_NO_PAD.encode(last)));
-    let mut response =
-        Response::new(Body::from(format!("{{\"{name}\":[{}],\"next\":{next}}}", things.join(","))));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+/// A page of a list. The cursor of the next page names the last item of this one.
+pub(crate) fn page<P: CursorPage + Serialize>(
+    items: Vec<P::Item>,
+    last: Option<&str>,
+) -> Result<Response, Problem> {
+    json(StatusCode::OK, &P::new(items, last.map(|last| URL_SAFE_NO_PAD.encode(last))))
 }
 
 /// The last thing of a page, from what was said of it.

@@ -5,41 +5,53 @@ use axum::Extension;
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::JsonSchema;
 
 use super::app::App;
 use super::caller::Needs;
-use crate::account::Scope;
+use super::openapi::SchemaOf;
+use super::parameters::Parameter;
+use crate::account::TokenScope;
 
 /// Something that can be asked.
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
     /// What a token must allow.
-    pub(crate) scopes: &'static [Scope],
+    pub(crate) scopes: &'static [TokenScope],
     /// Whether no token is needed.
     pub(crate) is_open: bool,
     pub(crate) handler: MethodRouter<App>,
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
-    /// Parameters after the `?`, as names of the document's parameters.
-    pub(crate) params: &'static [&'static str],
-    /// The schema of the body.
-    pub(crate) body: Option<&'static str>,
-    /// The status, and the schema of what is answered.
-    pub(crate) reply: (u16, Option<&'static str>),
+    /// Parameters besides those of the path and those that every read or write takes.
+    pub(crate) params: &'static [&'static Parameter],
+    /// Type of the request's body.
+    pub(crate) body: Option<SchemaOf>,
+    /// Status and body of the response on success.
+    pub(crate) response: (u16, ResponseBody),
     /// Whether it may be answered as a stream of events instead.
     pub(crate) may_stream: bool,
     /// The statuses of what can go wrong, besides what can always.
     pub(crate) refusals: &'static [u16],
 }
 
-pub(crate) const ANY: &[Scope] = &[];
-pub(crate) const READ: &[Scope] = &[Scope::Read];
-pub(crate) const WRITE: &[Scope] = &[Scope::Write];
-pub(crate) const BOTH: &[Scope] = &[Scope::Read, Scope::Write];
+/// Body of a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ResponseBody {
+    Empty,
+    Json(SchemaOf),
+    EventStream,
+    Text,
+}
+
+pub(crate) const ANY: &[TokenScope] = &[];
+pub(crate) const READ: &[TokenScope] = &[TokenScope::Read];
+pub(crate) const WRITE: &[TokenScope] = &[TokenScope::Write];
+pub(crate) const BOTH: &[TokenScope] = &[TokenScope::Read, TokenScope::Write];
 
 impl Route {
-    fn new<H, T>(method: Method, path: &'static str, scopes: &'static [Scope], handler: H) -> Self
+    fn new<H, T>(method: Method, path: &'static str, scopes: &'static [TokenScope], handler: H) -> Self
     where
         H: Handler<T, App>,
         T: 'static,
@@ -57,7 +69,7 @@ impl Route {
             summary: "",
             params: &[],
             body: None,
-            reply: (200, None),
+            response: (200, ResponseBody::Empty),
             may_stream: false,
             refusals: &[],
         }
@@ -65,7 +77,7 @@ impl Route {
 
     pub(crate) fn get<H: Handler<T, App>, T: 'static>(
         path: &'static str,
-        scopes: &'static [Scope],
+        scopes: &'static [TokenScope],
         handler: H,
     ) -> Self {
         Route::new(Method::GET, path, scopes, handler)
@@ -73,7 +85,7 @@ impl Route {
 
     pub(crate) fn post<H: Handler<T, App>, T: 'static>(
         path: &'static str,
-        scopes: &'static [Scope],
+        scopes: &'static [TokenScope],
         handler: H,
     ) -> Self {
         Route::new(Method::POST, path, scopes, handler)
@@ -81,7 +93,7 @@ impl Route {
 
     pub(crate) fn put<H: Handler<T, App>, T: 'static>(
         path: &'static str,
-        scopes: &'static [Scope],
+        scopes: &'static [TokenScope],
         handler: H,
     ) -> Self {
         Route::new(Method::PUT, path, scopes, handler)
@@ -89,7 +101,7 @@ impl Route {
 
     pub(crate) fn patch<H: Handler<T, App>, T: 'static>(
         path: &'static str,
-        scopes: &'static [Scope],
+        scopes: &'static [TokenScope],
         handler: H,
     ) -> Self {
         Route::new(Method::PATCH, path, scopes, handler)
@@ -97,7 +109,7 @@ impl Route {
 
     pub(crate) fn delete<H: Handler<T, App>, T: 'static>(
         path: &'static str,
-        scopes: &'static [Scope],
+        scopes: &'static [TokenScope],
         handler: H,
     ) -> Self {
         Route::new(Method::DELETE, path, scopes, handler)
@@ -115,23 +127,24 @@ impl Route {
         self
     }
 
-    pub(crate) fn params(mut self, params: &'static [&'static str]) -> Self {
+    pub(crate) fn params(mut self, params: &'static [&'static Parameter]) -> Self {
         self.params = params;
         self
     }
 
-    pub(crate) fn body(mut self, schema: &'static str) -> Self {
-        self.body = Some(schema);
+    /// The request has a body of this type.
+    pub(crate) fn body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(SchemaOf::of::<T>());
         self
     }
 
-    pub(crate) fn replies(mut self, status: u16, schema: &'static str) -> Self {
-        self.reply = (status, Some(schema));
-        self
+    /// The response has a body of this type.
+    pub(crate) fn replies<T: JsonSchema>(self, status: u16) -> Self {
+        self.replies_with(status, ResponseBody::Json(SchemaOf::of::<T>()))
     }
 
-    pub(crate) fn replies_empty(mut self, status: u16) -> Self {
-        self.reply = (status, None);
+    pub(crate) fn replies_with(mut self, status: u16, body: ResponseBody) -> Self {
+        self.response = (status, body);
         self
     }
 

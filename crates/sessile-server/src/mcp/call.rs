@@ -6,6 +6,7 @@ use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Uri, header};
 use serde_json::{Map, Value, json};
 use sessile::text::{quoted, shortened};
 use sessile_wire::percent;
+use sessile_wire::service::ProblemDetails;
 
 use super::tool::{Argument, To, Tool};
 use crate::http::Problem;
@@ -122,7 +123,11 @@ fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, Problem>
 pub(super) fn result(status: StatusCode, body: &[u8]) -> Value {
     let text = String::from_utf8_lossy(body);
     if !status.is_success() {
-        return failed(&sessile::json::from_str(&text).unwrap_or_default());
+        let problem = serde_json::from_str(&text).unwrap_or_else(|error| {
+            // Every failure of the API has problem details for its body.
+            Problem::internal(error.to_string()).details()
+        });
+        return failed(&problem);
     }
     if text.is_empty() {
         return json!({ "content": [{ "type": "text", "text": "done" }], "isError": false });
@@ -133,13 +138,13 @@ pub(super) fn result(status: StatusCode, body: &[u8]) -> Value {
 
 /// A failure, as the API tells of it. Clients hold structured content against the schema of the result even if it is an
 /// error: so an error is text, and that is JSON, as of the tools on standard input and output.
-pub(super) fn failed(problem: &Value) -> Value {
+pub(super) fn failed(problem: &ProblemDetails) -> Value {
     let error = json!({
-        "code": problem["code"],
-        "message": problem["detail"],
-        "status": problem["status"],
-        "retryable": problem["retryable"],
-        "retry_after_ms": problem["retry_after_ms"],
+        "code": problem.code,
+        "message": problem.detail,
+        "status": problem.status,
+        "retryable": problem.retryable,
+        "retry_after_ms": problem.retry_after_ms,
     });
     json!({ "content": [{ "type": "text", "text": json!({ "error": error }).to_string() }], "isError": true })
 }
@@ -158,8 +163,7 @@ mod tests {
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer x"));
         headers.insert(header::COOKIE, HeaderValue::from_static("a=b"));
         let given: Map<String, Value> = serde_json::from_value(given).unwrap();
-        request(tool, &given, &headers)
-            .map_err(|problem| problem.told()["detail"].as_str().unwrap().to_owned())
+        request(tool, &given, &headers).map_err(|problem| problem.details().detail)
     }
 
     #[test]

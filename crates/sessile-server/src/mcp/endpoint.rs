@@ -20,7 +20,7 @@ use super::protocol::{
 };
 use super::tool::{self, Tool};
 use super::{call, origin};
-use crate::account::Scope;
+use crate::account::TokenScope;
 use crate::http::{App, Caller, Paid, Peer, Problem, RequestId, read, reply, taken};
 use crate::limits::Limits;
 
@@ -111,7 +111,7 @@ struct Conversation<'a> {
     mcp: &'a Mcp,
     parts: &'a Parts,
     head: Head,
-    scopes: Vec<Scope>,
+    scopes: Vec<TokenScope>,
     /// Whether a call is still to be had for the request that was let in: every further one of a batch counts by itself.
     is_paid: bool,
     room: Room,
@@ -211,11 +211,11 @@ impl Conversation<'_> {
         };
         if self.room.held > self.room.enough {
             let why = "the answers to the calls before it are as much as can be answered at once: this one was not made";
-            return Ok(call::failed(&Problem::too_large(why).told()));
+            return Ok(call::failed(&Problem::too_large(why).details()));
         }
         match call::request(tool, arguments, &self.parts.headers) {
             Ok(request) => Ok(self.carried_out(request).await),
-            Err(problem) => Ok(call::failed(&problem.told())),
+            Err(problem) => Ok(call::failed(&problem.details())),
         }
     }
 
@@ -244,7 +244,7 @@ impl Conversation<'_> {
             }
             Err(_) => {
                 let why = format!("an answer has at most {} bytes: ask for less at once", self.room.most);
-                call::failed(&Problem::too_large(why).told())
+                call::failed(&Problem::too_large(why).details())
             }
         }
     }

@@ -4,8 +4,9 @@ use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use super::tools::{ARGUMENTS, Entry, TOOLS};
-use crate::account::Scope;
-use crate::http::{Route, openapi, routes};
+use crate::account::TokenScope;
+use crate::http::parameters::Location;
+use crate::http::{ResponseBody, Route, openapi, routes};
 
 /// What can be called.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ pub(crate) struct Tool {
     about: &'static str,
     pub(super) method: Method,
     pub(super) path: &'static str,
-    pub(super) scopes: &'static [Scope],
+    pub(super) scopes: &'static [TokenScope],
     pub(super) always: &'static [(&'static str, &'static str)],
     pub(super) arguments: Vec<Argument>,
     /// The schema of the result, if it has one.
@@ -69,10 +70,13 @@ impl Tool {
             method: route.method.clone(),
             path: route.path,
             // Who is answered reads what was said before.
-            scopes: if entry.asks_upstream { &[Scope::Read, Scope::Write] } else { route.scopes },
+            scopes: if entry.asks_upstream { &[TokenScope::Read, TokenScope::Write] } else { route.scopes },
             always: entry.always,
             arguments: arguments(entry, route, components),
-            output: route.reply.1.map(|schema| result(&components["schemas"], schema)),
+            output: match route.response.1 {
+                ResponseBody::Json(schema) => Some(result(&components["schemas"], &(schema.name)())),
+                _ => None,
+            },
             destroys: entry.destroys,
             asks_upstream: entry.asks_upstream,
         }
@@ -121,17 +125,15 @@ fn arguments(entry: &Entry, route: &Route, components: &Value) -> Vec<Argument> 
     let is_argument = |name: &str| {
         !entry.without.contains(&name) && !entry.always.iter().any(|(always, _)| *always == name)
     };
-    for name in openapi::parameters(route) {
-        let given = &components["parameters"][&name];
-        let to = match given["in"].as_str() {
-            Some("path") => To::Path,
-            Some("query") if is_argument(&name) => To::Query,
+    for parameter in openapi::parameters(route) {
+        let to = match parameter.location {
+            Location::Path => To::Path,
+            Location::Query if is_argument(parameter.name) => To::Query,
             _ => continue,
         };
-        let name = given["name"].as_str().unwrap_or_default();
-        arguments.push(Argument::new(name, to, &given["schema"], given["required"] == true));
+        arguments.push(Argument::new(parameter.name, to, &(parameter.schema)(), parameter.is_required));
     }
-    let body = route.body.map(|schema| &components["schemas"][schema]);
+    let body = route.body.map(|schema| &components["schemas"][&*(schema.name)()]);
     match body.map(|body| (body, body["properties"].as_object())) {
         Some((body, Some(members))) => {
             let needed = body["required"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -146,7 +148,7 @@ fn arguments(entry: &Entry, route: &Route, components: &Value) -> Vec<Argument> 
     if route.refusals.contains(&412) {
         arguments.push(Argument::new("if_revision", To::Revision, &json!({ "type": "integer" }), false));
     }
-    if route.scopes.contains(&Scope::Write) {
+    if route.scopes.contains(&TokenScope::Write) {
         arguments.push(Argument::new("idempotency_key", To::Key, &json!({ "type": "string" }), false));
     }
     arguments
@@ -267,7 +269,7 @@ mod tests {
         assert_eq!(of("append_messages"), json!({ "destructiveHint": false, "openWorldHint": false }));
         assert_eq!(of("send_message"), json!({ "destructiveHint": false }));
         for tool in all() {
-            let reads = tool.scopes == [Scope::Read];
+            let reads = tool.scopes == [TokenScope::Read];
             assert_eq!(of(tool.name)["readOnlyHint"] == true, reads, "{}", tool.name);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::query::Query;
 use sessile_server::users;
 
@@ -54,7 +54,7 @@ async fn read_of_one_user_overtakes_the_queue_of_another(store: &Throwaway) {
 
 async fn token_check_overtakes_the_reads_of_all_users(store: &Throwaway) {
     let bob = users::add(&store.db, "bob").await.unwrap();
-    let made = users::create_token(&store.db, &bob, &[Scope::Read], None).await.unwrap();
+    let made = users::create_token(&store.db, &bob, &[TokenScope::Read], None).await.unwrap();
     let many: Vec<User> = (0..4).map(|number| User::new(&store.db, &format!("user-{number}"))).collect();
     let (done, work) = flood(&many).await;
     let before = done.load(Ordering::SeqCst);

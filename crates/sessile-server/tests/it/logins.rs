@@ -1,6 +1,6 @@
 //! Letting a machine in by a code, in each store.
 
-use sessile_server::account::{Asked, Decision, Minted, Scope};
+use sessile_server::account::{Asked, Decision, Minted, TokenScope};
 use sessile_server::db::Db;
 use sessile_server::login::{self, Begun, Outcome};
 use sessile_server::model::UserId;
@@ -23,7 +23,7 @@ async fn begun(db: &Db) -> Begun {
 }
 
 fn approve(user: &str, expires_ms: Option<i64>) -> Decision {
-    Decision::Approve { user: UserId(user.to_owned()), scopes: vec![Scope::Read], expires_ms }
+    Decision::Approve { user: UserId(user.to_owned()), scopes: vec![TokenScope::Read], expires_ms }
 }
 
 async fn collect(db: &Db, begun: &Begun) -> Outcome {
@@ -53,7 +53,7 @@ async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
     let Outcome::Token(token, secret) = collect(db, &login).await else { panic!() };
     assert_eq!(
         (token.user.0.as_str(), &token.scopes[..], token.expires_ms),
-        ("ann", &[Scope::Read][..], expires)
+        ("ann", &[TokenScope::Read][..], expires)
     );
     assert_eq!(users::tokens(db, &token.user).await.unwrap(), std::slice::from_ref(&token));
     assert!(secret.expose().starts_with(users::PREFIX));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile_server::account::{Administer, Decision, Scope, Token};
+use sessile_server::account::{Administer, Decision, Token, TokenScope};
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
 use sessile_server::json_text::JsonText;
@@ -452,7 +452,7 @@ async fn users_and_tokens_come_and_go(store: &Throwaway) {
     let token = |id: &str, of: &str, expires_ms| Token {
         id: id.to_owned(),
         user: user(of),
-        scopes: vec![Scope::Read, Scope::Write],
+        scopes: vec![TokenScope::Read, TokenScope::Write],
         made_ms: 0,
         expires_ms,
         revoked_ms: None,
@@ -471,7 +471,7 @@ async fn users_and_tokens_come_and_go(store: &Throwaway) {
     assert_eq!(of("hash of t4").await, None);
     let tokens = db.tokens(&user("ann")).await.unwrap();
     assert_eq!(tokens.iter().map(|token| token.id.as_str()).collect::<Vec<_>>(), ["t1", "t2"]);
-    assert!(tokens[0].made_ms > 0 && tokens[0].scopes == [Scope::Read, Scope::Write]);
+    assert!(tokens[0].made_ms > 0 && tokens[0].scopes == [TokenScope::Read, TokenScope::Write]);
     assert_eq!(administer(Administer::Disable(user("bob"), true)).await, Ok(()));
     assert_eq!(of("hash of t3").await, None);
     assert_eq!(administer(Administer::Disable(user("bob"), false)).await, Ok(()));
@@ -545,13 +545,13 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
 async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
     let db = &store.db;
     let ann = users::add(db, "ann").await.unwrap();
-    let made = users::create_token(db, &ann, &[Scope::Read], None).await.unwrap();
+    let made = users::create_token(db, &ann, &[TokenScope::Read], None).await.unwrap();
     users::revoke(db, &made.token.id).await.unwrap();
     users::disable(db, &ann, true).await.unwrap();
     users::disable(db, &ann, false).await.unwrap();
     users::add(db, "bob").await.unwrap();
     let login = login::begin(db, "laptop", None, 10).await.unwrap().unwrap();
-    let decision = Decision::Approve { user: ann.clone(), scopes: vec![Scope::Read], expires_ms: None };
+    let decision = Decision::Approve { user: ann.clone(), scopes: vec![TokenScope::Read], expires_ms: None };
     login::decide(db, &login.user_code, decision).await.unwrap();
     let Ok(login::Outcome::Token(collected, _)) = login::collect(db, login.device_code.expose()).await else {
         panic!()

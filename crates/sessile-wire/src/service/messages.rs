@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::limits::{MAX_INTEGER, MAX_MESSAGES, MAX_SESSION_NAME};
-use super::schema::AnyJson;
+use super::schema::AnyValue;
 
 /// A message.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -22,8 +22,8 @@ pub struct ServiceMessage {
     pub at_ms: i64,
 }
 
-/// A page of messages. The item is generic so that the service can serialize messages once, measure them, and put them into
-/// the page as raw JSON.
+// The item is generic so that the service can serialize messages once, measure them, and put them into the page as raw JSON.
+/// A page of messages.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessagePage")]
 pub struct MessagePage<T = ServiceMessage> {
@@ -38,7 +38,7 @@ pub struct MessagePage<T = ServiceMessage> {
 #[serde(deny_unknown_fields)]
 pub struct AppendRequest {
     /// Bodies of the messages.
-    #[schemars(with = "Vec<AnyJson>", length(min = 1, max = MAX_MESSAGES))]
+    #[schemars(with = "Vec<AnyValue>", length(min = 1, max = MAX_MESSAGES))]
     pub messages: Vec<Box<RawValue>>,
     /// Number that the last message must have, or nothing is appended.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ mod state;
 mod turns;
 mod users;
 
-pub use events::{ServerSentEvent, ServiceEvent};
+pub use events::{ServerSentEvent, SessionEvent};
 pub use health::HealthStatus;
 pub use history::{HistoryEntry, HistoryPage};
 pub use locks::{HeldLock, LockPage, RenewLockRequest, ServiceLock, TakeLockRequest};
@@ -32,7 +32,7 @@ pub use messages::{
 pub use page::CursorPage;
 pub use problem::ProblemDetails;
 pub use queue::{BusyPolicy, LeaseTicket};
-pub use schema::AnyJson;
+pub use schema::AnyValue;
 pub use sessions::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
 pub use state::{StateEntry, StatePage};
 pub use turns::{BeginTurnRequest, BeginTurnResponse, CommitTurnRequest, RenewTurnRequest};

@@ -17,7 +17,7 @@ pub trait CursorPage {
 macro_rules! cursor_page {
     ($(#[$about:meta])* $name:ident, $schema:literal, $items:ident: $item:ty) => {
         $(#[$about])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[schemars(rename = $schema)]
         pub struct $name<T = $item> {
             /// Items of the page.

@@ -9,9 +9,9 @@ use super::limits::{MAX_LABEL_VALUE, MAX_LABELS};
 
 /// Schema of a message body or state value in a request.
 #[derive(Debug)]
-pub enum AnyJson {}
+pub enum AnyValue {}
 
-impl JsonSchema for AnyJson {
+impl JsonSchema for AnyValue {
     fn schema_name() -> Cow<'static, str> {
         "Value".into()
     }

@@ -10,7 +10,7 @@ use super::limits::{
 };
 use super::messages::ServiceMessage;
 use super::queue::{BusyPolicy, LeaseTicket};
-use super::schema::AnyJson;
+use super::schema::AnyValue;
 
 /// A turn to acquire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,8 +37,8 @@ pub struct BeginTurnRequest {
     pub holder: Option<String>,
 }
 
-/// A turn that was acquired. The message is generic so that the service can put messages that it has serialized into the
-/// response as raw JSON.
+// The message is generic so that the service can put messages that it has serialized into the response as raw JSON.
+/// A turn that was acquired.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Turn")]
 pub struct BeginTurnResponse<T = ServiceMessage> {
@@ -56,7 +56,7 @@ pub struct BeginTurnResponse<T = ServiceMessage> {
 #[serde(deny_unknown_fields)]
 pub struct CommitTurnRequest {
     /// Bodies of the messages.
-    #[schemars(with = "Vec<AnyJson>", length(max = MAX_MESSAGES))]
+    #[schemars(with = "Vec<AnyValue>", length(max = MAX_MESSAGES))]
     pub messages: Vec<Box<RawValue>>,
 }
 

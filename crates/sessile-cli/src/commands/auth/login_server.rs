@@ -13,7 +13,7 @@ use super::secret_from::SecretFrom;
 use super::{described, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
-use crate::remote::{Coded, Server, checked_url};
+use crate::remote::{PendingLogin, ServiceClient, checked_url};
 use crate::unlocked::unlocked;
 
 /// Where to log in, and how.
@@ -47,12 +47,11 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
     let token =
         if at.from.is_said() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
     // What it is good for, the service tells; one that it does not take is not kept.
-    let me = Server::with_token(&url, Some(&token))?.me()?;
-    let scopes = me["scopes"].as_array().into_iter().flatten().filter_map(|one| one.as_str());
+    let me = ServiceClient::with_token(&url, Some(&token))?.me()?;
     let mut about = About {
-        account: me["user"].as_str().map(str::to_owned),
-        scopes: scopes.map(str::to_owned).collect(),
-        expires_at: me["expires_ms"].as_i64().and_then(|end| time_of(&sessile::context::approval::time(end))),
+        account: Some(me.user),
+        scopes: me.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+        expires_at: me.expires_ms.and_then(|end| time_of(&sessile::context::approval::time(end))),
         agents: vec![url.clone()],
         ..About::new(name.clone(), Kind::Bearer, cx.state.world().now())
     };
@@ -81,8 +80,8 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
 /// Shows a code and waits until an administrator has confirmed it.
 fn by_code(at: &At<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
     let patience = patience(cx, at.wait)?;
-    let server = Server::with_token(url, None)?;
-    let code = Coded::ask(&server, &cx.state)?;
+    let server = ServiceClient::with_token(url, None)?;
+    let code = PendingLogin::begin(&server, &cx.state)?;
     let time = patience.min(code.expires_in);
     let json = json!({ "login": { "server": url, "user_code": code.user_code, "expires_in_seconds": time.as_secs() } });
     let said = shown(&code.user_code);
@@ -96,7 +95,7 @@ fn by_code(at: &At<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
             return Err(RequestError::TimedOut { what: "the login".into() }.into());
         }
         std::thread::sleep(code.interval.min(time.saturating_sub(begun.elapsed())));
-        if let Some(token) = code.token(&server)? {
+        if let Some(token) = code.collect(&server)? {
             return Ok(token);
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
+use sessile::context::approval::time;
 use sessile::conversation::Item;
 use sessile::error::ConversationError;
 use sessile::text::{shown, shown_lines};
@@ -44,15 +45,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let items = remote.said(&session, args.last)?;
         let json = remote.conversation(&session, &items);
         return cx.out.result(&json, || {
-            let cell = |key: &str| json[key].as_str().unwrap_or_default();
-            let mut text = String::new();
-            for (label, key) in
-                [("id", "id"), ("name", "name"), ("server", "agent_url"), ("last used", "used_at")]
-            {
-                if !json[key].is_null() {
-                    text.push_str(&line(label, cell(key)));
-                }
-            }
+            let mut text = line("id", &session.id);
+            text.extend(session.name.as_deref().map(|name| line("name", name)));
+            text.push_str(&line("server", remote.server.url()));
+            text.push_str(&line("last used", &time(session.used_ms)));
             text.extend(items.iter().map(|item| lines(item, &said_there(&item.body))));
             text
         });

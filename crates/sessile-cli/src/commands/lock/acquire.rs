@@ -11,7 +11,7 @@ use super::{holder, locks, patience, tell_server, tell_wait};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{Server, ServerArgs};
+use crate::remote::{ServerArgs, ServiceClient};
 
 /// Take a lock for a time and print its fencing token
 ///
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.changed(json, || format!("{token}\n"))
     };
     let holder = holder(&cx.state, "lock acquire")?;
-    if let Some(server) = Server::of(cx, &cx.state)? {
+    if let Some(server) = ServiceClient::of(cx, &cx.state)? {
         let tell = |other: Option<LockHolder>| tell_wait(cx, server.url(), &name, other.as_ref());
         let lease = server.take_lock(&name, &holder, args.ttl, patience(&cx.state)?, &tell)?;
         changed(lease.token, Some(lease.expires_at()))?;

@@ -11,7 +11,7 @@ use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{Server, ServerArgs};
+use crate::remote::{ServerArgs, ServiceClient};
 
 /// Take a lock away from its holder
 ///
@@ -34,7 +34,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let server = Server::of(cx, &cx.state)?;
+    let server = ServiceClient::of(cx, &cx.state)?;
     let mut here = server.is_none().then(|| locks(&cx.state)).transpose()?;
     let found = match (&server, &mut here) {
         (Some(server), _) => server.lock_holder(&name)?,

@@ -19,7 +19,7 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::lazy::Lazy;
-use crate::remote::{Kept, Server, ServerArgs};
+use crate::remote::{LockKeeper, ServerArgs, ServiceClient};
 
 /// Exclude other agents: hold a lock while a command runs, or for a time
 ///
@@ -97,7 +97,7 @@ pub(crate) fn tell_wait(cx: &Cx, url: &str, name: &LockName, holder: Option<&Loc
 }
 
 /// Says where a lock is, beside what was done with it.
-pub(crate) fn tell_server(cx: &Cx, server: &Server) {
+pub(crate) fn tell_server(cx: &Cx, server: &ServiceClient) {
     if cx.out.is_text() {
         cx.out.note(&format!("the lock is one of {}", server.url()));
     }
@@ -107,14 +107,14 @@ pub(crate) fn tell_server(cx: &Cx, server: &Server) {
 pub(crate) fn keep_there(
     cx: &Cx,
     state: &State,
-    server: Server,
+    server: ServiceClient,
     name: &LockName,
     purpose: &str,
-) -> Result<Kept, Failure> {
+) -> Result<LockKeeper, Failure> {
     let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
     let url = server.url().to_owned();
     let tell = |holder: Option<LockHolder>| tell_wait(cx, &url, name, holder.as_ref());
-    let kept = Kept::take(server, name, &holder(state, purpose)?, ttl, patience(state)?, &tell)?;
+    let kept = LockKeeper::acquire(server, name, &holder(state, purpose)?, ttl, patience(state)?, &tell)?;
     tell_server(cx, &kept.server);
     Ok(kept)
 }
@@ -124,11 +124,11 @@ pub(crate) fn run_kept(
     cx: &Cx,
     child: Child,
     timeout: Option<Duration>,
-    mut kept: Kept,
+    mut kept: LockKeeper,
     check: impl FnOnce() -> Result<(), sessile::Error>,
 ) -> Outcome {
     if let Err(refused) = check() {
-        if let Some(told) = kept.leave()? {
+        if let Some(told) = kept.release()? {
             cx.out.note(&told);
         }
         return Err(refused.into());
@@ -145,7 +145,7 @@ pub(crate) fn run_kept(
     if lost.is_some() {
         return Err(sessile::error::LockError::Lost(token).into());
     }
-    if let Some(told) = kept.leave()? {
+    if let Some(told) = kept.release()? {
         cx.out.note(&told);
     }
     ended

@@ -8,7 +8,7 @@ use super::{locks, tell_server};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{Server, ServerArgs};
+use crate::remote::{ServerArgs, ServiceClient};
 
 /// Give a lock back
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let server = Server::of(cx, &cx.state)?;
+    let server = ServiceClient::of(cx, &cx.state)?;
     if let Some(server) = &server {
         server.release_lock(&name, args.token)?;
     } else {

@@ -11,7 +11,7 @@ use super::{locks, tell_server};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{Server, ServerArgs};
+use crate::remote::{ServerArgs, ServiceClient};
 
 /// Begin the time of a lock anew
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let until = expires_at.as_deref().unwrap_or("it is released");
         cx.changed(json, || format!("lock {name} is held until {until}\n"))
     };
-    if let Some(server) = Server::of(cx, &cx.state)? {
+    if let Some(server) = ServiceClient::of(cx, &cx.state)? {
         changed(Some(server.renew_lock(&name, args.token, args.ttl)?.expires_at()))?;
         tell_server(cx, &server);
         return Ok(());

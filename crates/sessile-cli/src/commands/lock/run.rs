@@ -10,7 +10,7 @@ use crate::child::{self, Child};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::remote::{Server, ServerArgs};
+use crate::remote::{ServerArgs, ServiceClient};
 
 /// Where the command finds the fencing token.
 pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
@@ -72,7 +72,7 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         }
         None => None,
     };
-    if let Some(server) = Server::of(cx, &cx.state)? {
+    if let Some(server) = ServiceClient::of(cx, &cx.state)? {
         let kept = keep_there(cx, &cx.state, server, &name, "lock run")?;
         cx.out.detail(&format!("lock {name}: token {}", kept.token));
         return run_kept(cx, child, None, kept, recheck);

@@ -2,9 +2,9 @@
 
 mod compose;
 mod deliver;
+mod remote;
 pub mod send;
 pub mod stream;
-mod there;
 
 pub(crate) use deliver::Heard;
 pub(crate) use stream::{follow, listen};

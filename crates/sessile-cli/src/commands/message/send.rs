@@ -8,7 +8,7 @@ use sessile::text::shell_quoted;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
-use super::there;
+use super::remote as remote_message;
 use crate::a2a::{Event, RefusalKind, Reply};
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -48,7 +48,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(remote) = Remote::of(cx)? {
-        return there::run(&args.compose, cx, &remote, false);
+        return remote_message::run(&args.compose, cx, &remote, false);
     }
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;

@@ -8,7 +8,7 @@ use sessile::error::AgentError;
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
-use super::there;
+use super::remote as remote_message;
 use crate::a2a::{A2aError, Ended, Event, RefusalKind};
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -37,7 +37,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(remote) = Remote::of(cx)? {
-        return there::run(&args.compose, cx, &remote, true);
+        return remote_message::run(&args.compose, cx, &remote, true);
     }
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;

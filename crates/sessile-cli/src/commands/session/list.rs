@@ -104,7 +104,7 @@ fn there(args: &Args, cx: &Cx, remote: &Remote<'_>) -> Outcome {
     let only_live = args.state == "live";
     let mut found: Vec<Value> = Vec::new();
     for session in remote.list(args.cursor.as_deref(), only_live)? {
-        let mut described = session.describe(&cx.state, &owner);
+        let mut described = remote.describe(&session, &owner);
         if (args.state == "all" || described["state"] == args.state.as_str())
             && args.fits(session.context.as_deref(), &session.labels, now.saturating_sub(session.started_ms))
             && found.len() < args.limit

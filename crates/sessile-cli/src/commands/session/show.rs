@@ -30,7 +30,7 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(remote) = Remote::of(cx)? {
         let session = remote.meant(args.which.as_deref(), "showing")?;
-        let mut json = session.describe(&cx.state, &remote.owner()?);
+        let mut json = remote.describe(&session, &remote.owner()?);
         json["settings"] = json!(session.settings);
         json["tools"] = json!([]);
         json["conversations"] = json!([]);

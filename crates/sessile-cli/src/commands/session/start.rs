@@ -11,7 +11,7 @@ use super::{describe, lifetime};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::remote::{New, Remote, ServerArgs};
+use crate::remote::{Remote, ServerArgs, SessionSpec};
 
 /// Start a session and print its id
 ///
@@ -102,7 +102,7 @@ fn there(
     if let Some(replaced) = &replaced {
         remote.end(replaced)?;
     }
-    let session = remote.start(New {
+    let session = remote.start(SessionSpec {
         name: args.name.as_deref(),
         context: context.as_deref(),
         labels,
@@ -110,7 +110,7 @@ fn there(
         idle,
         max,
     })?;
-    let mut json = session.describe(&cx.state, &remote.owner()?);
+    let mut json = remote.describe(&session, &remote.owner()?);
     json["replaced"] = serde_json::json!(replaced.map(|replaced| replaced.id));
     json["selected_for_terminal"] = serde_json::json!(false);
     let origin = selected.map(|selected| &selected.origin);

@@ -171,7 +171,7 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
     if let Some(remote) = Remote::of(cx)? {
         let session = remote.require(KEEPING)?;
         let (old, revision) = remote.set_value(&session, &args.key, &value, args.if_revision)?;
-        return remote.changed(cx, &session, json(old, revision), || text(revision));
+        return remote.changed(cx, &session, json(old, Some(revision)), || text(Some(revision)));
     }
     let session = cx.state.require_session(KEEPING)?;
     let changed = cx.state.change_session_state(&session, &args.key, Some(&value), args.if_revision)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use sessile::Error;
 use sessile::error::{FileError, ServiceError, UsageError};
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::users::UserError;
 
 use super::service_store::{Place, StoreArgs, failed};
@@ -95,14 +95,14 @@ fn refused(error: UserError) -> Failure {
 }
 
 /// What a token is to allow.
-fn scopes(words: &[String]) -> Vec<Scope> {
+fn scopes(words: &[String]) -> Vec<TokenScope> {
     if words.is_empty() {
-        return vec![Scope::Read, Scope::Write];
+        return vec![TokenScope::Read, TokenScope::Write];
     }
     let scope = |word: &String| match word.as_str() {
-        "read" => Scope::Read,
-        "write" => Scope::Write,
-        _ => Scope::Admin,
+        "read" => TokenScope::Read,
+        "write" => TokenScope::Write,
+        _ => TokenScope::Admin,
     };
     words.iter().map(scope).collect()
 }

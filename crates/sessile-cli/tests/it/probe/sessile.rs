@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use sessile_wire::service::{BeginTurnResponse, LeaseTicket, ServiceSession};
 use testkit::{AgentAuth, AgentOptions, Done, Home, ScriptedAgent, TlsServer};
 
 use super::count;
@@ -95,6 +96,27 @@ fn an_upstream_that_mixes_users_up_is_caught() {
     assert_eq!(places(&report), ["reply", "history"], "{report}");
 }
 
+/// Response of a service that started session `0199`.
+fn started_session() -> String {
+    let session = ServiceSession {
+        id: "0199".to_owned(),
+        name: None,
+        context: None,
+        labels: std::collections::BTreeMap::new(),
+        settings: std::collections::BTreeMap::new(),
+        revision: 1,
+        started_ms: 0,
+        used_ms: 0,
+        expires_ms: 1,
+        idle_ms: 1,
+        max_ms: 1,
+        ended_ms: None,
+        end_reason: None,
+        messages: 0,
+    };
+    json!(session).to_string()
+}
+
 #[test]
 fn a_service_with_one_history_for_all_is_caught_by_its_turns() {
     let service = Server::start(|asked, sessions| {
@@ -103,20 +125,29 @@ fn a_service_with_one_history_for_all_is_caught_by_its_turns() {
         let messages = || -> Vec<Value> {
             history
                 .iter()
-                .map(|body| json!({ "body": serde_json::from_str::<Value>(body).unwrap() }))
+                .zip(1..)
+                .map(|(body, number)| {
+                    let body: Value = serde_json::from_str(body).unwrap();
+                    json!({ "number": number, "token": 7, "body": body, "at_ms": 0 })
+                })
                 .collect()
         };
         let path = asked.line.split(' ').nth(1).unwrap();
         match path {
-            "/v1/sessions" => (201, json!({ "id": "0199" }).to_string()),
+            "/v1/sessions" => (201, started_session()),
             "/v1/sessions/0199/messages?reply=true" => {
                 (400, json!({ "detail": "this service has no upstream" }).to_string())
             }
-            "/v1/sessions/0199/turns" => (201, json!({ "token": 7, "history": messages() }).to_string()),
+            "/v1/sessions/0199/turns" => {
+                let ticket =
+                    LeaseTicket { token: 7, place: 1, holder: "h".into(), asked_ms: 0, expires_ms: 1 };
+                let (session, history) = ("0199".to_owned(), messages());
+                (201, json!(BeginTurnResponse { session, ticket, history }).to_string())
+            }
             "/v1/sessions/0199/turns/7/commit" => {
                 let body: Value = serde_json::from_str(&asked.body).unwrap();
                 history.extend(body["messages"].as_array().unwrap().iter().map(Value::to_string));
-                (200, "{}".to_owned())
+                (200, json!({ "first": 1, "last": 2 }).to_string())
             }
             _ => (200, json!({ "messages": messages(), "next": null }).to_string()),
         }
@@ -251,9 +282,13 @@ fn its_sessions_are_ended_also_when_it_is_interrupted() {
 fn a_session_that_cannot_be_ended_is_told() {
     let service = Server::start(|asked, _| match asked.line.split(' ').next().unwrap() {
         "DELETE" => (503, "{}".to_owned()),
-        _ if asked.line.ends_with("/sessions") => (201, json!({ "id": "0199" }).to_string()),
+        _ if asked.line.ends_with("/sessions") => (201, started_session()),
         "GET" => (200, json!({ "messages": [], "next": null }).to_string()),
-        _ => (200, json!({ "reply": { "body": { "content": "fine" } } }).to_string()),
+        _ => (
+            200,
+            json!({ "first": 1, "last": 2, "reply": { "number": 2, "body": { "content": "fine" } } })
+                .to_string(),
+        ),
     });
     let args = ["probe", service.url(), "--protocol", "sessile", "--users", "2", "--turns", "1"];
     let text = home().call(&args).ok().stdout();

@@ -19,10 +19,11 @@ use super::super::caller::{Bound, Caller};
 use super::super::feeds;
 use super::super::input::{self, Params, Segments};
 use super::super::metrics::{Counted, Gauge};
+use super::super::parameters::{AFTER, LAST_EVENT_ID};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
-use super::super::route::{READ, Route};
+use super::super::route::{READ, ResponseBody, Route};
 use crate::model::Event;
 use crate::query::{Answer, EventPage, Query};
 
@@ -40,8 +41,8 @@ pub(super) fn routes() -> Vec<Route> {
                 "Events as they happen (server-sent events), after Last-Event-ID or `after`; 204 if there will be none, 410 \
                  EVENTS_GONE if the next one is no longer kept",
             )
-            .params(&["after", "last-event-id"])
-            .replies(200, "EventStream")
+            .params(&[&AFTER, &LAST_EVENT_ID])
+            .replies_with(200, ResponseBody::EventStream)
             .refuses(&[204, 404, 410]),
     ]
 }
@@ -54,7 +55,7 @@ async fn follow(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let session = input::session(&session)?;
-    let after = params.number("after", 0, input::LARGEST)?;
+    let after = params.number("after", 0, input::MAX_INTEGER)?;
     params.done()?;
     let seen = match input::header(&headers, "last-event-id")? {
         Some(id) => id.parse().ok().filter(|id| *id >= 0),

@@ -3,90 +3,61 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use sessile_wire::service::limits::MAX_KEY;
+use sessile_wire::service::{LockPage, RenewLockRequest, ServiceLock, TakeLockRequest};
 
 use super::super::app::App;
 use super::super::caller::Caller;
 use super::super::input::{self, Params, Segments};
 use super::super::json::Json;
+use super::super::parameters::{CURSOR, LIMIT, TOKEN};
 use super::super::problem::Problem;
 use super::super::queue::{self, Wanted, unexpected};
 use super::super::reply;
-use super::super::route::{READ, Route, WRITE};
+use super::super::response::{held_lock, lease};
+use super::super::route::{READ, ResponseBody, Route, WRITE};
 use super::turns::{holder, ttl, wait};
-use crate::change::{Busy, Change};
+use crate::change::Change;
 use crate::model::{Resource, Ticket};
-use crate::query::{Answer, Locked, Query};
+use crate::query::{Answer, Query};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/locks", READ, list)
             .about("listLocks", "Locks that are held, in the order of their names")
-            .params(&["limit", "cursor"])
-            .replies(200, "Locks"),
+            .params(&[&LIMIT, &CURSOR])
+            .replies::<LockPage>(200),
         Route::post("/v1/locks/{name}", WRITE, take)
             .about("takeLock", "Wait for a lock and take it")
-            .body("NewLock")
-            .replies(201, "Lock")
+            .body::<TakeLockRequest>()
+            .replies::<ServiceLock>(201)
             .refuses(&[408, 409]),
         Route::post("/v1/locks/{name}/renew", WRITE, renew)
             .about("renewLock", "Begin the time of a lock anew")
-            .body("LockRenewal")
-            .replies(200, "Lock")
+            .body::<RenewLockRequest>()
+            .replies::<ServiceLock>(200)
             .refuses(&[409]),
         Route::delete("/v1/locks/{name}", WRITE, release)
             .about("releaseLock", "Give a lock back")
-            .params(&["token"])
-            .replies_empty(204)
+            .params(&[&TOKEN])
+            .replies_with(204, ResponseBody::Empty)
             .refuses(&[409]),
     ]
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct New {
-    ttl_ms: Option<i64>,
-    wait_ms: Option<i64>,
-    #[serde(default)]
-    busy: Busy,
-    holder: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Renewal {
-    token: i64,
-    ttl_ms: Option<i64>,
-}
-
 fn resource(name: &str) -> Result<Resource, Problem> {
-    input::text("a lock's name", name, 256)?;
+    input::text("a lock's name", name, MAX_KEY)?;
     Ok(Resource::Lock { name: name.to_owned() })
 }
 
 /// A lock that is asked for, and may be new.
 fn new_resource(name: &str) -> Result<Resource, Problem> {
-    input::name("lock name", name, 256)?;
+    input::name("lock name", name, MAX_KEY)?;
     resource(name)
 }
 
-fn shown(name: &str, ticket: &Ticket) -> Value {
-    let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
-    json!({
-        "name": name,
-        "token": token,
-        "place": place,
-        "holder": holder,
-        "asked_ms": asked_ms,
-        "expires_ms": expires_ms,
-    })
-}
-
-fn listed(lock: &Locked) -> Value {
-    let mut shown = shown(&lock.name, &lock.ticket);
-    shown["waiting"] = json!(lock.waiting);
-    shown
+fn lock(name: String, ticket: Ticket) -> Result<ServiceLock, Problem> {
+    Ok(ServiceLock { name, ticket: lease(ticket)? })
 }
 
 async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
@@ -94,8 +65,8 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
     params.done()?;
     match caller.ask(Query::Locks { after, limit }).await? {
         Answer::Locks(page) => {
-            let shown: Vec<Value> = page.items.iter().map(listed).collect();
-            reply::page("locks", &shown, page.next.as_deref())
+            let locks = page.items.into_iter().map(held_lock).collect::<Result<_, _>>()?;
+            reply::page::<LockPage>(locks, page.next.as_deref())
         }
         other => Err(unexpected(&other)),
     }
@@ -105,7 +76,7 @@ async fn take(
     State(app): State<App>,
     caller: Caller,
     Segments(name): Segments<String>,
-    Json(new): Json<New>,
+    Json(new): Json<TakeLockRequest>,
 ) -> Result<Response, Problem> {
     let wanted = Wanted {
         resource: new_resource(&name)?,
@@ -116,7 +87,7 @@ async fn take(
     };
     let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
-    let response = reply::json(StatusCode::CREATED, &shown(&name, &ticket))?;
+    let response = reply::json(StatusCode::CREATED, &lock(name, ticket)?)?;
     given.keep();
     Ok(response)
 }
@@ -125,12 +96,12 @@ async fn renew(
     State(app): State<App>,
     caller: Caller,
     Segments(name): Segments<String>,
-    Json(renewal): Json<Renewal>,
+    Json(renewal): Json<RenewLockRequest>,
 ) -> Result<Response, Problem> {
     let ttl_ms = ttl(&app, renewal.ttl_ms)?;
     let change = Change::Renew { resource: resource(&name)?, token: renewal.token, ttl_ms };
     let ticket = queue::ticket(caller.change(change).await?)?;
-    reply::json(StatusCode::OK, &shown(&name, &ticket))
+    reply::json(StatusCode::OK, &lock(name, ticket)?)
 }
 
 async fn release(
@@ -138,7 +109,7 @@ async fn release(
     Segments(name): Segments<String>,
     mut params: Params,
 ) -> Result<Response, Problem> {
-    let token = params.number("token", 0, input::LARGEST)?;
+    let token = params.number("token", 0, input::MAX_INTEGER)?;
     params.done()?;
     let Some(token) = token else { return Err(Problem::usage("a lock is given back with its `token`")) };
     caller.change(Change::Release { resource: resource(&name)?, token }).await?;

@@ -3,9 +3,11 @@
 use axum::extract::State;
 use axum::http::{Extensions, StatusCode};
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::json;
 use sessile::Code;
+use sessile_wire::service::limits::MAX_LOGIN_FIELD;
+use sessile_wire::service::{
+    BeginLoginRequest, BeginLoginResponse, CollectLoginRequest, CollectLoginResponse,
+};
 
 use super::super::app::App;
 use super::super::input;
@@ -21,8 +23,8 @@ pub(super) fn routes() -> Vec<Route> {
         Route::post("/v1/login", ANY, begin)
             .open()
             .about("beginLogin", "Ask to be let in: show `user_code` to who administers the service")
-            .body("NewLogin")
-            .replies(201, "Login")
+            .body::<BeginLoginRequest>()
+            .replies::<BeginLoginResponse>(201)
             .refuses(&[400, 429, 503]),
         Route::post("/v1/login/token", ANY, collect)
             .open()
@@ -30,51 +32,39 @@ pub(super) fn routes() -> Vec<Route> {
                 "collectLogin",
                 "The token, once, after the code was approved; 409 LOGIN_PENDING until then",
             )
-            .body("LoginPoll")
-            .replies(200, "LoginToken")
+            .body::<CollectLoginRequest>()
+            .replies::<CollectLoginResponse>(200)
             .refuses(&[400, 403, 404, 409, 429, 503]),
     ]
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct New {
-    client: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Poll {
-    device_code: String,
 }
 
 async fn begin(
     State(app): State<App>,
     extensions: Extensions,
-    Json(new): Json<New>,
+    Json(new): Json<BeginLoginRequest>,
 ) -> Result<Response, Problem> {
-    input::text("client", &new.client, 128)?;
+    input::text("client", &new.client, MAX_LOGIN_FIELD)?;
     app.strangers
         .logins
         .take(&extensions)
         .map_err(|after_ms| Problem::rate_limited("too many ask to be let in", after_ms))?;
     let peer = extensions.get().map(|Peer(peer)| peer.ip().to_canonical().to_string());
     let begun = app.gate.begin_login(&new.client, peer, app.limits.logins).await?;
-    let body = json!({
-        "device_code": begun.device_code.expose(),
-        "user_code": begun.user_code,
-        "expires_in_s": LIFE_MS / 1000,
-        "interval_s": INTERVAL_MS / 1000,
-    });
+    let body = BeginLoginResponse {
+        device_code: begun.device_code.expose().to_owned(),
+        user_code: begun.user_code,
+        expires_in_s: LIFE_MS / 1000,
+        interval_s: INTERVAL_MS / 1000,
+    };
     reply::json(StatusCode::CREATED, &body)
 }
 
 async fn collect(
     State(app): State<App>,
     extensions: Extensions,
-    Json(poll): Json<Poll>,
+    Json(poll): Json<CollectLoginRequest>,
 ) -> Result<Response, Problem> {
-    input::text("device_code", &poll.device_code, 128)?;
+    input::text("device_code", &poll.device_code, MAX_LOGIN_FIELD)?;
     app.strangers
         .polls
         .take(&extensions)
@@ -97,11 +87,11 @@ async fn collect(
             return Err(Problem::new(StatusCode::NOT_FOUND, Code::LoginNotFound, detail));
         }
     };
-    let body = json!({
-        "token": secret.expose(),
-        "user": token.user,
-        "scopes": token.scopes,
-        "expires_ms": token.expires_ms,
-    });
+    let body = CollectLoginResponse {
+        token: secret.expose().to_owned(),
+        user: token.user.0,
+        scopes: token.scopes,
+        expires_ms: token.expires_ms,
+    };
     reply::json(StatusCode::OK, &body)
 }

@@ -3,19 +3,24 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use sessile_wire::service::limits::DEFAULT_PAGE_ITEMS;
+use sessile_wire::service::{
+    AppendRequest, ForkRequest, MessagePage, ReplyResponse, RewindRequest, RewindResponse, ServiceMessage,
+    ServiceSession,
+};
 
 use super::super::app::App;
 use super::super::caller::{Bound, Caller};
 use super::super::input::{self, Params, Segments};
 use super::super::json::{Json, as_sent};
+use super::super::parameters::{AFTER, BUSY, HISTORY, LAST, LIMIT, REPLY, WAIT_MS};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
+use super::super::response::appended;
 use super::super::route::{BOTH, READ, Route, WRITE};
-use super::replies;
+use super::{replies, sessions};
 use crate::change::{Change, Done};
 use crate::json_text::JsonText;
 use crate::model::Message;
@@ -28,54 +33,27 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/sessions/{session}/messages", WRITE, append)
             .about("appendMessages", "Append messages, all or none; not while somebody has the turn. With `reply`, in a turn and with the upstream's reply")
-            .params(&["reply", "busy", "wait_ms", "history"])
-            .body("NewMessages")
-            .replies(201, "Replied")
+            .params(&[&REPLY, &BUSY, &WAIT_MS, &HISTORY])
+            .body::<AppendRequest>()
+            .replies::<ReplyResponse>(201)
             .may_stream()
             .refuses(&[404, 409, 410, 502, 504]),
         Route::get("/v1/sessions/{session}/messages", READ, list)
             .about("listMessages", "Messages after a number, or the last ones, oldest first")
-            .params(&["after", "last", "limit"])
-            .replies(200, "Messages")
+            .params(&[&AFTER, &LAST, &LIMIT])
+            .replies::<MessagePage>(200)
             .refuses(&[404]),
         Route::post("/v1/sessions/{session}/rewind", WRITE, rewind)
             .about("rewindSession", "Remove the messages after one; not while somebody has the turn")
-            .body("Rewind")
-            .replies(200, "Rewound")
+            .body::<RewindRequest>()
+            .replies::<RewindResponse>(200)
             .refuses(&[404, 409, 410]),
         Route::post("/v1/sessions/{session}/fork", BOTH, fork)
             .about("forkSession", "Start a session with the messages of this one, up to one of them")
-            .body("Fork")
-            .replies(201, "Session")
+            .body::<ForkRequest>()
+            .replies::<ServiceSession>(201)
             .refuses(&[404, 409]),
     ]
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct New {
-    messages: Vec<Box<RawValue>>,
-    if_last: Option<i64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rewind {
-    to: i64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fork {
-    at: Option<i64>,
-    name: Option<String>,
-}
-
-/// Messages, and the number that the next page begins after.
-#[derive(Debug, Serialize)]
-struct Page {
-    messages: Vec<Box<RawValue>>,
-    next: Option<i64>,
 }
 
 async fn append(
@@ -84,7 +62,7 @@ async fn append(
     Segments(session): Segments<String>,
     mut params: Params,
     headers: HeaderMap,
-    Json(new): Json<New>,
+    Json(new): Json<AppendRequest>,
 ) -> Result<Response, Problem> {
     let wanted = replies::wanted(&app, &mut params)?;
     params.done()?;
@@ -92,21 +70,14 @@ async fn append(
         return Err(Problem::invalid("there is no message to append"));
     }
     let messages = check_messages(&app, &new.messages)?;
-    let if_last = new.if_last.map(|last| input::within("if_last", last, 0, input::LARGEST)).transpose()?;
+    let if_last =
+        new.if_last.map(|last| input::within("if_last", last, 0, input::MAX_INTEGER)).transpose()?;
     let session = input::session(&session)?;
     if let Some(wanted) = wanted {
         return replies::complete(app, caller, session, (messages, if_last), wanted, &headers).await;
     }
     let change = Change::Append { session, bodies: messages, if_last };
-    appended(StatusCode::CREATED, caller.change(change).await?)
-}
-
-/// The answer to messages that were appended.
-pub(super) fn appended(status: StatusCode, done: Done) -> Result<Response, Problem> {
-    match done {
-        Done::Appended { first, last } => reply::json(status, &json!({ "first": first, "last": last })),
-        other => Err(unexpected(&other)),
-    }
+    reply::json(StatusCode::CREATED, &appended(&caller.change(change).await?)?)
 }
 
 async fn list(
@@ -116,7 +87,7 @@ async fn list(
     mut params: Params,
 ) -> Result<Response, Problem> {
     let session = input::session(&session)?;
-    let after = params.number("after", 0, input::LARGEST)?;
+    let after = params.number("after", 0, input::MAX_INTEGER)?;
     let limit = params.number("limit", 1, app.limits.page)?;
     let last = params.number("last", 1, app.limits.page)?;
     params.done()?;
@@ -125,10 +96,10 @@ async fn list(
         (Some(last), None) => {
             let query = Query::LastMessages { session, limit: last, bytes: page_bytes(&app) };
             let messages = written_from_end(&app, read(caller.ask(query).await?)?).await?;
-            reply::json(StatusCode::OK, &Page { messages, next: None })
+            reply::json(StatusCode::OK, &MessagePage { messages, next: None })
         }
         (None, _) => {
-            let limit = limit.unwrap_or(100.min(app.limits.page));
+            let limit = limit.unwrap_or(DEFAULT_PAGE_ITEMS.min(app.limits.page));
             page(&app, &caller, session, after.unwrap_or(0), limit).await
         }
     }
@@ -151,17 +122,17 @@ async fn page(
     let is_end = is_end && messages.len() == numbers.len();
     let last = messages.len().checked_sub(1).and_then(|last| numbers.get(last).copied());
     let next = (!is_end).then(|| last.unwrap_or(after));
-    reply::json(StatusCode::OK, &Page { messages, next })
+    reply::json(StatusCode::OK, &MessagePage { messages, next })
 }
 
 async fn rewind(
     caller: Caller,
     Segments(session): Segments<String>,
-    Json(rewind): Json<Rewind>,
+    Json(rewind): Json<RewindRequest>,
 ) -> Result<Response, Problem> {
-    let to = input::within("to", rewind.to, 0, input::LARGEST)?;
+    let to = input::within("to", rewind.to, 0, input::MAX_INTEGER)?;
     match caller.change(Change::Rewind { session: input::session(&session)?, to }).await? {
-        Done::Rewound { removed } => reply::json(StatusCode::OK, &json!({ "removed": removed })),
+        Done::Rewound { removed } => reply::json(StatusCode::OK, &RewindResponse { removed }),
         other => Err(unexpected(&other)),
     }
 }
@@ -169,14 +140,13 @@ async fn rewind(
 async fn fork(
     caller: Caller,
     Segments(session): Segments<String>,
-    Json(fork): Json<Fork>,
+    Json(fork): Json<ForkRequest>,
 ) -> Result<Response, Problem> {
-    super::sessions::check_name(fork.name.as_deref())?;
-    let at = fork.at.map(|at| input::within("at", at, 0, input::LARGEST)).transpose()?;
+    sessions::check_name(fork.name.as_deref())?;
+    let at = fork.at.map(|at| input::within("at", at, 0, input::MAX_INTEGER)).transpose()?;
     let session = input::session(&session)?;
     let change = Change::Fork { session, at, id: input::new_id()?, name: fork.name };
-    let session = super::sessions::session(caller.change(change).await?)?;
-    reply::tagged(StatusCode::CREATED, &session, session.revision)
+    sessions::session_reply(StatusCode::CREATED, sessions::session(caller.change(change).await?)?)
 }
 
 /// Messages as they are kept, if they are not too many and none is too large.
@@ -224,7 +194,8 @@ fn read(answer: Answer) -> Result<Vec<Message>, Problem> {
 async fn written(app: &App, messages: impl Iterator<Item = Message>) -> Result<Vec<Box<RawValue>>, Problem> {
     let (mut bytes, mut written) = (0, Vec::new());
     for message in messages {
-        let raw = to_raw_value(&message).map_err(|error| Problem::internal(error.to_string()))?;
+        let raw = to_raw_value(&ServiceMessage::from(message))
+            .map_err(|error| Problem::internal(error.to_string()))?;
         bytes += raw.get().len();
         if bytes > app.limits.page_bytes && !written.is_empty() {
             break;

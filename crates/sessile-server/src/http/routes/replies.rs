@@ -4,19 +4,19 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
-use serde_json::json;
+use sessile_wire::service::{ChatMessage, ReplyDelta, ReplyResponse};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::completing::{Completing, Replied};
+use super::super::completing::Completing;
 use super::super::input::{self, Params};
 use super::super::metrics::{Counted, Gauge};
 use super::super::problem::Problem;
 use super::super::reply;
 use super::events::{ALIVE, Pieces};
 use super::turns;
-use crate::account::Scope;
+use crate::account::TokenScope;
 use crate::change::Busy;
 use crate::json_text::JsonText;
 
@@ -59,8 +59,8 @@ pub(super) async fn complete(
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     // A reply says what the history says.
-    if !caller.token().scopes.contains(&Scope::Read) {
-        return Err(Problem::out_of_scope(Scope::Read));
+    if !caller.token().scopes.contains(&TokenScope::Read) {
+        return Err(Problem::out_of_scope(TokenScope::Read));
     }
     let Some(upstream) = app.upstream.clone() else {
         return Err(Problem::usage("this service has no upstream: it keeps messages, and writes none"));
@@ -102,7 +102,7 @@ pub(super) async fn complete(
 /// A reply on its way to who asked. A slow one gets larger pieces; nothing is kept but the reply.
 struct Stream {
     coming: watch::Receiver<String>,
-    told: oneshot::Receiver<Result<Replied, Problem>>,
+    told: oneshot::Receiver<Result<ReplyResponse, Problem>>,
     pieces: mpsc::Sender<Bytes>,
     sent: usize,
     _permit: Option<OwnedSemaphorePermit>,
@@ -110,7 +110,7 @@ struct Stream {
 }
 
 impl Stream {
-    async fn run(mut self, answer: Option<Replied>) -> Option<()> {
+    async fn run(mut self, answer: Option<ReplyResponse>) -> Option<()> {
         let answer = match answer {
             Some(answer) => Ok(answer),
             None => self.follow().await?,
@@ -118,8 +118,8 @@ impl Stream {
         match answer {
             Ok(answer) => {
                 // Also for who gets it a second time, when no token came.
-                let body = answer.reply.body.to_value();
-                let whole = body["content"].as_str().unwrap_or_default();
+                let whole = answer.reply.as_ref().and_then(|reply| ChatMessage::of_body(&reply.body).content);
+                let whole = whole.unwrap_or_default();
                 let more = {
                     let sent = self.coming.borrow();
                     // An agent may think better of what it has said; then only the whole counts.
@@ -129,12 +129,12 @@ impl Stream {
                 self.delta(&more).await?;
                 self.event("done", &answer).await
             }
-            Err(problem) => self.event("error", &problem.told()).await,
+            Err(problem) => self.event("error", &problem.details()).await,
         }
     }
 
     /// Hands on what comes, until it is known what became of it.
-    async fn follow(&mut self) -> Option<Result<Replied, Problem>> {
+    async fn follow(&mut self) -> Option<Result<ReplyResponse, Problem>> {
         loop {
             tokio::select! {
                 biased;
@@ -155,7 +155,7 @@ impl Stream {
         if text.is_empty() {
             return Some(());
         }
-        self.event("delta", &json!({ "content": text })).await
+        self.event("delta", &ReplyDelta { content: text.to_owned() }).await
     }
 
     async fn event(&self, kind: &str, data: &impl Serialize) -> Option<()> {

@@ -3,55 +3,56 @@
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde_json::json;
+use sessile_wire::service::{HealthStatus, WhoAmI};
 
 use super::super::app::App;
 use super::super::caller::Caller;
+use super::super::openapi::OpenApiDocument;
 use super::super::problem::Problem;
 use super::super::reply;
-use super::super::route::{ANY, Route};
+use super::super::route::{ANY, ResponseBody, Route};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/me", ANY, me)
             .about("whoAmI", "The user and the token that a request is made with")
-            .replies(200, "Me"),
+            .replies::<WhoAmI>(200),
         Route::get("/healthz", ANY, healthy)
             .open()
             .about("isHealthy", "Whether the process answers")
-            .replies(200, "Status"),
+            .replies::<HealthStatus>(200),
         Route::get("/readyz", ANY, ready)
             .open()
             .about(
                 "isReady",
                 "Whether requests should be sent here: the store answers, and it is not shutting down",
             )
-            .replies(200, "Status")
+            .replies::<HealthStatus>(200)
             .refuses(&[503]),
         Route::get("/metrics", ANY, metrics)
             .open()
             .about("getMetrics", "Counts in the text format of Prometheus; no user and no id is in them")
-            .replies(200, "Metrics"),
+            .replies_with(200, ResponseBody::Text),
         Route::get("/openapi.json", ANY, openapi)
             .open()
             .about("getOpenApi", "This document")
-            .replies(200, "OpenApi"),
+            .replies::<OpenApiDocument>(200),
     ]
 }
 
 async fn me(caller: Caller) -> Result<Response, Problem> {
     let token = caller.token();
-    let body = json!({
-        "user": token.user,
-        "token": token.id,
-        "scopes": token.scopes,
-        "expires_ms": token.expires_ms,
-    });
+    let body = WhoAmI {
+        user: token.user.0.clone(),
+        token: token.id.clone(),
+        scopes: token.scopes.clone(),
+        expires_ms: token.expires_ms,
+    };
     reply::json(StatusCode::OK, &body)
 }
 
 async fn healthy() -> Result<Response, Problem> {
-    reply::json(StatusCode::OK, &json!({ "status": "ok" }))
+    reply::json(StatusCode::OK, &HealthStatus { status: "ok".to_owned() })
 }
 
 async fn ready(State(app): State<App>) -> Result<Response, Problem> {

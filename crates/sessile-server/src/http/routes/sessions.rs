@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::Deserialize;
 use serde_json::Value;
 use sessile::Code;
 use sessile::session::SessionName;
+use sessile_wire::service::limits::{
+    DEFAULT_IDLE_MS, DEFAULT_LIFETIME_MS, MAX_LABELS, MAX_LIFETIME_MS, MAX_REASON,
+};
+use sessile_wire::service::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
 
 use super::super::app::App;
 use super::super::caller::Caller;
 use super::super::input::{self, Params, Segments};
 use super::super::json::Json;
-use super::super::pages::Paged;
+use super::super::pages::PagedList;
+use super::super::parameters::{CURSOR, LABEL, LIMIT, LIVE, REASON};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
@@ -23,13 +27,8 @@ use crate::change::{Change, Done, MOST_SETTINGS};
 use crate::model::Session;
 use crate::query::{Answer, Query};
 
-const HOUR_MS: i64 = 3_600_000;
-
 /// A setting is a choice, and not a document.
 const SETTING_BYTES: usize = 16 << 10;
-
-/// Nobody means a longer life.
-const LONGEST_MS: i64 = 10 * 365 * 24 * HOUR_MS;
 
 /// How many are read from the store at once: their settings may be large.
 const AT_ONCE: i64 = 16;
@@ -38,53 +37,31 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/sessions", WRITE, create)
             .about("createSession", "Start a session")
-            .body("NewSession")
-            .replies(201, "Session")
+            .body::<CreateSessionRequest>()
+            .replies::<ServiceSession>(201)
             .refuses(&[409]),
         Route::get("/v1/sessions", READ, list)
             .about("listSessions", "Sessions, the newest first")
-            .params(&["live", "label", "limit", "cursor"])
-            .replies(200, "Sessions"),
+            .params(&[&LIVE, &LABEL, &LIMIT, &CURSOR])
+            .replies::<SessionPage>(200),
         Route::get("/v1/sessions/{session}", READ, get)
             .about("getSession", "One session, by its id or by the name of a live one")
-            .replies(200, "Session")
+            .replies::<ServiceSession>(200)
             .refuses(&[304, 404]),
         Route::patch("/v1/sessions/{session}", WRITE, edit)
             .about("editSession", "Change a session's name, labels and settings")
-            .body("SessionEdit")
-            .replies(200, "Session")
+            .body::<EditSessionRequest>()
+            .replies::<ServiceSession>(200)
             .refuses(&[404, 409, 410, 412]),
         Route::delete("/v1/sessions/{session}", WRITE, end)
             .about("endSession", "End a session; one that has ended stays so")
-            .params(&["reason"])
-            .replies(200, "Session")
+            .params(&[&REASON])
+            .replies::<ServiceSession>(200)
             .refuses(&[404]),
     ]
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct New {
-    name: Option<String>,
-    context: Option<String>,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-    #[serde(default)]
-    settings: BTreeMap<String, Value>,
-    idle_ms: Option<i64>,
-    max_ms: Option<i64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Edit {
-    name: Option<String>,
-    labels: Option<BTreeMap<String, String>>,
-    #[serde(default)]
-    settings: BTreeMap<String, Value>,
-}
-
-async fn create(caller: Caller, Json(new): Json<New>) -> Result<Response, Problem> {
+async fn create(caller: Caller, Json(new): Json<CreateSessionRequest>) -> Result<Response, Problem> {
     check_name(new.name.as_deref())?;
     if let Some(context) = &new.context {
         input::text("context", context, 128)?;
@@ -97,11 +74,10 @@ async fn create(caller: Caller, Json(new): Json<New>) -> Result<Response, Proble
         context: new.context,
         labels: new.labels,
         settings: new.settings.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        idle_ms: input::within("idle_ms", new.idle_ms.unwrap_or(2 * HOUR_MS), 1, LONGEST_MS)?,
-        max_ms: input::within("max_ms", new.max_ms.unwrap_or(8 * HOUR_MS), 1, LONGEST_MS)?,
+        idle_ms: input::within("idle_ms", new.idle_ms.unwrap_or(DEFAULT_IDLE_MS), 1, MAX_LIFETIME_MS)?,
+        max_ms: input::within("max_ms", new.max_ms.unwrap_or(DEFAULT_LIFETIME_MS), 1, MAX_LIFETIME_MS)?,
     };
-    let session = session(caller.change(change).await?)?;
-    reply::tagged(StatusCode::CREATED, &session, session.revision)
+    session_reply(StatusCode::CREATED, session(caller.change(change).await?)?)
 }
 
 async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
@@ -116,17 +92,17 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
     let live = params.flag("live")?.unwrap_or(true);
     let after = params.cursor()?;
     params.done()?;
-    let sessions = Paged {
-        name: "sessions",
+    let sessions = PagedList {
         query: Box::new(move |after, limit| Query::Sessions { live, label: label.clone(), after, limit }),
         at_once: Some(AT_ONCE),
         answered: |answer| match answer {
-            Answer::Sessions(sessions) => Some(sessions),
-            _ => None,
+            Answer::Sessions(sessions) => Ok(sessions),
+            other => Err(unexpected(&other)),
         },
-        mark: |session: &Session| &session.id,
+        cursor: |session: &Session| &session.id,
+        response: ServiceSession::from,
     };
-    sessions.page(&caller, &app.limits, limit, after).await
+    sessions.page::<SessionPage<_>>(&caller, &app.limits, limit, after).await
 }
 
 async fn get(
@@ -143,7 +119,7 @@ async fn get(
         Answer::Session(session) if input::has(&headers, session.revision)? => {
             Ok(reply::unchanged(session.revision))
         }
-        Answer::Session(session) => reply::tagged(StatusCode::OK, &session, session.revision),
+        Answer::Session(session) => session_reply(StatusCode::OK, session),
         other => Err(unexpected(&other)),
     }
 }
@@ -152,7 +128,7 @@ async fn edit(
     caller: Caller,
     Segments(which): Segments<String>,
     headers: HeaderMap,
-    Json(edit): Json<Edit>,
+    Json(edit): Json<EditSessionRequest>,
 ) -> Result<Response, Problem> {
     check_name(edit.name.as_deref())?;
     check_labels(edit.labels.as_ref().unwrap_or(&BTreeMap::new()))?;
@@ -167,8 +143,7 @@ async fn edit(
     };
     let done =
         caller.change(change).await.map_err(|problem| problem.for_precondition(if_revision.is_some()))?;
-    let session = session(done)?;
-    reply::tagged(StatusCode::OK, &session, session.revision)
+    session_reply(StatusCode::OK, session(done)?)
 }
 
 async fn end(
@@ -178,10 +153,15 @@ async fn end(
 ) -> Result<Response, Problem> {
     let reason = params.text("reason").unwrap_or_else(|| "ended".to_owned());
     params.done()?;
-    input::text("reason", &reason, 256)?;
-    let session =
-        session(caller.change(Change::EndSession { session: input::session(&which)?, reason }).await?)?;
-    reply::tagged(StatusCode::OK, &session, session.revision)
+    input::text("reason", &reason, MAX_REASON)?;
+    let change = Change::EndSession { session: input::session(&which)?, reason };
+    session_reply(StatusCode::OK, session(caller.change(change).await?)?)
+}
+
+/// Response with a session, whose ETag is its revision.
+pub(super) fn session_reply(status: StatusCode, session: Session) -> Result<Response, Problem> {
+    let revision = session.revision;
+    reply::tagged(status, &ServiceSession::from(session), revision)
 }
 
 /// The session that a change was about.
@@ -201,8 +181,8 @@ pub(super) fn check_name(name: Option<&str>) -> Result<(), Problem> {
 }
 
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Problem> {
-    if labels.len() > 64 {
-        return Err(Problem::invalid("a session has at most 64 labels"));
+    if labels.len() > MAX_LABELS {
+        return Err(Problem::invalid(format!("a session has at most {MAX_LABELS} labels")));
     }
     for (key, value) in labels {
         input::name("label", key, 64)?;

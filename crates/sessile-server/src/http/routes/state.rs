@@ -3,16 +3,19 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use sessile_wire::service::limits::MAX_KEY;
+use sessile_wire::service::{AnyValue, StateEntry, StatePage};
 
 use super::super::app::App;
 use super::super::caller::Caller;
 use super::super::input::{self, Params, Segments};
 use super::super::json::AnyJson;
-use super::super::pages::Paged;
+use super::super::pages::PagedList;
+use super::super::parameters::{CURSOR, LIMIT};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
-use super::super::route::{READ, Route, WRITE};
+use super::super::route::{READ, ResponseBody, Route, WRITE};
 use crate::change::{Change, Done};
 use crate::json_text::JsonText;
 use crate::model::Entry;
@@ -22,27 +25,27 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/sessions/{session}/state", READ, list)
             .about("listState", "Values, in the order of their keys")
-            .params(&["limit", "cursor"])
-            .replies(200, "Entries")
+            .params(&[&LIMIT, &CURSOR])
+            .replies::<StatePage>(200)
             .refuses(&[404]),
         Route::get("/v1/sessions/{session}/state/{key}", READ, get)
             .about("getState", "One value; its ETag is its revision")
-            .replies(200, "Entry")
+            .replies::<StateEntry>(200)
             .refuses(&[304, 404]),
         Route::put("/v1/sessions/{session}/state/{key}", WRITE, put)
             .about("putState", "Set a value; with If-Match or If-None-Match only if nobody else did")
-            .body("Value")
-            .replies(200, "Entry")
+            .body::<AnyValue>()
+            .replies::<StateEntry>(200)
             .refuses(&[404, 410, 412]),
         Route::delete("/v1/sessions/{session}/state/{key}", WRITE, delete)
             .about("deleteState", "Remove a value")
-            .replies_empty(204)
+            .replies_with(204, ResponseBody::Empty)
             .refuses(&[404, 410, 412]),
     ]
 }
 
 fn check_key(key: &str) -> Result<(), Problem> {
-    input::text("a key", key, 256)
+    input::text("a key", key, MAX_KEY)
 }
 
 async fn list(
@@ -55,8 +58,7 @@ async fn list(
     let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
     let bytes = i64::try_from(app.limits.page_bytes).unwrap_or(i64::MAX);
-    let entries = Paged {
-        name: "entries",
+    let entries = PagedList {
         query: Box::new(move |after, limit| Query::Entries {
             session: session.clone(),
             key: None,
@@ -66,12 +68,13 @@ async fn list(
         }),
         at_once: None,
         answered: |answer| match answer {
-            Answer::Entries(entries) => Some(entries),
-            _ => None,
+            Answer::Entries(entries) => Ok(entries),
+            other => Err(unexpected(&other)),
         },
-        mark: |entry: &Entry| &entry.key,
+        cursor: |entry: &Entry| &entry.key,
+        response: StateEntry::from,
     };
-    entries.page(&caller, &app.limits, limit, after).await
+    entries.page::<StatePage<_>>(&caller, &app.limits, limit, after).await
 }
 
 async fn get(
@@ -84,13 +87,19 @@ async fn get(
     let session = input::session(&session)?;
     check_key(&key)?;
     match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1, bytes: 1 }).await? {
-        Answer::Entries(page) => match page.items.first() {
+        Answer::Entries(page) => match page.items.into_iter().next() {
             None => Err(Problem::no_entry()),
             Some(entry) if input::has(&headers, entry.revision)? => Ok(reply::unchanged(entry.revision)),
-            Some(entry) => reply::tagged(StatusCode::OK, entry, entry.revision),
+            Some(entry) => entry_reply(entry),
         },
         other => Err(unexpected(&other)),
     }
+}
+
+/// Response with a value, whose ETag is its revision.
+fn entry_reply(entry: Entry) -> Result<Response, Problem> {
+    let revision = entry.revision;
+    reply::tagged(StatusCode::OK, &StateEntry::from(entry), revision)
 }
 
 async fn put(
@@ -102,7 +111,7 @@ async fn put(
 ) -> Result<Response, Problem> {
     super::messages::check_size(&app, &value)?;
     match set(&caller, &session, key, Some(value), &headers).await? {
-        Done::Entry(Some(entry)) => reply::tagged(StatusCode::OK, &entry, entry.revision),
+        Done::Entry(Some(entry)) => entry_reply(entry),
         other => Err(unexpected(&other)),
     }
 }
@@ -123,7 +132,7 @@ async fn set(
     headers: &HeaderMap,
 ) -> Result<Done, Problem> {
     match value {
-        Some(_) => input::name("key", &key, 256)?,
+        Some(_) => input::name("key", &key, MAX_KEY)?,
         None => check_key(&key)?,
     }
     let if_revision = input::expected_revision(headers)?;

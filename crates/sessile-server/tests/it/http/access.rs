@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::model::UserId;
 use sessile_server::users::{self, UserError};
 
@@ -26,11 +26,11 @@ pub(super) fn operations(server: &super::Running) -> Vec<(String, String, Value)
 fn body(operation: &Value) -> Option<&'static str> {
     let schema = operation.pointer("/requestBody/content/application~1json/schema/$ref")?.as_str()?;
     Some(match schema.rsplit('/').next().unwrap() {
-        "NewMessages" | "TurnMessages" => r#"{"messages":["x"]}"#,
-        "Rewind" => r#"{"to":0}"#,
-        "NewLogin" => r#"{"client":"x"}"#,
-        "LoginPoll" => r#"{"device_code":"x"}"#,
-        "LockRenewal" => r#"{"token":1}"#,
+        "AppendRequest" | "CommitTurnRequest" => r#"{"messages":["x"]}"#,
+        "RewindRequest" => r#"{"to":0}"#,
+        "BeginLoginRequest" => r#"{"client":"x"}"#,
+        "CollectLoginRequest" => r#"{"device_code":"x"}"#,
+        "RenewLockRequest" => r#"{"token":1}"#,
         _ => "{}",
     })
 }
@@ -142,9 +142,9 @@ fn a_token_allows_what_its_scopes_say() {
     let server = server();
     server.user("ann");
     let session = "0199aaaa-0000-7000-8000-00000000dead";
-    let reader = server.token("ann", &[Scope::Read], None).0;
-    let writer = server.token("ann", &[Scope::Write], None).0;
-    let admin = server.token("ann", &[Scope::Admin], None).0;
+    let reader = server.token("ann", &[TokenScope::Read], None).0;
+    let writer = server.token("ann", &[TokenScope::Write], None).0;
+    let admin = server.token("ann", &[TokenScope::Admin], None).0;
     for (method, path, operation) in operations(&server) {
         let says = operation["description"].as_str().unwrap_or_default();
         let (reads, writes) = (says.contains("read"), says.contains("write"));
@@ -169,7 +169,7 @@ fn a_token_allows_what_its_scopes_say() {
 fn a_token_ends_with_its_time_its_revocation_or_its_user() {
     let server = server();
     let ann = server.user("ann");
-    let scopes = [Scope::Read];
+    let scopes = [TokenScope::Read];
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let soon = i64::try_from(now).unwrap() + 150;
     let (short, _) = server.token("ann", &scopes, Some(soon));
@@ -200,13 +200,13 @@ fn users_are_administered_and_secrets_kept_nowhere() {
         }
         let nobody = UserId("nobody".to_owned());
         assert!(matches!(users::disable(db, &nobody, true).await, Err(UserError::NoUser(_))));
-        let none = users::create_token(db, &nobody, &[Scope::Read], None).await;
+        let none = users::create_token(db, &nobody, &[TokenScope::Read], None).await;
         assert!(matches!(none, Err(UserError::NoUser(_))));
         assert!(matches!(users::create_token(db, &user, &[], None).await, Err(UserError::NoScope)));
         assert!(matches!(users::revoke(db, "nope").await, Err(UserError::NoToken(_))));
         assert_eq!(users::list(db).await.unwrap().len(), 1);
         let tokens = users::tokens(db, &user).await.unwrap();
-        assert_eq!(tokens[0].scopes, [Scope::Read, Scope::Write]);
+        assert_eq!(tokens[0].scopes, [TokenScope::Read, TokenScope::Write]);
     });
     ann.get("/v1/me").ok(200);
     let secret = ann.secret.as_ref().unwrap();

@@ -204,7 +204,7 @@ fn audited_actions(audit_reads: bool) -> Vec<(String, String)> {
     ann.get(&session).ok(200);
     ann.get(&format!("{session}/messages?last=3")).ok(200);
     ann.get("/v1/sessions/nope").refused(404, "SESSION_NOT_FOUND");
-    let (reader, id) = server.token("ann", &[sessile_server::account::Scope::Read], None);
+    let (reader, id) = server.token("ann", &[sessile_server::account::TokenScope::Read], None);
     reader.delete(&session).refused(403, "CREDENTIAL_REJECTED");
     server.tell_to_end();
     server.ended();

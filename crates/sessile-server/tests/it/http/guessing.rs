@@ -1,6 +1,6 @@
 //! Wrong tokens: they are slowed down, and valid ones are not.
 
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::serve::Options;
 use sessile_server::users;
 
@@ -22,7 +22,7 @@ fn assert_guesses_are_slowed(server: &Running) {
     assert!(last.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1, "{last:?}");
     // A token that nobody has used yet, from the same address.
     ann.get("/v1/me").ok(200);
-    let (new, id) = server.token("ann", &[Scope::Read], None);
+    let (new, id) = server.token("ann", &[TokenScope::Read], None);
     std::thread::sleep(std::time::Duration::from_millis(1100));
     guess(&server.nobody(), 20);
     new.get("/v1/me").ok(200);
@@ -70,7 +70,7 @@ fn wrong_tokens_sent_in_parallel_have_the_same_limit() {
 fn valid_tokens_sent_in_parallel_are_not_charged() {
     let server = server();
     server.user("ann");
-    let clients: Vec<_> = (0..150).map(|_| server.token("ann", &[Scope::Read], None).0).collect();
+    let clients: Vec<_> = (0..150).map(|_| server.token("ann", &[TokenScope::Read], None).0).collect();
     for _ in 0..2 {
         std::thread::scope(|scope| {
             for client in &clients {

@@ -1,7 +1,7 @@
 //! Letting a machine in by a code, over HTTP.
 
 use serde_json::json;
-use sessile_server::account::{Decision, Scope};
+use sessile_server::account::{Decision, TokenScope};
 use sessile_server::limits::Pace;
 use sessile_server::login;
 use sessile_server::model::UserId;
@@ -13,7 +13,7 @@ fn decide(server: &Running, code: &str, decision: Decision) {
     server.block_on(login::decide(&server.db, code, decision)).unwrap();
 }
 
-fn as_ann(scopes: &[Scope]) -> Decision {
+fn as_ann(scopes: &[TokenScope]) -> Decision {
     Decision::Approve { user: UserId("ann".to_owned()), scopes: scopes.to_vec(), expires_ms: None }
 }
 
@@ -38,7 +38,7 @@ fn a_machine_is_let_in_when_its_code_is_approved() {
     assert_eq!((pending.header("retry-after"), &pending.json()["retryable"]), (Some("2"), &json!(true)));
     let found = server.block_on(login::find(&server.db, &code)).unwrap();
     assert_eq!((found.client.as_str(), found.peer.as_deref()), ("ann's laptop", Some("127.0.0.1")));
-    decide(&server, &code, as_ann(&[Scope::Read]));
+    decide(&server, &code, as_ann(&[TokenScope::Read]));
     let given = nobody.post("/v1/login/token", &poll);
     assert_eq!(given.header("cache-control"), Some("no-store"));
     let given = given.ok(200);
@@ -81,7 +81,7 @@ fn two_who_ask_at_once_get_one_token() {
     let (nobody, twin) = (server.nobody(), server.twin(&server.nobody()));
     for _ in 0..5 {
         let (code, poll) = begin(&nobody);
-        decide(&server, &code, as_ann(&[Scope::Read]));
+        decide(&server, &code, as_ann(&[TokenScope::Read]));
         let statuses: Vec<u16> = std::thread::scope(|scope| {
             let asked: Vec<_> = [&nobody, &twin, &nobody, &twin]
                 .map(|client| scope.spawn(|| client.post("/v1/login/token", &poll).status))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sessile::vault::Secret;
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::serve::Options;
 use sessile_server::upstream::Upstream;
 
@@ -220,7 +220,7 @@ fn tools_do_what_the_api_does_for_the_same_user() {
 fn a_token_gets_the_tools_that_it_allows() {
     let server = server();
     let ann = server.user("ann");
-    let (reader, _) = server.token("ann", &[Scope::Read], None);
+    let (reader, _) = server.token("ann", &[TokenScope::Read], None);
     let id = content(&ann, "start_session", json!({}))["id"].clone();
     assert_eq!(
         names(&reader),
@@ -258,7 +258,7 @@ fn messages_are_answered_where_there_is_an_upstream() {
     assert_eq!(scripted.asked().len(), 1);
     // The reply says what it was told, so who may not read cannot have one.
     assert!(names(&ann).contains(&"send_message".to_owned()));
-    let (writer, _) = server.token("ann", &[Scope::Write], None);
+    let (writer, _) = server.token("ann", &[TokenScope::Write], None);
     let listed = names(&writer);
     assert!(
         listed.contains(&"append_messages".to_owned()) && !listed.contains(&"send_message".to_owned()),

@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::db::Db;
 use sessile_server::limits::Limits;
 use sessile_server::model::UserId;
@@ -111,11 +111,16 @@ impl Running {
     /// A user who may read and write.
     pub(crate) fn user(&self, name: &str) -> Client {
         self.runtime.block_on(users::add(&self.db, name)).unwrap();
-        self.token(name, &[Scope::Read, Scope::Write], None).0
+        self.token(name, &[TokenScope::Read, TokenScope::Write], None).0
     }
 
     /// A client with a new token of a user, and the token's id.
-    pub(crate) fn token(&self, name: &str, scopes: &[Scope], expires_ms: Option<i64>) -> (Client, String) {
+    pub(crate) fn token(
+        &self,
+        name: &str,
+        scopes: &[TokenScope],
+        expires_ms: Option<i64>,
+    ) -> (Client, String) {
         let user = UserId(name.to_owned());
         let new = self.runtime.block_on(users::create_token(&self.db, &user, scopes, expires_ms)).unwrap();
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();

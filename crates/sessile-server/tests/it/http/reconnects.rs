@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::limits::Limits;
 use sessile_server::model::UserId;
 use sessile_server::retention::{self, Keep};
@@ -43,7 +43,7 @@ impl Drop for BusySession {
 impl BusySession {
     async fn start(store: &Throwaway) -> Self {
         users::add(&store.db, "ann").await.unwrap();
-        let scopes = [Scope::Read, Scope::Write];
+        let scopes = [TokenScope::Read, TokenScope::Write];
         let new = users::create_token(&store.db, &UserId("ann".to_owned()), &scopes, None).await.unwrap();
         let limits = Limits { rate: 1e9, burst: 1e9, ..Limits::default() };
         let listen = "127.0.0.1:0".parse().unwrap();

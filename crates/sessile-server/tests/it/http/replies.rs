@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sessile::vault::Secret;
-use sessile_server::account::Scope;
+use sessile_server::account::TokenScope;
 use sessile_server::serve::Options;
 use sessile_server::upstream::Upstream;
 
@@ -93,7 +93,7 @@ fn what_cannot_be_is_refused_before_anybody_is_asked() {
         .refused(400, "INVALID_VALUE");
     let stale = json!({ "messages": ["x"], "if_last": 7 });
     ann.post(&format!("{session}/messages?reply=true"), &stale).refused(409, "REVISION_CONFLICT");
-    let (writer, _) = server.token("ann", &[Scope::Write], None);
+    let (writer, _) = server.token("ann", &[TokenScope::Write], None);
     say(&writer, &session, &[], "what did ann say?").refused(403, "CREDENTIAL_REJECTED");
     say(&server.user("bob"), &session, &[], "x").refused(404, "SESSION_NOT_FOUND");
     assert!(scripted.asked().is_empty() && contents(&ann, &session).is_empty());

@@ -1,14 +1,15 @@
-//! A message to a session of a server, which replies itself.
+//! Messages to a session of a service, whose upstream replies.
 
 use serde_json::{Value, json};
 use sessile::text::shown_lines;
+use sessile_wire::service::ReplyDelta;
 
 use super::compose::Compose;
 use super::deliver::reply_json;
 use crate::cli::Cx;
 use crate::commands::session::lifetime;
 use crate::error::Outcome;
-use crate::remote::{New, Remote, reply};
+use crate::remote::{Remote, SessionSpec, reply};
 
 pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool) -> Outcome {
     let server = &remote.server;
@@ -19,7 +20,8 @@ pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool
         let context = cx.state.selected()?.map(|_| cx.state.contexts().require()).transpose()?;
         let context = context.map(|context| context.name.to_string());
         let labels = std::collections::BTreeMap::new();
-        let new = New { name: Some(name), context: context.as_deref(), labels, agent: None, idle, max };
+        let new =
+            SessionSpec { name: Some(name), context: context.as_deref(), labels, agent: None, idle, max };
         let started = remote.start(new)?;
         is_new = true;
         Ok(started)
@@ -27,7 +29,7 @@ pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool
     remote.require_context_of(&session)?;
     let mut is_line_open = false;
     let mut on_piece = |piece: &str| {
-        let raw = json!({ "content": piece });
+        let raw = ReplyDelta { content: piece.to_owned() };
         let event = json!({
             "source": "agent",
             "event": "message",
@@ -54,7 +56,7 @@ pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool
             remote.end_unused(&session, failure);
         }
     })?;
-    let json = reply_json(server.url(), &replied.text, Some(&replied.message));
+    let json = reply_json(server.url(), &replied.text, Some(&json!(replied.message)));
     remote.changed(cx, &session, json, || match streams {
         true => String::new(),
         false => format!("{}\n", shown_lines(&replied.text)),

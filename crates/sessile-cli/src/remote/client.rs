@@ -1,18 +1,20 @@
-//! Asking a session service.
+//! Client of a session service: requests with the bound token, retries while the service is unavailable.
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use sessile::agents::Agent;
 use sessile::error::UsageError;
 use sessile::session::SessionId;
 use sessile::vault::{Secret, agent_url};
 use sessile::{Error, State};
 use sessile_wire::backoff::Backoff;
+use sessile_wire::service::{CursorPage, WhoAmI};
 use ureq::http::Method;
 
 use super::args::server_of;
-use super::trouble::{Problem, Subject, Trouble, not_let_in};
+use super::error::{RemoteError, ServiceProblem, Subject, not_let_in};
 use crate::a2a::{Authorize, Credential};
 use crate::cli::Cx;
 use crate::error::Failure;
@@ -20,47 +22,47 @@ use crate::http::{Address, Coming, Http, Patience, Roots, Sending};
 use crate::talk::Credentials;
 use crate::unlocked::unlocked;
 
-/// How long an answer may take, beside what the service was told to wait.
+/// Longest wait for a response, beyond the wait that the request states.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// For how long one that is away is asked again.
+/// Time for retries while the service is unavailable.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Backoff between retries.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(1);
 
-/// The largest answer that is read: a page of a service, and some more.
+/// Largest response that is read: a page, and some more.
 const LARGEST: usize = 16 << 20;
 
-/// A session service, with a token for it.
-pub(crate) struct Server {
+/// Client of a session service, with the token for it.
+pub(crate) struct ServiceClient {
     url: String,
     http: Http,
-    /// The header that lets this user in.
+    /// Header that authorizes the user.
     header: (String, Secret),
 }
 
-/// What is asked for.
+/// A request to a session service.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct ServiceRequest {
     method: Method,
     path: String,
     query: Vec<(&'static str, String)>,
-    body: Option<Value>,
-    /// The revision that a change is only to be made at.
+    body: Option<String>,
+    /// Revision that the changed resource must have.
     revision: Option<i64>,
-    /// Under which a change is known again.
+    /// Idempotency key of a change.
     key: Option<String>,
-    /// How long the service may wait before it answers.
+    /// Time that the service itself may wait before it responds.
     waits: Duration,
-    /// How long all of it may take, if there is an end to that.
+    /// Timeout of the whole exchange.
     total: Option<Duration>,
 }
 
-impl Request {
+impl ServiceRequest {
     pub(crate) fn get(segments: &[&str]) -> Self {
-        Request {
+        ServiceRequest {
             method: Method::GET,
             path: segments.iter().map(|segment| format!("/{}", encoded(segment))).collect(),
             query: Vec::new(),
@@ -72,40 +74,40 @@ impl Request {
         }
     }
 
-    /// A change, with a key of its own.
+    /// A change, with a new idempotency key.
     fn change(method: Method, segments: &[&str]) -> Result<Self, Error> {
-        // What is random in it is enough.
+        // Only the random part matters: the key is compared, and not sorted by time.
         let key = SessionId::new(0)?;
-        Ok(Request { method, key: Some(key.to_string()), ..Request::get(segments) })
+        Ok(ServiceRequest { method, key: Some(key.to_string()), ..ServiceRequest::get(segments) })
     }
 
-    pub(crate) fn post(segments: &[&str], body: Value) -> Result<Self, Error> {
-        Ok(Request { body: Some(body), ..Request::change(Method::POST, segments)? })
+    pub(crate) fn post(segments: &[&str], body: &impl Serialize) -> Result<Self, Error> {
+        Ok(ServiceRequest { body: Some(json(body)?), ..ServiceRequest::change(Method::POST, segments)? })
     }
 
-    /// What is no change of a user's, and has no key.
-    pub(crate) fn plain_post(segments: &[&str], body: Value) -> Self {
-        Request { method: Method::POST, body: Some(body), ..Request::get(segments) }
+    /// ServiceRequest of the login, which is not a user's and has no idempotency key.
+    pub(crate) fn plain_post(segments: &[&str], body: &impl Serialize) -> Result<Self, Error> {
+        Ok(ServiceRequest { method: Method::POST, body: Some(json(body)?), ..ServiceRequest::get(segments) })
     }
 
-    pub(crate) fn patch(segments: &[&str], body: Value) -> Result<Self, Error> {
-        Ok(Request { body: Some(body), ..Request::change(Method::PATCH, segments)? })
+    pub(crate) fn patch(segments: &[&str], body: &impl Serialize) -> Result<Self, Error> {
+        Ok(ServiceRequest { body: Some(json(body)?), ..ServiceRequest::change(Method::PATCH, segments)? })
     }
 
-    pub(crate) fn put(segments: &[&str], body: Value) -> Result<Self, Error> {
-        Ok(Request { body: Some(body), ..Request::change(Method::PUT, segments)? })
+    pub(crate) fn put(segments: &[&str], body: &impl Serialize) -> Result<Self, Error> {
+        Ok(ServiceRequest { body: Some(json(body)?), ..ServiceRequest::change(Method::PUT, segments)? })
     }
 
     pub(crate) fn delete(segments: &[&str]) -> Result<Self, Error> {
-        Request::change(Method::DELETE, segments)
+        ServiceRequest::change(Method::DELETE, segments)
     }
 
-    /// The key of a change, under which the same one can be asked for again.
+    /// Idempotency key, to send the same change again.
     pub(crate) fn key(&self) -> Option<String> {
         self.key.clone()
     }
 
-    /// The same change as the one with this key, if there is one.
+    /// Sends the change under the idempotency key of an earlier attempt.
     #[must_use]
     pub(crate) fn under(mut self, key: Option<String>) -> Self {
         self.key = key.or(self.key);
@@ -118,23 +120,21 @@ impl Request {
         self
     }
 
-    /// Only at this revision; 0 means that there must be none.
+    /// Requires a revision of the resource; 0 requires that it does not exist.
     #[must_use]
     pub(crate) fn at_revision(mut self, revision: Option<i64>) -> Self {
         self.revision = revision;
         self
     }
 
-    /// The service waits for so long by itself.
+    /// Lets the service itself wait for so long.
     #[must_use]
     pub(crate) fn waiting(mut self, time: Duration) -> Self {
         self.waits = time;
         self
     }
-}
 
-impl Request {
-    /// All of it takes no longer than this.
+    /// Limits the whole exchange.
     #[must_use]
     pub(crate) fn within(mut self, time: Option<Duration>) -> Self {
         self.total = time;
@@ -142,7 +142,7 @@ impl Request {
     }
 }
 
-impl Server {
+impl ServiceClient {
     /// The server that a call means, with the token that is bound to it; `None` if it means this machine.
     pub(crate) fn of(cx: &Cx, state: &State) -> Result<Option<Self>, Failure> {
         let Some(url) = server_of(state)? else { return Ok(None) };
@@ -156,14 +156,14 @@ impl Server {
         });
         let missing = || not_let_in(&url, format!("there is no token for {url}"));
         let header = header.ok_or_else(missing)?;
-        Ok(Some(Server { http: Http::new(Roots::System), url, header }))
+        Ok(Some(ServiceClient { http: Http::new(Roots::System), url, header }))
     }
 
     /// A server with a token that is not in the vault yet, or none at all.
     pub(crate) fn with_token(url: &str, token: Option<&Secret>) -> Result<Self, Error> {
         let value =
             token.map_or_else(|| Secret::new(""), |token| Secret::new(format!("Bearer {}", token.expose())));
-        Ok(Server {
+        Ok(ServiceClient {
             http: Http::new(Roots::System),
             url: checked_url(url)?,
             header: ("authorization".to_owned(), value),
@@ -175,70 +175,80 @@ impl Server {
         &self.url
     }
 
-    /// Asks, and again while it is away; what it answers.
-    pub(crate) fn ask(&self, request: &Request, about: &Subject<'_>) -> Result<Value, Failure> {
-        self.try_ask(request, PATIENCE).map_err(|trouble| trouble.told(&self.url, about))
+    /// Sends a request, with retries while the service is unavailable.
+    pub(crate) fn ask<T: DeserializeOwned>(
+        &self,
+        request: &ServiceRequest,
+        about: &Subject<'_>,
+    ) -> Result<T, Failure> {
+        self.try_ask(request, PATIENCE).map_err(|error| error.into_failure(&self.url, about))
     }
 
-    /// The same, with patience of one's own, and with the failure as it is.
-    pub(crate) fn try_ask(&self, request: &Request, patience: Duration) -> Result<Value, Trouble> {
+    /// Sends a request that changes something and whose response nobody reads.
+    pub(crate) fn tell(&self, request: &ServiceRequest, about: &Subject<'_>) -> Result<(), Failure> {
+        self.ask::<IgnoredAny>(request, about).map(drop)
+    }
+
+    /// Sends a request, with retries for as long as `patience` allows.
+    pub(crate) fn try_ask<T: DeserializeOwned>(
+        &self,
+        request: &ServiceRequest,
+        patience: Duration,
+    ) -> Result<T, RemoteError> {
         let (begun, mut backoff) = (Instant::now(), Backoff::new(FIRST_DELAY, MAX_DELAY));
         loop {
-            let trouble = match self.once(request) {
-                Ok(answer) => return Ok(answer),
-                Err(trouble) => trouble,
+            let error = match self.once(request) {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
             };
-            let delay = match &trouble {
-                Trouble::Http(crate::http::HttpError::Unreachable { .. }) => Some(backoff.next_delay()),
-                Trouble::Refused(problem) if problem.status == 503 || problem.status == 429 => {
+            let delay = match &error {
+                RemoteError::Http(crate::http::HttpError::Unreachable { .. }) => Some(backoff.next_delay()),
+                RemoteError::Refused(problem) if problem.status == 503 || problem.status == 429 => {
                     Some(problem.retry_after.unwrap_or_else(|| backoff.next_delay()))
                 }
                 _ => None,
             };
             match delay {
                 Some(delay) if begun.elapsed() + delay <= patience => std::thread::sleep(delay),
-                _ => return Err(trouble),
+                _ => return Err(error),
             }
         }
     }
 
-    fn once(&self, request: &Request) -> Result<Value, Trouble> {
+    fn once<T: DeserializeOwned>(&self, request: &ServiceRequest) -> Result<T, RemoteError> {
         let mut coming = self.send(request, "application/json")?;
-        let body = coming.read_all(LARGEST).map_err(Trouble::Http)?;
+        let body = coming.read_all(LARGEST).map_err(RemoteError::Http)?;
         if !(200..300).contains(&coming.status) {
-            return Err(Trouble::Refused(Problem::of(coming.status, &body, coming.retry_after())));
+            return Err(refused(&coming, &body));
         }
-        if body.is_empty() {
-            return Ok(Value::Null);
-        }
-        sessile::json::from_slice(&body).map_err(|_| Trouble::Refused(Problem::of(coming.status, b"", None)))
+        let body = if body.is_empty() { b"null" } else { &body[..] };
+        sessile::json::from_slice(body).map_err(RemoteError::InvalidResponse)
     }
 
-    /// Asks for a stream of events; anything else is the trouble that it tells of.
-    pub(super) fn stream(&self, request: &Request) -> Result<Coming, Trouble> {
+    /// Requests a stream of events.
+    pub(super) fn stream(&self, request: &ServiceRequest) -> Result<Coming, RemoteError> {
         let mut coming = self.send(request, "text/event-stream")?;
         if (200..300).contains(&coming.status) {
             return Ok(coming);
         }
-        let body = coming.read_all(LARGEST).map_err(Trouble::Http)?;
-        Err(Trouble::Refused(Problem::of(coming.status, &body, coming.retry_after())))
+        let body = coming.read_all(LARGEST).map_err(RemoteError::Http)?;
+        Err(refused(&coming, &body))
     }
 
-    fn send(&self, request: &Request, accept: &str) -> Result<Coming, Trouble> {
+    fn send(&self, request: &ServiceRequest, accept: &str) -> Result<Coming, RemoteError> {
         let mut url = format!("{}{}", self.url, request.path);
         if !request.query.is_empty() {
             let pairs: Vec<(&str, &str)> =
                 request.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
             url = format!("{url}?{}", *crate::http::form(&pairs));
         }
-        let address = Address::parse(&url).map_err(Trouble::Http)?;
-        let body = request.body.as_ref().map(ToString::to_string);
+        let address = Address::parse(&url).map_err(RemoteError::Http)?;
         let revision = request.revision.map(|revision| format!("\"{revision}\""));
         let mut headers = vec![("accept", accept)];
         if !self.header.1.is_empty() {
             headers.push((self.header.0.as_str(), self.header.1.expose()));
         }
-        if body.is_some() {
+        if request.body.is_some() {
             headers.push(("content-type", "application/json"));
         }
         if let Some(key) = &request.key {
@@ -253,35 +263,31 @@ impl Server {
             method: request.method.clone(),
             address: &address,
             headers: &headers,
-            body: body.as_ref().map(String::as_bytes),
+            body: request.body.as_deref().map(str::as_bytes),
         };
         let patience = Patience { head: ANSWER + request.waits, silence: ANSWER, total: request.total };
-        self.http.exchange(&sending, patience).map_err(Trouble::Http)
+        self.http.exchange(&sending, patience).map_err(RemoteError::Http)
     }
 
-    /// All pages of a list, up to so many things.
-    pub(crate) fn pages(
+    /// Items of all pages of a list, up to a number.
+    pub(crate) fn pages<P: CursorPage + DeserializeOwned>(
         &self,
         segments: &[&str],
         query: &[(&'static str, String)],
-        list: &str,
         most: usize,
         about: &Subject<'_>,
-    ) -> Result<Vec<Value>, Failure> {
-        let (mut found, mut cursor): (Vec<Value>, Option<String>) = (Vec::new(), None);
+    ) -> Result<Vec<P::Item>, Failure> {
+        let (mut found, mut cursor): (Vec<P::Item>, Option<String>) = (Vec::new(), None);
         while found.len() < most {
-            let mut request = Request::get(segments);
+            let mut request = ServiceRequest::get(segments);
             request.query = query.to_vec();
             if let Some(cursor) = &cursor {
                 request.query.retain(|(name, _)| *name != "cursor");
                 request = request.with("cursor", cursor);
             }
-            let mut page = self.ask(&request, about)?;
-            if let Value::Array(items) = page[list].take() {
-                found.extend(items);
-            }
-            // The same place twice would go on for ever.
-            let next = page["next"].as_str().map(str::to_owned);
+            let (items, next) = self.ask::<P>(&request, about)?.into_parts();
+            found.extend(items);
+            // The same cursor twice would go on for ever.
             if next.is_none() || next == cursor {
                 break;
             }
@@ -291,10 +297,19 @@ impl Server {
         Ok(found)
     }
 
-    /// Who one is there.
-    pub(crate) fn me(&self) -> Result<Value, Failure> {
-        self.ask(&Request::get(&["v1", "me"]), &Subject::default())
+    /// User and token that requests are made with.
+    pub(crate) fn me(&self) -> Result<WhoAmI, Failure> {
+        self.ask(&ServiceRequest::get(&["v1", "me"]), &Subject::default())
     }
+}
+
+fn json(body: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(body)
+        .map_err(|error| UsageError::Arguments(format!("cannot encode the request: {error}")).into())
+}
+
+fn refused(coming: &Coming, body: &[u8]) -> RemoteError {
+    RemoteError::Refused(ServiceProblem::from_response(coming.status, body, coming.retry_after()))
 }
 
 /// A URL that a token may be sent to, in the one form in which they are compared.
@@ -318,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_a_path_stays_in_its_part() {
-        let request = Request::get(&["v1", "a/b c", "..?x#\u{e9}", ".."]);
+        let request = ServiceRequest::get(&["v1", "a/b c", "..?x#\u{e9}", ".."]);
         assert_eq!(request.path, "/v1/a%2Fb%20c/..%3Fx%23%C3%A9/%2E%2E");
     }
 

@@ -1,90 +1,103 @@
-//! What went wrong with a service, in the words of the program: its codes are the program's own.
+//! Failures of requests to a service, as errors of commands: the service's codes are the command line's own.
 
 use std::time::Duration;
 
-use serde_json::Value;
 use sessile::error::{CommandError, LockError, RequestError, SessionError, UsageError};
 use sessile::text::shell_quoted;
 use sessile::{Code, Error, Report};
+use sessile_wire::service::ProblemDetails;
 
 use crate::error::Failure;
 use crate::http::HttpError;
 use crate::renewer::unreachable;
 
-/// Why a request was not carried out.
+/// Why a request to a service failed.
 #[derive(Debug)]
-pub(crate) enum Trouble {
-    /// There is no answer.
+pub(crate) enum RemoteError {
+    /// The service sent no response.
     Http(HttpError),
-    /// It was refused.
-    Refused(Problem),
+    /// The service refused the request.
+    Refused(ServiceProblem),
+    /// The response is not one of a session service.
+    InvalidResponse(serde_json::Error),
 }
 
-/// What a service says when it refuses.
+/// Problem that a service reports.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ServiceProblem {
     pub(crate) status: u16,
-    /// The code, if it is one that is known here.
+    /// Error code; `None` if this version does not know it.
     pub(crate) code: Option<Code>,
     pub(crate) detail: String,
-    pub(crate) retryable: bool,
+    pub(crate) is_retryable: bool,
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl Problem {
-    /// What a body says; a server that is none may say anything.
-    pub(crate) fn of(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
-        let told: Value = sessile::json::from_slice(body).unwrap_or_default();
-        Problem::of_json(status, &told, retry_after)
+impl ServiceProblem {
+    /// Problem in the body of a response. The body may be anything if a proxy answered.
+    pub(crate) fn from_response(status: u16, body: &[u8], retry_after: Option<Duration>) -> Self {
+        match sessile::json::from_slice::<ProblemDetails>(body) {
+            Ok(details) => ServiceProblem::from_details(status, &details, retry_after),
+            Err(_) => ServiceProblem {
+                status,
+                code: None,
+                detail: format!("it answered with status {status}"),
+                is_retryable: status == 503,
+                retry_after,
+            },
+        }
     }
 
-    /// The same, of what came in a stream.
-    pub(crate) fn of_json(status: u16, told: &Value, retry_after: Option<Duration>) -> Self {
-        let code = told["code"].as_str().and_then(|text| Code::ALL.iter().find(|code| code.as_str() == text));
-        let detail = told["detail"].as_str().map(|text| sessile::text::shortened(text, 500));
-        Problem {
+    /// Problem that arrived with this status.
+    pub(crate) fn from_details(status: u16, details: &ProblemDetails, retry_after: Option<Duration>) -> Self {
+        let wait = details.retry_after_ms.and_then(|millis| u64::try_from(millis).ok());
+        ServiceProblem {
             status,
-            code: code.copied(),
-            detail: detail.unwrap_or_else(|| format!("it answered with status {status}")),
-            retryable: told["retryable"].as_bool().unwrap_or(status == 503),
-            retry_after: told["retry_after_ms"].as_u64().map(Duration::from_millis).or(retry_after),
+            code: Code::ALL.iter().copied().find(|code| code.as_str() == details.code),
+            detail: sessile::text::shortened(&details.detail, 500),
+            is_retryable: details.retryable,
+            retry_after: wait.map(Duration::from_millis).or(retry_after),
         }
     }
 }
 
-/// What a request was about, for the words of its failure.
+/// Subject of a request, named in its errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Subject<'a> {
-    /// The session, as it was named.
+    /// Session, as the user named it.
     pub(crate) session: &'a str,
-    /// Whether a variable named it, which may mean one of this machine.
+    /// Whether a variable named the session, which may be one of this machine.
     pub(crate) by_variable: bool,
-    /// The key of a value.
+    /// Key of a state value.
     pub(crate) key: &'a str,
-    /// The revision that was expected.
+    /// Expected revision of the value.
     pub(crate) expected: Option<i64>,
-    /// The new name of a session.
+    /// New name of a session.
     pub(crate) name: &'a str,
-    /// The token of a lock.
+    /// Fencing token of a lock.
     pub(crate) token: i64,
 }
 
-impl Trouble {
-    /// The failure of a command.
-    pub(crate) fn told(self, url: &str, about: &Subject<'_>) -> Failure {
+impl RemoteError {
+    /// Failure of the command that made the request.
+    pub(crate) fn into_failure(self, url: &str, about: &Subject<'_>) -> Failure {
         match self {
-            Trouble::Http(HttpError::NotAllowed(reason)) => UsageError::Arguments(reason).into(),
-            Trouble::Http(HttpError::TimedOut { .. }) => {
+            RemoteError::Http(HttpError::NotAllowed(reason)) => UsageError::Arguments(reason).into(),
+            RemoteError::Http(HttpError::TimedOut { .. }) => {
                 RequestError::TimedOut { what: format!("the answer of {url}") }.into()
             }
-            Trouble::Http(error) => unreachable(url, &error).into(),
-            Trouble::Refused(problem) => refused(url, problem, about),
+            RemoteError::Http(error) => unreachable(url, &error).into(),
+            RemoteError::Refused(problem) => refusal(url, problem, about),
+            RemoteError::InvalidResponse(error) => {
+                let reason = format!("its response is not one of a session service ({error})");
+                RequestError::Unreachable { what: url.to_owned(), reason }.into()
+            }
         }
     }
 }
 
-fn refused(url: &str, problem: Problem, about: &Subject<'_>) -> Failure {
-    let Problem { status, code, detail, retryable, retry_after } = problem;
+fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
+    let ServiceProblem { status, code, detail, is_retryable, retry_after } = problem;
     let site = url.to_owned();
     let error = match code {
         Some(Code::SessionNotFound) if about.by_variable => return not_of_server(url, about.session),
@@ -111,7 +124,7 @@ fn refused(url: &str, problem: Problem, about: &Subject<'_>) -> Failure {
         _ if status == 401 => return not_let_in(url, format!("{url} does not accept the token")),
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));
-            (report.retryable, report.retry_after) = (retryable, retry_after);
+            (report.retryable, report.retry_after) = (is_retryable, retry_after);
             return Failure::Service { report: Box::new(report), own: false };
         }
         None => Error::Request(RequestError::Unreachable {

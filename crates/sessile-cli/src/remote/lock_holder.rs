@@ -1,20 +1,17 @@
-//! Who holds a lock of a service: one line there, and what commands show of it here.
+//! Holder of a lock of a service: one line of text there, a lock holder here.
 
-use serde_json::{Value, json};
 use sessile::lock::LockHolder;
 use sessile::process::ProcessId;
 use sessile::text::shortened;
+use sessile_wire::service::limits::MAX_HOLDER;
 
-/// What a service takes.
-const LONGEST: usize = 128;
-
-/// In one line: `ann@laptop pid 17: lock run`.
-pub(super) fn line(holder: &LockHolder) -> String {
-    shortened(&format!("{}: {}", holder.short(), holder.purpose), LONGEST - 8)
+/// Holder in one line, as a service stores it: `ann@laptop pid 17: lock run`.
+pub(super) fn holder_line(holder: &LockHolder) -> String {
+    shortened(&format!("{}: {}", holder.short(), holder.purpose), MAX_HOLDER - 8)
 }
 
-/// A holder from such a line; one that calls itself otherwise is a user of that name.
-pub(super) fn of_line(line: &str) -> LockHolder {
+/// Holder in such a line. Any other text is taken for the name of a user.
+pub(super) fn parse_holder(line: &str) -> LockHolder {
     parsed(line).unwrap_or_else(|| LockHolder {
         user: line.to_owned(),
         host: String::new(),
@@ -22,15 +19,6 @@ pub(super) fn of_line(line: &str) -> LockHolder {
         session: None,
         purpose: String::new(),
     })
-}
-
-/// A holder as programs see it. Of its process only the number went there.
-pub(super) fn shown(holder: &LockHolder) -> Value {
-    let mut json = json!(holder);
-    if holder.process.is_some() {
-        (json["process"]["started"], json["process"]["boot"]) = (Value::Null, Value::Null);
-    }
-    json
 }
 
 fn parsed(line: &str) -> Option<LockHolder> {
@@ -59,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_holder_goes_there_and_comes_back() {
+    fn holder_line_round_trips() {
         let holder = LockHolder {
             user: "ann".into(),
             host: "laptop".into(),
@@ -67,10 +55,10 @@ mod tests {
             session: Some("0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10".into()),
             purpose: "lock run".into(),
         };
-        assert_eq!(of_line(&line(&holder)), holder);
+        assert_eq!(parse_holder(&holder_line(&holder)), holder);
         let plain = LockHolder { process: None, session: None, ..holder };
-        assert_eq!(of_line(&line(&plain)), plain);
-        assert_eq!(of_line("somebody").user, "somebody");
-        assert_eq!(of_line("a@b pid x: y").user, "a@b pid x: y");
+        assert_eq!(parse_holder(&holder_line(&plain)), plain);
+        assert_eq!(parse_holder("somebody").user, "somebody");
+        assert_eq!(parse_holder("a@b pid x: y").user, "a@b pid x: y");
     }
 }

@@ -1,0 +1,86 @@
+//! Responses of the API, made from what the store returns.
+
+use sessile_wire::service::{
+    AppendResponse, HeldLock, HistoryEntry, LeaseTicket, NumberedMessage, ReplyResponse, ServiceLock,
+    ServiceMessage, ServiceSession, StateEntry,
+};
+
+use super::problem::Problem;
+use super::queue::unexpected;
+use crate::change::Done;
+use crate::json_text::JsonText;
+use crate::model::{Accessed, Entry, Message, Session, Ticket};
+use crate::query::Locked;
+
+impl From<Session> for ServiceSession {
+    fn from(session: Session) -> Self {
+        ServiceSession {
+            id: session.id,
+            name: session.name,
+            context: session.context,
+            labels: session.labels,
+            settings: session.settings,
+            revision: session.revision,
+            started_ms: session.started_ms,
+            used_ms: session.used_ms,
+            expires_ms: session.expires_ms,
+            idle_ms: session.idle_ms,
+            max_ms: session.max_ms,
+            ended_ms: session.ended_ms,
+            end_reason: session.end_reason,
+            messages: session.messages,
+        }
+    }
+}
+
+impl From<Message> for ServiceMessage {
+    fn from(message: Message) -> Self {
+        let Message { number, token, body, at_ms } = message;
+        ServiceMessage { number, token, body: body.into(), at_ms }
+    }
+}
+
+impl From<Entry> for StateEntry {
+    fn from(entry: Entry) -> Self {
+        let Entry { key, value, revision } = entry;
+        StateEntry { key, value: value.into(), revision }
+    }
+}
+
+impl From<Accessed> for HistoryEntry {
+    fn from(entry: Accessed) -> Self {
+        let Accessed { id, at_ms, action, session, subject, outcome, token_id } = entry;
+        HistoryEntry { id, at_ms, action, session, subject, outcome, token_id }
+    }
+}
+
+/// Lease of a place that is held. A place that still waits is an error: clients get no answer before they hold it.
+pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, Problem> {
+    let Ticket { place, token: Some(token), holder, asked_ms, expires_ms } = ticket else {
+        return Err(unexpected(&ticket));
+    };
+    Ok(LeaseTicket { token, place, holder, asked_ms, expires_ms })
+}
+
+/// Lock that is held, with its queue.
+pub(super) fn held_lock(lock: Locked) -> Result<HeldLock, Problem> {
+    let Locked { name, ticket, waiting } = lock;
+    Ok(HeldLock { lock: ServiceLock { name, ticket: lease(ticket)? }, waiting })
+}
+
+/// Numbers of the messages that a change appended.
+pub(super) fn appended(done: &Done) -> Result<AppendResponse, Problem> {
+    match *done {
+        Done::Appended { first, last } => Ok(AppendResponse { first, last }),
+        ref other => Err(unexpected(other)),
+    }
+}
+
+/// Messages with their numbers from `first` on. The last one is the reply to the others.
+pub(super) fn replied(first: i64, bodies: Vec<JsonText>) -> ReplyResponse {
+    let numbered = |(number, body): (i64, JsonText)| NumberedMessage { number, body: body.into() };
+    let mut messages: Vec<NumberedMessage> = (first..).zip(bodies).map(numbered).collect();
+    let reply = messages.pop();
+    let last = reply.as_ref().map_or(first, |reply| reply.number);
+    ReplyResponse { first, last, messages, reply }
+}
