@@ -24,7 +24,7 @@ pub mod upstream;
 pub mod users;
 
 pub use http::openapi;
-pub use mcp::described as mcp_tools;
+pub use mcp::describe_tools as mcp_tools;
 
 /// Runs something of this crate to its end, for a caller that has no runtime.
 pub fn block_on<F: Future>(what: F) -> std::io::Result<F::Output> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use tokio::sync::{mpsc, watch};
 
+use super::anonymous_limits::AnonymousLimits;
 use super::caller::Gate;
 use super::log::Logger;
 use super::metrics::Metrics;
-use super::strangers::Strangers;
 use crate::limits::Limits;
 use crate::upstream::Upstream;
 
@@ -20,7 +20,7 @@ pub(crate) struct App(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) gate: Gate,
-    pub(crate) strangers: Strangers,
+    pub(crate) anonymous_limits: AnonymousLimits,
     pub(crate) limits: Limits,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) logger: Logger,

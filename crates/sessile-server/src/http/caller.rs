@@ -1,5 +1,5 @@
-//! Who asks. The store is behind this door: whoever goes through it is bound to one user, and nothing else in `http` can
-//! reach the store.
+//! Callers of the API. The store is behind this door: a caller is bound to one user, and nothing else in `http` can reach the
+//! store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,16 +9,16 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::anonymous_limits::PeerRateLimit;
 use super::app::App;
 use super::audit::Audit;
 use super::feeds::Feeds;
-use super::guesses::ValidTokens;
 use super::input;
 use super::problem::Problem;
 use super::readiness::Readiness;
-use super::share::Share;
-use super::strangers::Paced;
-use super::wake::Wake;
+use super::user_quota::UserQuota;
+use super::valid_tokens::ValidTokens;
+use super::wakeups::WakeupHub;
 use crate::account::{Token, TokenScope};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
@@ -29,17 +29,17 @@ use crate::model::{Resource, UserId};
 use crate::query::{Answer, Query};
 use crate::users;
 
-/// What a route demands of a token. Every route says it; without it nobody gets in.
+/// Scopes that a route requires. Every route has them; a request without them is refused.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Needs(pub(crate) &'static [TokenScope]);
+pub(crate) struct RequiredScopes(pub(crate) &'static [TokenScope]);
 
-/// Says of a request that is made in this process that the one it is made for was counted already. No client can send it.
+/// Mark of a request made in this process on behalf of one that was charged already. No client can send it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paid;
+pub(crate) struct AlreadyCharged;
 
-/// For the log: who it was.
+/// User and token of a request, for its log line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Who(pub(crate) Arc<Mutex<Option<(String, String)>>>);
+pub(crate) struct RequestIdentity(pub(crate) Arc<Mutex<Option<(String, String)>>>);
 
 /// The door to the store.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ pub(crate) struct Gate {
     db: Db,
     audit: Audit,
     audit_reads: bool,
-    shares: Mutex<HashMap<UserId, Arc<Share>>>,
-    pub(crate) wake: Arc<Wake>,
+    quotas: Mutex<HashMap<UserId, Arc<UserQuota>>>,
+    pub(crate) wakeups: Arc<WakeupHub>,
     pub(crate) feeds: Arc<Feeds>,
     valid_tokens: ValidTokens,
     readiness: Readiness,
@@ -60,8 +60,8 @@ impl Gate {
             db,
             audit,
             audit_reads,
-            shares: Mutex::default(),
-            wake: Arc::default(),
+            quotas: Mutex::default(),
+            wakeups: Arc::default(),
             feeds: Arc::default(),
             valid_tokens: ValidTokens::default(),
             readiness: Readiness::default(),
@@ -73,7 +73,7 @@ impl Gate {
         Ok(self.readiness.check(&self.db).await?)
     }
 
-    /// Puts down a machine that asks to be let in. It is nobody's yet.
+    /// Begins a device login, which belongs to no user yet.
     pub(crate) async fn begin_login(
         &self,
         client: &str,
@@ -84,7 +84,7 @@ impl Gate {
         begun.ok_or_else(|| Problem::rate_limited("too many wait to be let in", 60_000))
     }
 
-    /// The token of a machine that was let in.
+    /// Collects the token of an approved device login.
     pub(crate) async fn collect_login(&self, device_code: &str) -> Result<Outcome, Problem> {
         Ok(login::collect(&self.db, device_code).await?)
     }
@@ -98,7 +98,7 @@ impl Gate {
     async fn token(
         &self,
         headers: &HeaderMap,
-        guesses: &Paced,
+        invalid_tokens: &PeerRateLimit,
         extensions: &Extensions,
     ) -> Result<(Token, String), Problem> {
         let mut given = headers.get_all(header::AUTHORIZATION).iter();
@@ -117,12 +117,12 @@ impl Gate {
                 None => {
                     self.valid_tokens.remove(&hash);
                     // Charged as far as something is left.
-                    let _ = guesses.take(extensions);
+                    let _ = invalid_tokens.take(extensions);
                     Err(Problem::unauthenticated())
                 }
             };
         }
-        let charge = match guesses.take(extensions) {
+        let charge = match invalid_tokens.take(extensions) {
             Ok(charge) => Some(charge),
             Err(after_ms) if !self.valid_tokens.may_contain(&self.db, &hash).await? => {
                 return Err(Problem::rate_limited("too many invalid tokens", after_ms));
@@ -133,17 +133,17 @@ impl Gate {
         if let Some(charge) = charge
             && !matches!(found, Ok(None))
         {
-            guesses.refund(charge);
+            invalid_tokens.refund(charge);
         }
         let token = found?.ok_or_else(Problem::unauthenticated)?;
         self.valid_tokens.add(&hash);
         Ok((token, hash))
     }
 
-    fn share(&self, user: &UserId, limits: &Limits) -> Arc<Share> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+    fn quota(&self, user: &UserId, limits: &Limits) -> Arc<UserQuota> {
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
         // Only users that there are come here, so it grows no further than their number.
-        Arc::clone(shares.entry(user.clone()).or_insert_with(|| Arc::new(Share::new(limits))))
+        Arc::clone(quotas.entry(user.clone()).or_insert_with(|| Arc::new(UserQuota::new(limits))))
     }
 
     fn bound(&self, token: &Token, hash: String) -> Bound {
@@ -154,7 +154,7 @@ impl Gate {
             hash,
             audit: self.audit.clone(),
             audit_reads: self.audit_reads,
-            wake: Arc::clone(&self.wake),
+            wakeups: Arc::clone(&self.wakeups),
             feeds: Arc::clone(&self.feeds),
         }
     }
@@ -169,7 +169,7 @@ pub(crate) struct Bound {
     hash: String,
     audit: Audit,
     audit_reads: bool,
-    wake: Arc<Wake>,
+    wakeups: Arc<WakeupHub>,
     feeds: Arc<Feeds>,
 }
 
@@ -178,8 +178,8 @@ impl Bound {
         &self.user
     }
 
-    pub(crate) fn wake(&self) -> &Wake {
-        &self.wake
+    pub(crate) fn wakeups(&self) -> &WakeupHub {
+        &self.wakeups
     }
 
     /// Until what another process did may have let a place come up.
@@ -235,8 +235,8 @@ impl Bound {
         Ok(self.db.ask(&self.user, query).await??)
     }
 
-    /// Whether the token still counts. Only a store that says no counts as a no.
-    pub(crate) async fn is_still_let_in(&self) -> bool {
+    /// Whether the token is still valid. While the store is unavailable it counts as valid.
+    pub(crate) async fn is_token_valid(&self) -> bool {
         self.db.token(&self.hash).await.map_or(true, |token| token.is_some())
     }
 
@@ -256,11 +256,11 @@ impl Bound {
         match touches {
             Touches::Session(session) => self.feeds.touched(&self.user, session),
             Touches::Ended(session) => {
-                self.wake.over(&self.user, Resource::Turn { session: session.clone() }.key());
+                self.wakeups.notify_all(&self.user, Resource::Turn { session: session.clone() }.key());
                 self.feeds.touched(&self.user, session);
             }
             Touches::Freed(resource) => {
-                self.wake.came_free(&self.user, resource.key());
+                self.wakeups.notify_first(&self.user, resource.key());
                 if let Resource::Turn { session } = resource {
                     self.feeds.touched(&self.user, session);
                 }
@@ -274,7 +274,7 @@ impl Bound {
     }
 }
 
-/// Who has to hear of a change.
+/// Waiters and streams that a change concerns.
 enum Touches {
     Nothing,
     Session(String),
@@ -304,13 +304,13 @@ impl Touches {
     }
 }
 
-/// Who asks, let in with a token that allows what the route does.
+/// Authorized caller: its token has the scopes of the route.
 #[derive(Debug)]
 pub(crate) struct Caller {
     bound: Bound,
     token: Token,
     key: Option<String>,
-    share: Arc<Share>,
+    quota: Arc<UserQuota>,
     at_once: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
@@ -345,7 +345,7 @@ impl Caller {
 
     /// Leave to wait, instead of being among those who are served at once.
     pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let waiting = self.share.waiting();
+        let waiting = self.quota.waiting();
         let waiting = waiting
             .ok_or_else(|| Problem::rate_limited("too many of one user wait for turns and locks", 1000))?;
         *self.at_once.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -354,7 +354,7 @@ impl Caller {
 
     /// Leave to follow one more session.
     pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.share.stream().ok_or_else(|| Problem::rate_limited("too many event streams of one user", 1000))
+        self.quota.stream().ok_or_else(|| Problem::rate_limited("too many event streams of one user", 1000))
     }
 }
 
@@ -362,22 +362,23 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let (token, hash) = app.gate.token(&parts.headers, &app.strangers.guesses, &parts.extensions).await?;
-        if let Some(Who(who)) = parts.extensions.get() {
+        let (token, hash) =
+            app.gate.token(&parts.headers, &app.anonymous_limits.invalid_tokens, &parts.extensions).await?;
+        if let Some(RequestIdentity(who)) = parts.extensions.get() {
             *who.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some((token.user.0.clone(), token.id.clone()));
         }
-        let share = app.gate.share(&token.user, &app.limits);
-        if parts.extensions.get::<Paid>().is_none()
-            && let Err(after_ms) = share.take()
+        let quota = app.gate.quota(&token.user, &app.limits);
+        if parts.extensions.get::<AlreadyCharged>().is_none()
+            && let Err(after_ms) = quota.take()
         {
             return Err(Problem::rate_limited("too many requests of one user", after_ms));
         }
-        let Some(at_once) = share.at_once() else {
+        let Some(at_once) = quota.at_once() else {
             return Err(Problem::rate_limited("too many requests of one user at a time", 100));
         };
         let bound = app.gate.bound(&token, hash);
-        let Some(Needs(scopes)) = parts.extensions.get().copied() else {
+        let Some(RequiredScopes(scopes)) = parts.extensions.get().copied() else {
             return Err(Problem::internal("a route says no scope"));
         };
         if let Some(missing) = scopes.iter().find(|scope| !token.scopes.contains(scope)) {
@@ -386,7 +387,7 @@ impl FromRequestParts<App> for Caller {
             return Err(Problem::out_of_scope(*missing));
         }
         let key = key(&parts.headers)?;
-        Ok(Caller { bound, token, key, share, at_once: Mutex::new(Some(at_once)) })
+        Ok(Caller { bound, token, key, quota, at_once: Mutex::new(Some(at_once)) })
     }
 }
 

@@ -30,7 +30,7 @@ pub type LogTo = Box<dyn Write + Send>;
 
 /// What is said of a request.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct LogLine {
     pub(crate) at_ms: i64,
     pub(crate) request_id: String,
     pub(crate) peer: Option<String>,
@@ -45,9 +45,9 @@ pub(crate) struct Line {
     pub(crate) cause: Option<String>,
 }
 
-impl Line {
+impl LogLine {
     fn as_text(&self) -> String {
-        let Line { method, path, status, ms, request_id, .. } = self;
+        let LogLine { method, path, status, ms, request_id, .. } = self;
         let user = self.user.as_deref().unwrap_or("-");
         let mut text = format!("{status} {method} {} {ms:.1}ms user={user} id={request_id}", shown(path));
         for (name, value) in [("code", self.code), ("cause", self.cause.as_deref())] {
@@ -98,7 +98,7 @@ impl Logger {
         }
     }
 
-    pub(crate) fn line(&self, line: &Line) {
+    pub(crate) fn line(&self, line: &LogLine) {
         let Some((log, lines)) = &self.lines else { return };
         let mut text = if *log == Log::Json { line.as_json().to_string() } else { line.as_text() };
         text.push('\n');

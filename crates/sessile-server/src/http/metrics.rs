@@ -41,18 +41,18 @@ pub(crate) enum Gauge {
 
 /// One more, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Counted(Arc<Metrics>, Gauge);
+pub(crate) struct GaugeGuard(Arc<Metrics>, Gauge);
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.gauge(self.1).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Metrics {
-    pub(crate) fn up(self: &Arc<Self>, gauge: Gauge) -> Counted {
+    pub(crate) fn up(self: &Arc<Self>, gauge: Gauge) -> GaugeGuard {
         self.gauge(gauge).fetch_add(1, Ordering::Relaxed);
-        Counted(Arc::clone(self), gauge)
+        GaugeGuard(Arc::clone(self), gauge)
     }
 
     pub(crate) fn now(&self, gauge: Gauge) -> i64 {

@@ -1,13 +1,12 @@
 //! The service over HTTP. A request passes `router` (its id, its log line, its metrics), then the caller's door
 //! (`caller`), then a handler in `routes`.
 
+mod anonymous_limits;
 mod app;
 mod audit;
 mod caller;
-mod completing;
-mod drain;
+mod completion;
 mod feeds;
-mod guesses;
 mod head;
 mod input;
 mod json;
@@ -24,13 +23,15 @@ mod response;
 mod route;
 mod router;
 mod routes;
-mod share;
-mod strangers;
-mod wake;
+mod unread_body;
+mod user_quota;
+mod valid_tokens;
+mod wakeups;
 
+pub(crate) use anonymous_limits::AnonymousLimits;
 pub(crate) use app::{App, Shared};
 pub(crate) use audit::audit;
-pub(crate) use caller::{Caller, Gate, Paid};
+pub(crate) use caller::{AlreadyCharged, Caller, Gate};
 pub(crate) use input::{header, read, taken};
 pub(crate) use log::Logger;
 pub use log::{Log, LogTo};
@@ -39,4 +40,3 @@ pub(crate) use problem::Problem;
 pub(crate) use route::{ResponseBody, Route};
 pub(crate) use router::{Peer, RequestId, router};
 pub(crate) use routes::all as routes;
-pub(crate) use strangers::Strangers;

@@ -1,4 +1,4 @@
-//! Pages of things that may be large: one ends at so many things, or at so many bytes.
+//! Pages of a list: each ends at a number of items, or at a number of bytes.
 
 use axum::response::Response;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::query::{Answer, ListPage, Query};
 /// [`SCAN_ROWS`](crate::query::SCAN_ROWS), so that no filter makes one request read everything.
 const SHORT_READS: usize = 8;
 
-/// How many are written as JSON before other requests have their turn at this thread.
+/// Items that are serialized before other tasks of this thread run.
 const YIELD_EVERY: usize = 64;
 
 /// A list that is read in pages.

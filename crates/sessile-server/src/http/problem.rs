@@ -1,4 +1,4 @@
-//! What is answered when something is not done: `application/problem+json`, with the codes of the command line.
+//! Problems: failures of requests as `application/problem+json`, with the codes of the command line.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -13,7 +13,7 @@ use crate::db::DbError;
 use crate::upstream::Fault;
 use crate::users::UserError;
 
-/// Why a request was not carried out. What only who runs the service may know stands apart, and goes to the log.
+/// Failure of a request. The cause is for the operator's log only.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -25,13 +25,13 @@ pub(crate) struct Problem {
     cause: Option<String>,
 }
 
-/// What an answer's log line says, and the answer does not.
+/// Cause of a failure, for its log line only.
 #[derive(Clone, Debug)]
-pub(crate) struct Cause(pub(crate) String);
+pub(crate) struct ProblemCause(pub(crate) String);
 
-/// The code of an answer's error, for its log line.
+/// Code of a failure, for its log line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Coded(pub(crate) Code);
+pub(crate) struct ProblemCode(pub(crate) Code);
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: Code, detail: impl Into<String>) -> Self {
@@ -259,9 +259,9 @@ impl IntoResponse for Problem {
         if let Some(challenge) = self.authenticate {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
-        response.extensions_mut().insert(Coded(self.code));
+        response.extensions_mut().insert(ProblemCode(self.code));
         if let Some(cause) = self.cause {
-            response.extensions_mut().insert(Cause(cause));
+            response.extensions_mut().insert(ProblemCause(cause));
         }
         response
     }

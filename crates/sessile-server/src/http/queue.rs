@@ -1,5 +1,5 @@
-//! Waiting for a turn or a lock. It goes on in a task of its own: whoever asked may go away at any moment, and then the
-//! place has to be given back.
+//! Acquisition of a turn or lock. Waiting is a task of its own: the client may disconnect at any moment, and then the place
+//! in the queue must be released.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::app::App;
 use super::caller::Bound;
 use super::input;
-use super::metrics::{Counted, Gauge};
+use super::metrics::{Gauge, GaugeGuard};
 use super::problem::Problem;
 use crate::change::{Busy, Change, Done};
 use crate::model::{Resource, Ticket};
@@ -18,9 +18,9 @@ use crate::model::{Resource, Ticket};
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What is wanted.
+/// A lease on a turn or lock to acquire.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LeaseRequest {
     pub(crate) resource: Resource,
     pub(crate) holder: String,
     pub(crate) busy: Busy,
@@ -34,21 +34,21 @@ struct Waiting {
     key: Option<String>,
     /// Stands for this request: its place may come to be that of the same one sent again.
     claim: String,
-    wanted: Wanted,
+    wanted: LeaseRequest,
     _busy: Option<mpsc::Sender<()>>,
-    _counted: Counted,
+    _counted: GaugeGuard,
 }
 
 /// What was asked for. If nobody takes it from the channel, it is given back with the channel.
-type Reply = oneshot::Sender<Result<(Ticket, Given), Problem>>;
+type Reply = oneshot::Sender<Result<(Ticket, LeaseGuard), Problem>>;
 
 /// Takes a turn or a lock, as soon as it comes free.
 pub(crate) async fn take(
     app: &App,
     bound: Bound,
     key: Option<String>,
-    wanted: Wanted,
-) -> Result<(Ticket, Given), Problem> {
+    wanted: LeaseRequest,
+) -> Result<(Ticket, LeaseGuard), Problem> {
     let (reply, answer) = oneshot::channel();
     let waiting = Waiting {
         app: app.clone(),
@@ -66,7 +66,7 @@ pub(crate) async fn take(
 impl Waiting {
     async fn run(self, mut reply: Reply) {
         let outcome = self.held(&mut reply).await.map(|ticket| {
-            let given = Given(Some(self.back()));
+            let given = LeaseGuard(Some(self.back()));
             (ticket, given)
         });
         // Whoever asked may be gone by now.
@@ -74,9 +74,9 @@ impl Waiting {
     }
 
     async fn held(&self, reply: &mut Reply) -> Result<Ticket, Problem> {
-        let Wanted { resource, holder, busy, ttl_ms, wait_ms } = &self.wanted;
+        let LeaseRequest { resource, holder, busy, ttl_ms, wait_ms } = &self.wanted;
         let until = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
-        let line = self.bound.wake().line(self.bound.user(), &resource.key());
+        let line = self.bound.wakeups().line(self.bound.user(), &resource.key());
         // The messages are read when it is held: what is answered to a key again would keep them all.
         let ask = Change::Ask {
             resource: resource.clone(),
@@ -100,7 +100,7 @@ impl Waiting {
         if asked.token.is_some() {
             return Ok(asked);
         }
-        let seat = line.join(asked.place);
+        let waiter = line.join(asked.place);
         loop {
             let gone = async {
                 tokio::select! {
@@ -118,7 +118,7 @@ impl Waiting {
                     self.back().wait_no_longer().await;
                     return Err(Problem::timed_out("somebody else still holds it"));
                 }
-                () = seat.due(|| self.bound.woken(resource, asked.place)) => {}
+                () = waiter.wait_until_due(|| self.bound.woken(resource, asked.place)) => {}
             }
             // Nothing interrupts this: it may be held when it returns.
             let wait = Change::Wait {
@@ -135,7 +135,7 @@ impl Waiting {
                         continue;
                     }
                     // Much may have happened since it was let in.
-                    if !self.bound.is_still_let_in().await {
+                    if !self.bound.is_token_valid().await {
                         self.back().leave().await;
                         return Err(Problem::unauthenticated());
                     }
@@ -144,8 +144,8 @@ impl Waiting {
                 // The place outlives a store that is away for a moment.
                 Err(problem) if problem.is_unreachable() => {}
                 Err(problem) => {
-                    // Who is behind it here has the same before them if the session is over.
-                    self.bound.wake().over(self.bound.user(), resource.key());
+                    // If the session is over, the waiters behind this one fail in the same way.
+                    self.bound.wakeups().notify_all(self.bound.user(), resource.key());
                     self.back().leave().await;
                     return Err(problem);
                 }
@@ -178,9 +178,10 @@ pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> Problem {
     Problem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
 }
 
-/// What was taken, and is given back unless it is kept: for what is still to be done before whoever asked knows of it.
+/// A lease that is released when the guard is dropped, unless it is kept: for work that may fail before the client knows of
+/// the lease.
 #[must_use]
-pub(crate) struct Given(Option<Back>);
+pub(crate) struct LeaseGuard(Option<Back>);
 
 struct Back {
     bound: Bound,
@@ -219,7 +220,7 @@ impl Back {
     }
 }
 
-impl Given {
+impl LeaseGuard {
     pub(crate) fn keep(mut self) {
         self.0 = None;
     }
@@ -232,7 +233,7 @@ impl Given {
     }
 }
 
-impl Drop for Given {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
         // Without a runtime everything has ended, and the place ends with its time.
         if let (Some(back), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {

@@ -1,4 +1,4 @@
-//! What goes out.
+//! HTTP responses of the API.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -10,7 +10,7 @@ use sessile_wire::service::CursorPage;
 
 use super::problem::Problem;
 
-/// JSON.
+/// Response with a JSON body.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Response, Problem> {
     let text = serde_json::to_vec(body).map_err(|error| Problem::internal(error.to_string()))?;
     let mut response = Response::new(Body::from(text));
@@ -19,12 +19,12 @@ pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Response
     Ok(response)
 }
 
-/// JSON of which there are revisions.
+/// Response with a JSON body whose ETag is its revision.
 pub(crate) fn tagged(status: StatusCode, body: &impl Serialize, revision: i64) -> Result<Response, Problem> {
     Ok(with_tag(json(status, body)?, revision))
 }
 
-/// That the caller has it already.
+/// Response to a client that has this revision.
 pub(crate) fn unchanged(revision: i64) -> Response {
     with_tag(empty(StatusCode::NOT_MODIFIED), revision)
 }
@@ -50,7 +50,7 @@ pub(crate) fn page<P: CursorPage + Serialize>(
     json(StatusCode::OK, &P::new(items, last.map(|last| URL_SAFE_NO_PAD.encode(last))))
 }
 
-/// The last thing of a page, from what was said of it.
+/// Last item of the page before, from a cursor.
 pub(crate) fn after(cursor: &str) -> Result<String, Problem> {
     let wrong = || Problem::invalid("the cursor is not one that was given");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;

@@ -8,7 +8,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::JsonSchema;
 
 use super::app::App;
-use super::caller::Needs;
+use super::caller::RequiredScopes;
 use super::openapi::SchemaOf;
 use super::parameters::Parameter;
 use crate::account::TokenScope;
@@ -58,7 +58,7 @@ impl Route {
     {
         // All methods used here are ones that the filter knows.
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-        let handler = on(filter, handler).layer(Extension(Needs(scopes)));
+        let handler = on(filter, handler).layer(Extension(RequiredScopes(scopes)));
         Route {
             method,
             path,

@@ -14,19 +14,19 @@ use axum::{Extension, Router};
 use sessile::Code;
 
 use super::app::App;
-use super::caller::{Needs, Who};
-use super::drain::Rest;
+use super::caller::{RequestIdentity, RequiredScopes};
 use super::head;
 use super::input;
-use super::log::Line;
+use super::log::LogLine;
 use super::metrics::Gauge;
-use super::problem::{Cause, Coded, Problem};
+use super::problem::{Problem, ProblemCause, ProblemCode};
 use super::route::ANY;
 use super::routes;
+use super::unread_body::UnreadBody;
 use crate::clock::now_ms;
 use crate::mcp::{self, Mcp};
 
-/// Who is at the other end of the connection.
+/// Address of the client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
@@ -41,23 +41,31 @@ impl RequestId {
 /// All routes, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
 /// whether the name by which the service is asked can be relied on.
 pub(crate) fn router(app: App, has_name: bool) -> Router {
-    let mcp = Mcp::new(finished(api(), app.clone(), From::Process), app.upstream.is_some(), has_name);
+    let mcp = Mcp::new(
+        with_middleware(api(), app.clone(), RequestSource::Process),
+        app.upstream.is_some(),
+        has_name,
+    );
     let answer = move |State(app): State<App>, request: Request| mcp::answer(app, mcp.clone(), request);
-    finished(api().route("/mcp", post(answer).layer(Extension(Needs(ANY)))), app, From::Network)
+    with_middleware(
+        api().route("/mcp", post(answer).layer(Extension(RequiredScopes(ANY)))),
+        app,
+        RequestSource::Network,
+    )
 }
 
 fn api() -> Router<App> {
     routes::all().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler))
 }
 
-/// Where requests of a router come from. One that is made in this process has no `Host`.
+/// Source of a router's requests. A request made in this process has no `Host`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum From {
+enum RequestSource {
     Network,
     Process,
 }
 
-fn finished(routes: Router<App>, app: App, from: From) -> Router {
+fn with_middleware(routes: Router<App>, app: App, from: RequestSource) -> Router {
     routes
         .fallback(|| async {
             Problem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
@@ -65,34 +73,38 @@ fn finished(routes: Router<App>, app: App, from: From) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, Code::Usage, "this path does not take this method")
         })
-        .layer(from_fn_with_state((app.clone(), from), around))
+        .layer(from_fn_with_state((app.clone(), from), with_request_context))
         .with_state(app)
 }
 
-async fn around(State((app, from)): State<(App, From)>, mut request: Request, next: Next) -> Response {
+async fn with_request_context(
+    State((app, from)): State<(App, RequestSource)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let (began, at_ms) = (Instant::now(), now_ms());
     let _in_flight = app.metrics.up(Gauge::InFlight);
     let request_id = match request_id(&request) {
         Ok(id) => id,
         Err(problem) => return problem.into_response(),
     };
-    let who = Who::default();
+    let who = RequestIdentity::default();
     request.extensions_mut().insert(who.clone());
     request.extensions_mut().insert(RequestId(request_id.clone()));
     let peer = request.extensions().get().map(|Peer(peer)| peer.to_string());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = input::route(request.extensions()).map(str::to_owned);
     let (parts, body) = request.into_parts();
-    let (body, rest) = Rest::of(body);
+    let (body, rest) = UnreadBody::of(body);
     let checked = match from {
-        From::Network => head::check(parts.version, &parts.uri, &parts.headers),
-        From::Process => Ok(()),
+        RequestSource::Network => head::check(parts.version, &parts.uri, &parts.headers),
+        RequestSource::Process => Ok(()),
     };
     let mut response = match checked {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(problem) => problem.into_response(),
     };
-    // Who is too slow is not waited for again.
+    // A client that was too slow gets no more time.
     let is_slow = response.status() == StatusCode::REQUEST_TIMEOUT;
     if let Some(rest) = rest.filter(|rest| !rest.is_end_stream())
         && (is_slow || !rest.drain().await)
@@ -110,7 +122,7 @@ async fn around(State((app, from)): State<(App, From)>, mut request: Request, ne
     app.metrics.answered(route.as_deref().unwrap_or("none"), known(&method), status, took);
     let who = who.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (user, token) = who.unzip();
-    app.logger.line(&Line {
+    app.logger.line(&LogLine {
         at_ms,
         request_id,
         peer,
@@ -121,8 +133,8 @@ async fn around(State((app, from)): State<(App, From)>, mut request: Request, ne
         token,
         status,
         ms: took.as_secs_f64() * 1000.0,
-        code: response.extensions().get().map(|Coded(code)| code.as_str()),
-        cause: response.extensions().get().map(|Cause(cause)| cause.clone()),
+        code: response.extensions().get().map(|ProblemCode(code)| code.as_str()),
+        cause: response.extensions().get().map(|ProblemCause(cause)| cause.clone()),
     });
     response
 }

@@ -8,7 +8,7 @@ use sessile::text::{quoted, shortened};
 use sessile_wire::percent;
 use sessile_wire::service::ProblemDetails;
 
-use super::tool::{Argument, To, Tool};
+use super::tool::{Argument, ArgumentTarget, ServiceTool};
 use crate::http::Problem;
 
 /// What is needed of the client's own request. Nothing else of it reaches the API.
@@ -16,7 +16,7 @@ const HANDED_ON: &[HeaderName] = &[header::AUTHORIZATION];
 
 /// The request that a call is.
 pub(super) fn request(
-    tool: &Tool,
+    tool: &ServiceTool,
     given: &Map<String, Value>,
     headers: &axum::http::HeaderMap,
 ) -> Result<Request<Body>, Problem> {
@@ -30,7 +30,7 @@ pub(super) fn request(
     for argument in &tool.arguments {
         let name = argument.name.as_str();
         // A value may be null; of anything else that is the same as none.
-        let value = given.get(name).filter(|value| argument.to == To::Body || !value.is_null());
+        let value = given.get(name).filter(|value| argument.to == ArgumentTarget::Body || !value.is_null());
         let Some(value) = value else {
             if argument.is_needed {
                 return Err(Problem::usage(format!("{} needs the argument {}", tool.name, quoted(name))));
@@ -38,23 +38,25 @@ pub(super) fn request(
             continue;
         };
         match argument.to {
-            To::Path => {
+            ArgumentTarget::Path => {
                 let text = text_of(argument, value)?;
                 if text.is_empty() {
                     return Err(Problem::invalid(format!("the argument {} is empty", quoted(name))));
                 }
                 path = path.replace(&format!("{{{name}}}"), &percent::encode(&text));
             }
-            To::Query => query.push(format!("{name}={}", percent::encode(&text_of(argument, value)?))),
-            To::Member => {
+            ArgumentTarget::Query => {
+                query.push(format!("{name}={}", percent::encode(&text_of(argument, value)?)))
+            }
+            ArgumentTarget::Member => {
                 members.insert(name.to_owned(), value.clone());
             }
-            To::Body => whole = Some(value.clone()),
-            To::Key => {
+            ArgumentTarget::Body => whole = Some(value.clone()),
+            ArgumentTarget::Key => {
                 let key = header_value(argument, &text_of(argument, value)?)?;
                 request.headers_mut().insert("idempotency-key", key);
             }
-            To::Revision => {
+            ArgumentTarget::Revision => {
                 let (header, tag) = match text_of(argument, value)?.as_str() {
                     "0" => (header::IF_NONE_MATCH, "*".to_owned()),
                     revision => (header::IF_MATCH, format!("\"{revision}\"")),
@@ -75,7 +77,7 @@ pub(super) fn request(
             request.headers_mut().append(name, value.clone());
         }
     }
-    let has_members = tool.arguments.iter().any(|argument| argument.to == To::Member);
+    let has_members = tool.arguments.iter().any(|argument| argument.to == ArgumentTarget::Member);
     if let Some(body) = whole.or_else(|| has_members.then_some(Value::Object(members))) {
         request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *request.body_mut() = Body::from(body.to_string());
@@ -83,7 +85,7 @@ pub(super) fn request(
     Ok(request)
 }
 
-fn check_names(tool: &Tool, given: &Map<String, Value>) -> Result<(), Problem> {
+fn check_names(tool: &ServiceTool, given: &Map<String, Value>) -> Result<(), Problem> {
     let known = || tool.arguments.iter().map(|argument| argument.name.as_str());
     let Some(other) = given.keys().find(|name| !known().any(|known| known == name.as_str())) else {
         return Ok(());
@@ -120,14 +122,14 @@ fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, Problem>
 }
 
 /// What the API answered, as the result of the tool.
-pub(super) fn result(status: StatusCode, body: &[u8]) -> Value {
+pub(super) fn tool_result(status: StatusCode, body: &[u8]) -> Value {
     let text = String::from_utf8_lossy(body);
     if !status.is_success() {
         let problem = serde_json::from_str(&text).unwrap_or_else(|error| {
             // Every failure of the API has problem details for its body.
             Problem::internal(error.to_string()).details()
         });
-        return failed(&problem);
+        return error_result(&problem);
     }
     if text.is_empty() {
         return json!({ "content": [{ "type": "text", "text": "done" }], "isError": false });
@@ -138,7 +140,7 @@ pub(super) fn result(status: StatusCode, body: &[u8]) -> Value {
 
 /// A failure, as the API tells of it. Clients hold structured content against the schema of the result even if it is an
 /// error: so an error is text, and that is JSON, as of the tools on standard input and output.
-pub(super) fn failed(problem: &ProblemDetails) -> Value {
+pub(super) fn error_result(problem: &ProblemDetails) -> Value {
     let error = json!({
         "code": problem.code,
         "message": problem.detail,

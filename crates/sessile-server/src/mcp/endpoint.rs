@@ -15,13 +15,13 @@ use sessile::Code;
 use sessile::text::{quoted, shortened};
 
 use super::protocol::{
-    Asked, Era, Head, INVALID_PARAMS, INVALID_REQUEST, Message, PARSE_ERROR, Refused, completed, discovered,
-    era, fresh, greeted, unknown,
+    INVALID_PARAMS, INVALID_REQUEST, McpHeaders, McpMessage, McpRequest, PARSE_ERROR, ProtocolEra,
+    ProtocolError, discovery_result, era, initialize_result, method_not_found, response, with_ttl,
 };
-use super::tool::{self, Tool};
+use super::tool::{self, ServiceTool};
 use super::{call, origin};
 use crate::account::TokenScope;
-use crate::http::{App, Caller, Paid, Peer, Problem, RequestId, read, reply, taken};
+use crate::http::{AlreadyCharged, App, Caller, Peer, Problem, RequestId, read, reply, taken};
 use crate::limits::Limits;
 
 /// How many messages may come together.
@@ -36,9 +36,9 @@ pub(crate) struct Mcp(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// Who carries calls out.
+    /// Router that carries out the calls.
     api: Router,
-    tools: Vec<Tool>,
+    tools: Vec<ServiceTool>,
     /// Whether the name by which the service is asked can be relied on.
     has_name: bool,
 }
@@ -61,17 +61,17 @@ pub(crate) async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Respo
         return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, Code::Usage, detail));
     }
     let bytes = taken(&parts.headers, body, &app).await?;
-    let head = Head::of(&parts.headers)?;
+    let head = McpHeaders::of(&parts.headers)?;
     let scopes = caller.token().scopes.clone();
     // The calls have places of their own among those who are served at once: who waits must not take one away.
     drop(caller);
-    let room = Room::of(&app.limits);
-    let mut conversation = Conversation { mcp: &mcp, parts: &parts, head, scopes, is_paid: true, room };
+    let room = ResponseBudget::of(&app.limits);
+    let mut conversation = Exchange { mcp: &mcp, parts: &parts, head, scopes, is_paid: true, room };
     let message = match serde_json::from_slice(&bytes) {
         Ok(message) => message,
         Err(error) => {
             let why = format!("the body is not JSON: {}", shortened(&error.to_string(), 200));
-            return told(Refused::bad(PARSE_ERROR, why), None);
+            return error_response(ProtocolError::bad(PARSE_ERROR, why), None);
         }
     };
     match message {
@@ -102,24 +102,24 @@ fn accepted() -> Result<Response, Problem> {
     Ok(reply::empty(StatusCode::ACCEPTED))
 }
 
-fn told(refused: Refused, id: Option<&Value>) -> Result<Response, Problem> {
-    reply::json(refused.status, &refused.told(id))
+fn error_response(refused: ProtocolError, id: Option<&Value>) -> Result<Response, Problem> {
+    reply::json(refused.status, &refused.into_response(id))
 }
 
 /// One request, and who made it.
-struct Conversation<'a> {
+struct Exchange<'a> {
     mcp: &'a Mcp,
     parts: &'a Parts,
-    head: Head,
+    head: McpHeaders,
     scopes: Vec<TokenScope>,
     /// Whether a call is still to be had for the request that was let in: every further one of a batch counts by itself.
     is_paid: bool,
-    room: Room,
+    room: ResponseBudget,
 }
 
-/// How much may be held to be answered.
+/// Budget for the responses of one request.
 #[derive(Debug)]
-struct Room {
+struct ResponseBudget {
     /// The bytes of all answers together after which nothing more is called.
     enough: usize,
     /// The most bytes of one.
@@ -127,18 +127,18 @@ struct Room {
     held: usize,
 }
 
-impl Room {
+impl ResponseBudget {
     /// As much as one page, whose last thing may be the one that goes beyond it.
     fn of(limits: &Limits) -> Self {
         let things = usize::try_from(limits.page).unwrap_or_default().saturating_mul(BESIDE_BYTES);
         let most = limits.page_bytes.saturating_add(limits.body_bytes).saturating_add(things);
-        Room { enough: limits.page_bytes, most, held: 0 }
+        ResponseBudget { enough: limits.page_bytes, most, held: 0 }
     }
 }
 
-impl Conversation<'_> {
+impl Exchange<'_> {
     async fn batch(&mut self, messages: Vec<Value>) -> Result<Response, Problem> {
-        let wrong = |why: &str| told(Refused::bad(INVALID_REQUEST, why), None);
+        let wrong = |why: &str| error_response(ProtocolError::bad(INVALID_REQUEST, why), None);
         if !self.head.allows_batches() {
             return wrong("this revision has no batches: send one message");
         }
@@ -158,41 +158,43 @@ impl Conversation<'_> {
 
     /// The status and the answer to a message, if it has one.
     async fn one(&mut self, message: Value) -> Option<(StatusCode, Value)> {
-        let asked = match Message::of(message) {
-            Message::Request(asked) => asked,
-            Message::Silent => return None,
-            Message::Wrong(id, refused) => return Some((refused.status, refused.told(id.as_ref()))),
+        let asked = match McpMessage::of(message) {
+            McpMessage::Request(asked) => asked,
+            McpMessage::Silent => return None,
+            McpMessage::Wrong(id, refused) => {
+                return Some((refused.status, refused.into_response(id.as_ref())));
+            }
         };
         let answer = match era(&asked, &self.head) {
-            Ok(era) => self.result(&asked, era).await.map(|result| completed(&asked.id, result, era)),
+            Ok(era) => self.result(&asked, era).await.map(|result| response(&asked.id, result, era)),
             Err(refused) => Err(refused),
         };
         Some(match answer {
             Ok(answer) => (StatusCode::OK, answer),
-            Err(refused) => (refused.status, refused.told(Some(&asked.id))),
+            Err(refused) => (refused.status, refused.into_response(Some(&asked.id))),
         })
     }
 
-    async fn result(&mut self, asked: &Asked, era: Era) -> Result<Value, Refused> {
+    async fn result(&mut self, asked: &McpRequest, era: ProtocolEra) -> Result<Value, ProtocolError> {
         match (asked.method.as_str(), era) {
-            ("initialize", Era::Greeting) => greeted(asked),
-            ("ping", Era::Greeting) => Ok(json!({})),
-            ("server/discover", _) => Ok(discovered()),
-            ("tools/list", Era::Greeting) => Ok(self.tools()),
-            ("tools/list", Era::Inline) => Ok(fresh(self.tools())),
+            ("initialize", ProtocolEra::Greeting) => initialize_result(asked),
+            ("ping", ProtocolEra::Greeting) => Ok(json!({})),
+            ("server/discover", _) => Ok(discovery_result()),
+            ("tools/list", ProtocolEra::Greeting) => Ok(self.tools()),
+            ("tools/list", ProtocolEra::Inline) => Ok(with_ttl(self.tools())),
             ("tools/call", _) => self.call(asked).await,
-            (method, era) => Err(unknown(method, era)),
+            (method, era) => Err(method_not_found(method, era)),
         }
     }
 
     /// What the token allows.
     fn tools(&self) -> Value {
-        let allowed = |tool: &&Tool| tool.scopes.iter().all(|scope| self.scopes.contains(scope));
-        let tools: Vec<Value> = self.mcp.0.tools.iter().filter(allowed).map(Tool::listed).collect();
+        let allowed = |tool: &&ServiceTool| tool.scopes.iter().all(|scope| self.scopes.contains(scope));
+        let tools: Vec<Value> = self.mcp.0.tools.iter().filter(allowed).map(ServiceTool::listed).collect();
         json!({ "tools": tools })
     }
 
-    async fn call(&mut self, asked: &Asked) -> Result<Value, Refused> {
+    async fn call(&mut self, asked: &McpRequest) -> Result<Value, ProtocolError> {
         let none = Map::new();
         let arguments = match asked.params.get("arguments") {
             None | Some(Value::Null) => Some(&none),
@@ -200,22 +202,22 @@ impl Conversation<'_> {
         };
         let (Some(name), Some(arguments)) = (asked.params.get("name").and_then(Value::as_str), arguments)
         else {
-            return Err(Refused::new(INVALID_PARAMS, "`name` is text, and `arguments` is an object"));
+            return Err(ProtocolError::new(INVALID_PARAMS, "`name` is text, and `arguments` is an object"));
         };
         let tools = &self.mcp.0.tools;
         let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
             let near = sessile::names::nearest(name, tools.iter().map(|tool| tool.name));
             let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             let why = format!("there is no tool {}{meant}", quoted(shortened(name, 60)));
-            return Err(Refused::new(INVALID_PARAMS, why));
+            return Err(ProtocolError::new(INVALID_PARAMS, why));
         };
         if self.room.held > self.room.enough {
             let why = "the answers to the calls before it are as much as can be answered at once: this one was not made";
-            return Ok(call::failed(&Problem::too_large(why).details()));
+            return Ok(call::error_result(&Problem::too_large(why).details()));
         }
         match call::request(tool, arguments, &self.parts.headers) {
             Ok(request) => Ok(self.carried_out(request).await),
-            Err(problem) => Ok(call::failed(&problem.details())),
+            Err(problem) => Ok(call::error_result(&problem.details())),
         }
     }
 
@@ -231,7 +233,7 @@ impl Conversation<'_> {
             request.headers_mut().insert(RequestId::HEADER, id);
         }
         if std::mem::take(&mut self.is_paid) {
-            request.extensions_mut().insert(Paid);
+            request.extensions_mut().insert(AlreadyCharged);
         }
         let api = TowerToHyperService::new(self.mcp.0.api.clone());
         let response = api.call(request).await.unwrap_or_else(|never| match never {});
@@ -240,11 +242,11 @@ impl Conversation<'_> {
         match read(body, self.room.most).await {
             Ok(body) => {
                 self.room.held = self.room.held.saturating_add(body.len());
-                call::result(status, &body)
+                call::tool_result(status, &body)
             }
             Err(_) => {
                 let why = format!("an answer has at most {} bytes: ask for less at once", self.room.most);
-                call::failed(&Problem::too_large(why).details())
+                call::error_result(&Problem::too_large(why).details())
             }
         }
     }

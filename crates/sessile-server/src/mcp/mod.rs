@@ -11,12 +11,12 @@
 //! Reading order: `tools` (what is offered), `tool`, `call`, `protocol`, `endpoint`.
 
 mod call;
-mod described;
 mod endpoint;
 mod origin;
 mod protocol;
+mod reference;
 mod tool;
 mod tools;
 
-pub use described::described;
 pub(crate) use endpoint::{Mcp, answer};
+pub use reference::describe_tools;

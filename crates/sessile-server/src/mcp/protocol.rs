@@ -1,4 +1,4 @@
-//! The protocol: which revision a message is of, and what is answered to what is no call of a tool.
+//! The protocol: revisions of messages, and responses to everything but calls of tools.
 
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine as _;
@@ -37,26 +37,26 @@ const INSTRUCTIONS: &str = "Sessions that a service keeps for you: messages, val
 
 /// An error of the protocol.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct ProtocolError {
     pub(super) status: StatusCode,
     pub(super) code: i64,
     pub(super) message: String,
     pub(super) data: Option<Value>,
 }
 
-impl Refused {
-    /// One that is told in an answer like any other.
+impl ProtocolError {
+    /// Error in a response with status 200.
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
-        Refused { status: StatusCode::OK, code, message: message.into(), data: None }
+        ProtocolError { status: StatusCode::OK, code, message: message.into(), data: None }
     }
 
-    /// One that says the request is none.
+    /// Error of an invalid request, with status 400.
     pub(super) fn bad(code: i64, message: impl Into<String>) -> Self {
-        Refused { status: StatusCode::BAD_REQUEST, ..Refused::new(code, message) }
+        ProtocolError { status: StatusCode::BAD_REQUEST, ..ProtocolError::new(code, message) }
     }
 
-    /// As the answer to a request; without an id if nobody could tell which.
-    pub(super) fn told(self, id: Option<&Value>) -> Value {
+    /// Response to a request; without an id if the id is unknown.
+    pub(super) fn into_response(self, id: Option<&Value>) -> Value {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(data) = self.data {
             error["data"] = data;
@@ -65,18 +65,18 @@ impl Refused {
     }
 }
 
-/// What the head of a request says about the message in it.
+/// Headers of a request that describe its message.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct McpHeaders {
     version: Option<String>,
     method: Option<String>,
     name: Option<String>,
 }
 
-impl Head {
+impl McpHeaders {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
         let text = |name| header(headers, name).map(|value| value.map(str::to_owned));
-        Ok(Head {
+        Ok(McpHeaders {
             version: text("mcp-protocol-version")?,
             method: text("mcp-method")?,
             name: text("mcp-name")?.map(|name| unwrapped(&name)),
@@ -96,36 +96,37 @@ fn unwrapped(value: &str) -> String {
     STANDARD.decode(inner).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// How a client speaks.
+/// Manner of a client's requests, by the revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum ProtocolEra {
     /// With a greeting at first.
     Greeting,
     /// Every request says what it needs.
     Inline,
 }
 
-/// A request, taken apart.
+/// A JSON-RPC request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct McpRequest {
     pub(super) id: Value,
     pub(super) method: String,
     pub(super) params: Map<String, Value>,
 }
 
-/// A message.
+/// A JSON-RPC message.
 #[derive(Debug)]
-pub(super) enum Message {
-    Request(Asked),
+pub(super) enum McpMessage {
+    Request(McpRequest),
     /// A notification or an answer: nothing comes of it.
     Silent,
     /// None, with the id under which to tell so.
-    Wrong(Option<Value>, Refused),
+    Wrong(Option<Value>, ProtocolError),
 }
 
-impl Message {
+impl McpMessage {
     pub(super) fn of(message: Value) -> Self {
-        let wrong = |id: Option<Value>, why: &str| Message::Wrong(id, Refused::bad(INVALID_REQUEST, why));
+        let wrong =
+            |id: Option<Value>, why: &str| McpMessage::Wrong(id, ProtocolError::bad(INVALID_REQUEST, why));
         let Value::Object(mut members) = message else {
             return wrong(None, "a message is a JSON object");
         };
@@ -138,7 +139,7 @@ impl Message {
         let method = match members.remove("method") {
             Some(Value::String(method)) => method,
             None if members.contains_key("result") || members.contains_key("error") => {
-                return Message::Silent;
+                return McpMessage::Silent;
             }
             _ => return wrong(id, "a message has a `method`, which is text"),
         };
@@ -148,17 +149,17 @@ impl Message {
             Some(_) => return wrong(id, "`params` is an object"),
         };
         match id {
-            Some(id) => Message::Request(Asked { id, method, params }),
+            Some(id) => McpMessage::Request(McpRequest { id, method, params }),
             None if has_id => wrong(None, "an `id` is text or a whole number"),
-            None => Message::Silent,
+            None => McpMessage::Silent,
         }
     }
 }
 
 /// How a request is spoken. One that contradicts itself, or is of a revision that there is not, is refused.
-pub(super) fn era(asked: &Asked, head: &Head) -> Result<Era, Refused> {
+pub(super) fn era(asked: &McpRequest, head: &McpHeaders) -> Result<ProtocolEra, ProtocolError> {
     if asked.method == "initialize" {
-        return Ok(Era::Greeting);
+        return Ok(ProtocolEra::Greeting);
     }
     let meta = asked.params.get("_meta");
     let version = meta.and_then(|meta| meta.get(VERSION));
@@ -167,7 +168,7 @@ pub(super) fn era(asked: &Asked, head: &Head) -> Result<Era, Refused> {
         && asked.method != "server/discover"
         && told.is_none_or(|told| GREETING.contains(&told))
     {
-        return Ok(Era::Greeting);
+        return Ok(ProtocolEra::Greeting);
     }
     if let (None, Some(told)) = (version, told)
         && told < INLINE
@@ -177,10 +178,10 @@ pub(super) fn era(asked: &Asked, head: &Head) -> Result<Era, Refused> {
     let capabilities = meta.and_then(|meta| meta.get(CAPABILITIES));
     let (Some(version), Some(Value::Object(_))) = (version.and_then(Value::as_str), capabilities) else {
         let why = format!("`_meta` has `{VERSION}`, which is text, and `{CAPABILITIES}`, which is an object");
-        return Err(Refused::bad(INVALID_PARAMS, why));
+        return Err(ProtocolError::bad(INVALID_PARAMS, why));
     };
     let differs = |what: &str| {
-        Refused::bad(
+        ProtocolError::bad(
             HEADER_MISMATCH,
             format!("the header {what} is missing, or is not what the message says"),
         )
@@ -189,7 +190,7 @@ pub(super) fn era(asked: &Asked, head: &Head) -> Result<Era, Refused> {
         return Err(differs("MCP-Protocol-Version"));
     }
     if GREETING.contains(&version) {
-        return Ok(Era::Greeting);
+        return Ok(ProtocolEra::Greeting);
     }
     if head.method.as_deref() != Some(&asked.method) {
         return Err(differs("Mcp-Method"));
@@ -198,12 +199,15 @@ pub(super) fn era(asked: &Asked, head: &Head) -> Result<Era, Refused> {
     if name.is_some() && head.name.as_deref() != name {
         return Err(differs("Mcp-Name"));
     }
-    if version == INLINE { Ok(Era::Inline) } else { Err(unsupported(version)) }
+    if version == INLINE { Ok(ProtocolEra::Inline) } else { Err(unsupported(version)) }
 }
 
-fn unsupported(version: &str) -> Refused {
+fn unsupported(version: &str) -> ProtocolError {
     let data = json!({ "supported": versions(), "requested": shortened(version, 60) });
-    Refused { data: Some(data), ..Refused::bad(UNSUPPORTED_VERSION, "Unsupported protocol version") }
+    ProtocolError {
+        data: Some(data),
+        ..ProtocolError::bad(UNSUPPORTED_VERSION, "Unsupported protocol version")
+    }
 }
 
 fn versions() -> Vec<&'static str> {
@@ -214,10 +218,10 @@ fn server() -> Value {
     json!({ "name": "sessile", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// The answer to a greeting: in the revision that was asked for, or in the newest.
-pub(super) fn greeted(asked: &Asked) -> Result<Value, Refused> {
+/// Result of `initialize`: in the requested revision, or in the newest.
+pub(super) fn initialize_result(asked: &McpRequest) -> Result<Value, ProtocolError> {
     let Some(wanted) = asked.params.get("protocolVersion").and_then(Value::as_str) else {
-        return Err(Refused::new(INVALID_PARAMS, "`protocolVersion` is text"));
+        return Err(ProtocolError::new(INVALID_PARAMS, "`protocolVersion` is text"));
     };
     let version = GREETING.iter().find(|version| **version == wanted).unwrap_or(&GREETING[0]);
     Ok(json!({
@@ -228,9 +232,9 @@ pub(super) fn greeted(asked: &Asked) -> Result<Value, Refused> {
     }))
 }
 
-/// What there is.
-pub(super) fn discovered() -> Value {
-    fresh(json!({
+/// Result of `server/discover`.
+pub(super) fn discovery_result() -> Value {
+    with_ttl(json!({
         "supportedVersions": versions(),
         "capabilities": { "tools": {} },
         "instructions": INSTRUCTIONS,
@@ -238,25 +242,25 @@ pub(super) fn discovered() -> Value {
 }
 
 /// A result by which a client may go for a while: it alone, for another token may see other tools.
-pub(super) fn fresh(mut result: Value) -> Value {
+pub(super) fn with_ttl(mut result: Value) -> Value {
     result["ttlMs"] = json!(FRESH_MS);
     result["cacheScope"] = json!("private");
     result
 }
 
 /// A result, as the revision has it.
-pub(super) fn completed(id: &Value, mut result: Value, era: Era) -> Value {
-    if era == Era::Inline {
+pub(super) fn response(id: &Value, mut result: Value, era: ProtocolEra) -> Value {
+    if era == ProtocolEra::Inline {
         result["resultType"] = json!("complete");
         result["_meta"] = json!({ SERVER: server() });
     }
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// That there is no such method.
-pub(super) fn unknown(method: &str, era: Era) -> Refused {
+/// Error of an unknown method.
+pub(super) fn method_not_found(method: &str, era: ProtocolEra) -> ProtocolError {
     let refused =
-        Refused::new(METHOD_NOT_FOUND, format!("there is no method {}", quoted(shortened(method, 60))));
-    let status = if era == Era::Inline { StatusCode::NOT_FOUND } else { StatusCode::OK };
-    Refused { status, ..refused }
+        ProtocolError::new(METHOD_NOT_FOUND, format!("there is no method {}", quoted(shortened(method, 60))));
+    let status = if era == ProtocolEra::Inline { StatusCode::NOT_FOUND } else { StatusCode::OK };
+    ProtocolError { status, ..refused }
 }

@@ -3,14 +3,14 @@
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
-use super::tools::{ARGUMENTS, Entry, TOOLS};
+use super::tools::{ARGUMENTS, TOOLS, ToolEntry};
 use crate::account::TokenScope;
 use crate::http::parameters::Location;
 use crate::http::{ResponseBody, Route, openapi, routes};
 
-/// What can be called.
+/// A tool that an agent can call.
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct ServiceTool {
     pub(super) name: &'static str,
     about: &'static str,
     pub(super) method: Method,
@@ -24,18 +24,18 @@ pub(crate) struct Tool {
     pub(super) asks_upstream: bool,
 }
 
-/// What a tool takes.
+/// Argument of a tool.
 #[derive(Debug)]
 pub(super) struct Argument {
     pub(super) name: String,
-    pub(super) to: To,
+    pub(super) to: ArgumentTarget,
     pub(super) schema: Value,
     pub(super) is_needed: bool,
 }
 
-/// What becomes of an argument.
+/// Part of the request that an argument becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum ArgumentTarget {
     /// A part of the path.
     Path,
     /// A parameter after the `?`.
@@ -51,25 +51,25 @@ pub(super) enum To {
 }
 
 /// All tools, in the order of the table.
-pub(super) fn all() -> Vec<Tool> {
+pub(super) fn all() -> Vec<ServiceTool> {
     let document: Value = serde_json::from_str(&openapi::document()).unwrap_or_default();
     let routes = routes();
     // That every entry has its route is tested.
-    let of = |entry: &Entry| {
+    let of = |entry: &ToolEntry| {
         let route = routes.iter().find(|route| route.id == entry.operation)?;
-        Some(Tool::new(entry, route, &document["components"]))
+        Some(ServiceTool::new(entry, route, &document["components"]))
     };
     TOOLS.iter().filter_map(of).collect()
 }
 
-impl Tool {
-    fn new(entry: &Entry, route: &Route, components: &Value) -> Self {
-        Tool {
+impl ServiceTool {
+    fn new(entry: &ToolEntry, route: &Route, components: &Value) -> Self {
+        ServiceTool {
             name: entry.name,
             about: entry.about,
             method: route.method.clone(),
             path: route.path,
-            // Who is answered reads what was said before.
+            // A reply reveals the messages before it.
             scopes: if entry.asks_upstream { &[TokenScope::Read, TokenScope::Write] } else { route.scopes },
             always: entry.always,
             arguments: arguments(entry, route, components),
@@ -120,15 +120,15 @@ impl Tool {
     }
 }
 
-fn arguments(entry: &Entry, route: &Route, components: &Value) -> Vec<Argument> {
+fn arguments(entry: &ToolEntry, route: &Route, components: &Value) -> Vec<Argument> {
     let mut arguments = Vec::new();
     let is_argument = |name: &str| {
         !entry.without.contains(&name) && !entry.always.iter().any(|(always, _)| *always == name)
     };
     for parameter in openapi::parameters(route) {
         let to = match parameter.location {
-            Location::Path => To::Path,
-            Location::Query if is_argument(parameter.name) => To::Query,
+            Location::Path => ArgumentTarget::Path,
+            Location::Query if is_argument(parameter.name) => ArgumentTarget::Query,
             _ => continue,
         };
         arguments.push(Argument::new(parameter.name, to, &(parameter.schema)(), parameter.is_required));
@@ -139,23 +139,33 @@ fn arguments(entry: &Entry, route: &Route, components: &Value) -> Vec<Argument> 
             let needed = body["required"].as_array().map(Vec::as_slice).unwrap_or_default();
             for (name, schema) in members {
                 let is_needed = needed.iter().any(|needed| needed == name);
-                arguments.push(Argument::new(name, To::Member, schema, is_needed));
+                arguments.push(Argument::new(name, ArgumentTarget::Member, schema, is_needed));
             }
         }
-        Some((body, None)) => arguments.push(Argument::new("value", To::Body, body, true)),
+        Some((body, None)) => arguments.push(Argument::new("value", ArgumentTarget::Body, body, true)),
         None => {}
     }
     if route.refusals.contains(&412) {
-        arguments.push(Argument::new("if_revision", To::Revision, &json!({ "type": "integer" }), false));
+        arguments.push(Argument::new(
+            "if_revision",
+            ArgumentTarget::Revision,
+            &json!({ "type": "integer" }),
+            false,
+        ));
     }
     if route.scopes.contains(&TokenScope::Write) {
-        arguments.push(Argument::new("idempotency_key", To::Key, &json!({ "type": "string" }), false));
+        arguments.push(Argument::new(
+            "idempotency_key",
+            ArgumentTarget::Key,
+            &json!({ "type": "string" }),
+            false,
+        ));
     }
     arguments
 }
 
 impl Argument {
-    fn new(name: &str, to: To, schema: &Value, is_needed: bool) -> Self {
+    fn new(name: &str, to: ArgumentTarget, schema: &Value, is_needed: bool) -> Self {
         let mut schema = lean(schema);
         if let Some((_, about)) = ARGUMENTS.iter().find(|(argument, _)| *argument == name) {
             schema["description"] = json!(about);
@@ -234,7 +244,7 @@ mod tests {
 
     #[test]
     fn all_of_them_are_described_in_less_than_12_kb() {
-        let tools: Vec<Value> = all().iter().map(Tool::listed).collect();
+        let tools: Vec<Value> = all().iter().map(ServiceTool::listed).collect();
         let size =
             json!({ "jsonrpc": "2.0", "id": 1_000_000, "result": { "tools": tools } }).to_string().len();
         assert!(size < 12_000, "{size}");

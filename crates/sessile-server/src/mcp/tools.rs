@@ -1,7 +1,7 @@
 //! The table of all tools: which request of the API each is, and what a model is told of it.
 
 /// A tool, as far as the route does not say it.
-pub(super) struct Entry {
+pub(super) struct ToolEntry {
     pub(super) name: &'static str,
     /// The request, by its `operationId`.
     pub(super) operation: &'static str,
@@ -17,17 +17,17 @@ pub(super) struct Entry {
 }
 
 /// Every tool, in the order in which they are listed.
-pub(super) const TOOLS: &[Entry] = &[
+pub(super) const TOOLS: &[ToolEntry] = &[
     tool("list_sessions", "listSessions", "Your sessions, newest first."),
     tool("start_session", "createSession", "Start a session; other tools take its id."),
     tool("show_session", "getSession", "A session, by id or name."),
-    Entry {
+    ToolEntry {
         destroys: true,
         ..tool("stop_session", "endSession", "End a session. Nothing can be added to it then.")
     },
     tool("fork_session", "forkSession", "Start a session with the messages of another."),
     tool("read_messages", "listMessages", "Messages, oldest first: after a number, or the last ones."),
-    Entry {
+    ToolEntry {
         without: &["reply", "busy", "wait_ms", "history"],
         ..tool(
             "append_messages",
@@ -35,7 +35,7 @@ pub(super) const TOOLS: &[Entry] = &[
             "Append messages, all or none, while nobody has the turn.",
         )
     },
-    Entry {
+    ToolEntry {
         always: &[("reply", "true")],
         asks_upstream: true,
         ..tool(
@@ -55,8 +55,8 @@ pub(super) const TOOLS: &[Entry] = &[
     tool("list_state", "listState", "Values that a session keeps, by key."),
     tool("get_state", "getState", "One value, with its revision."),
     // What was there before is gone.
-    Entry { destroys: true, ..tool("set_state", "putState", "Keep a JSON value in a session.") },
-    Entry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
+    ToolEntry { destroys: true, ..tool("set_state", "putState", "Keep a JSON value in a session.") },
+    ToolEntry { destroys: true, ..tool("delete_state", "deleteState", "Remove a value.") },
     tool("list_locks", "listLocks", "Locks held, by whom, until when; how many wait."),
     tool("acquire_lock", "takeLock", "Wait for a lock and take it."),
     tool("renew_lock", "renewLock", "Begin the time of a lock anew."),
@@ -64,8 +64,8 @@ pub(super) const TOOLS: &[Entry] = &[
 ];
 
 /// A tool, with what most have in common.
-const fn tool(name: &'static str, operation: &'static str, about: &'static str) -> Entry {
-    Entry { name, operation, about, always: &[], without: &[], destroys: false, asks_upstream: false }
+const fn tool(name: &'static str, operation: &'static str, about: &'static str) -> ToolEntry {
+    ToolEntry { name, operation, about, always: &[], without: &[], destroys: false, asks_upstream: false }
 }
 
 /// What a model is told of arguments whose names do not say it. The OpenAPI document says more, to people who read it once.

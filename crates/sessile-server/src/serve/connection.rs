@@ -15,15 +15,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::patient::Patient;
+use super::write_timeout::WriteTimeout;
 use crate::http::{Gauge, Metrics, Peer};
 
 /// How much of a request's head is taken.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// What every connection is served with.
+/// Handler of connections.
 #[derive(Clone)]
-pub(super) struct Served {
+pub(super) struct ConnectionHandler {
     pub(super) router: Router,
     pub(super) acceptor: Option<TlsAcceptor>,
     pub(super) head: Duration,
@@ -48,12 +48,12 @@ pub(super) async fn accept(
     }
 }
 
-impl Served {
+impl ConnectionHandler {
     pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr) {
         let _counted = self.metrics.up(Gauge::Connections);
         // Answers are short: waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
-        let stream = Patient::new(stream, self.answer);
+        let stream = WriteTimeout::new(stream, self.answer);
         match self.acceptor.clone() {
             None => self.speak(stream, peer).await,
             Some(acceptor) => {

@@ -1,9 +1,9 @@
 //! Listening, and ending well.
 
-mod alive;
 mod connection;
-mod patient;
+mod heartbeat;
 mod tls;
+mod write_timeout;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::db::{Db, DbError};
-use crate::http::{self, App, Gate, Logger, Metrics, Shared, Strangers};
+use crate::http::{self, AnonymousLimits, App, Gate, Logger, Metrics, Shared};
 use crate::limits::Limits;
 use crate::retention::{self, Keep, SessionRetention};
 use crate::upstream::Upstream;
 
-use alive::Alive;
+use heartbeat::Heartbeat;
 
 pub use crate::http::{Log, LogTo};
 
@@ -40,7 +40,7 @@ pub struct Options {
     pub behind_proxy: bool,
     /// How requests are logged.
     pub log: Log,
-    /// Who writes the replies that users ask for.
+    /// Upstream that writes replies.
     pub upstream: Option<Upstream>,
     /// What is refused if it is more.
     pub limits: Limits,
@@ -169,7 +169,7 @@ fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
 
 /// Until it was told so often.
 async fn times(mut told: watch::Receiver<u32>, often: u32) {
-    // Who counts does so for as long as there is a runtime.
+    // The counting task lives as long as the runtime.
     let _ = told.wait_for(|times| *times >= often).await;
 }
 
@@ -183,7 +183,7 @@ pub struct Server {
     metrics: Arc<Metrics>,
     closing: watch::Sender<bool>,
     busy: (mpsc::Sender<()>, mpsc::Receiver<()>),
-    alive: Alive,
+    heartbeat: Heartbeat,
     recorder: (oneshot::Sender<()>, tokio::task::JoinHandle<()>),
     log: Option<JoinHandle<()>>,
 }
@@ -219,10 +219,10 @@ impl Server {
         options.keep.sessions = options.session_retention.resolve(&db).await?;
         tokio::spawn(retention::run(db.clone(), options.keep.clone(), is_closing.clone()));
         let (busy, idle) = mpsc::channel(1);
-        let alive = Alive::new(db.clone(), Arc::clone(&metrics));
+        let heartbeat = Heartbeat::new(db.clone(), Arc::clone(&metrics));
         let app = App::new(Shared {
             gate: Gate::new(db, audit, options.audit_reads),
-            strangers: Strangers::new(&options.limits, options.behind_proxy),
+            anonymous_limits: AnonymousLimits::new(&options.limits, options.behind_proxy),
             limits: options.limits.clone(),
             upstream: options.upstream.clone(),
             metrics: Arc::clone(&metrics),
@@ -242,7 +242,7 @@ impl Server {
             metrics,
             closing,
             busy: (busy, idle),
-            alive,
+            heartbeat,
             recorder: (end_recording, recorder),
             log,
         })
@@ -262,9 +262,19 @@ impl Server {
     /// time of grace, and what was read is put on the record.
     pub async fn serve(self, told: impl Future<Output = ()>) {
         let Server {
-            listener, acceptor, options, router, metrics, closing, busy, alive, recorder, log, ..
+            listener,
+            acceptor,
+            options,
+            router,
+            metrics,
+            closing,
+            busy,
+            heartbeat,
+            recorder,
+            log,
+            ..
         } = self;
-        let served = connection::Served {
+        let served = connection::ConnectionHandler {
             router,
             acceptor,
             head: options.limits.head,
@@ -300,7 +310,7 @@ impl Server {
         let (holder, mut idle) = busy;
         drop(holder);
         let _ = tokio::time::timeout(Duration::from_secs(5), idle.recv()).await;
-        drop(alive);
+        drop(heartbeat);
         let (end_recording, recorded) = recorder;
         drop(end_recording);
         let _ = tokio::time::timeout(Duration::from_secs(10), recorded).await;

@@ -18,7 +18,7 @@ use super::super::app::App;
 use super::super::caller::{Bound, Caller};
 use super::super::feeds;
 use super::super::input::{self, Params, Segments};
-use super::super::metrics::{Counted, Gauge};
+use super::super::metrics::{Gauge, GaugeGuard};
 use super::super::parameters::{AFTER, LAST_EVENT_ID};
 use super::super::problem::Problem;
 use super::super::queue::unexpected;
@@ -27,11 +27,11 @@ use super::super::route::{READ, ResponseBody, Route};
 use crate::model::Event;
 use crate::query::{Answer, EventPage, Query};
 
-/// How often a silent stream says that it is alive, and it is looked whether its token still counts.
-pub(super) const ALIVE: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments in a silent stream, at which the token is checked too.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How many pieces may wait for a slow client. The stream stands still until one is taken.
-const WAITING: usize = 2;
+/// Chunks that are buffered for a slow client.
+const BUFFERED: usize = 2;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -61,7 +61,7 @@ async fn follow(
         Some(id) => id.parse().ok().filter(|id| *id >= 0),
         None => Some(after.unwrap_or(0)),
     };
-    // Who says nothing takes what is there.
+    // Without a position the stream begins at the first event that is kept.
     let takes_what_is_there = after.is_none() && !headers.contains_key("last-event-id");
     let Some(mut seen) = seen else { return Err(Problem::invalid("Last-Event-ID is a number")) };
     let permit = caller.stream()?;
@@ -86,8 +86,8 @@ async fn follow(
     if first.events.is_empty() && found.ended_ms.is_some() {
         return Ok(reply::empty(StatusCode::NO_CONTENT));
     }
-    let (pieces, body) = mpsc::channel(WAITING);
-    let stream = Stream {
+    let (pieces, body) = mpsc::channel(BUFFERED);
+    let stream = EventStream {
         app: app.clone(),
         bound,
         session,
@@ -97,24 +97,24 @@ async fn follow(
         _counted: app.metrics.up(Gauge::Streams),
     };
     tokio::spawn(stream.run(first));
-    let mut response = Response::new(Body::new(Pieces(body)));
+    let mut response = Response::new(Body::new(ChunkedBody(body)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     // Proxies would gather them.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-struct Stream {
+struct EventStream {
     app: App,
     bound: Bound,
     session: String,
     seen: i64,
     pieces: mpsc::Sender<Bytes>,
     _permit: OwnedSemaphorePermit,
-    _counted: Counted,
+    _counted: GaugeGuard,
 }
 
-impl Stream {
+impl EventStream {
     async fn run(mut self, first: EventPage) {
         let (app, pieces) = (self.app.clone(), self.pieces.clone());
         tokio::select! {
@@ -134,7 +134,7 @@ impl Stream {
             self.catch_up().await?;
         }
         let feed = self.bound.feeds().follow(&self.bound, &self.session, self.seen);
-        let mut alive = Instant::now() + ALIVE;
+        let mut alive = Instant::now() + KEEP_ALIVE;
         loop {
             tokio::select! {
                 next = feed.next(self.seen) => match next {
@@ -146,8 +146,8 @@ impl Stream {
                     None => self.catch_up().await?,
                 },
                 () = tokio::time::sleep_until(alive) => {
-                    alive = Instant::now() + ALIVE;
-                    if !self.bound.is_still_let_in().await {
+                    alive = Instant::now() + KEEP_ALIVE;
+                    if !self.bound.is_token_valid().await {
                         return None;
                     }
                     self.send(":\n\n".to_owned()).await?;
@@ -205,10 +205,10 @@ impl Stream {
     }
 }
 
-/// What a stream has sent, as a body.
-pub(super) struct Pieces(pub(super) mpsc::Receiver<Bytes>);
+/// Body of the chunks that a stream sends.
+pub(super) struct ChunkedBody(pub(super) mpsc::Receiver<Bytes>);
 
-impl axum::body::HttpBody for Pieces {
+impl axum::body::HttpBody for ChunkedBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 

@@ -12,7 +12,7 @@ use super::super::input::{self, Params, Segments};
 use super::super::json::Json;
 use super::super::parameters::{CURSOR, LIMIT, TOKEN};
 use super::super::problem::Problem;
-use super::super::queue::{self, Wanted, unexpected};
+use super::super::queue::{self, LeaseRequest, unexpected};
 use super::super::reply;
 use super::super::response::{held_lock, lease};
 use super::super::route::{READ, ResponseBody, Route, WRITE};
@@ -78,7 +78,7 @@ async fn take(
     Segments(name): Segments<String>,
     Json(new): Json<TakeLockRequest>,
 ) -> Result<Response, Problem> {
-    let wanted = Wanted {
+    let wanted = LeaseRequest {
         resource: new_resource(&name)?,
         holder: holder(&caller, new.holder)?,
         busy: new.busy,

@@ -44,7 +44,7 @@ async fn begin(
     Json(new): Json<BeginLoginRequest>,
 ) -> Result<Response, Problem> {
     input::text("client", &new.client, MAX_LOGIN_FIELD)?;
-    app.strangers
+    app.anonymous_limits
         .logins
         .take(&extensions)
         .map_err(|after_ms| Problem::rate_limited("too many ask to be let in", after_ms))?;
@@ -65,7 +65,7 @@ async fn collect(
     Json(poll): Json<CollectLoginRequest>,
 ) -> Result<Response, Problem> {
     input::text("device_code", &poll.device_code, MAX_LOGIN_FIELD)?;
-    app.strangers
+    app.anonymous_limits
         .polls
         .take(&extensions)
         .map_err(|after_ms| Problem::rate_limited("too many ask for a token", after_ms))?;

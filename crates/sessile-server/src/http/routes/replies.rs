@@ -1,4 +1,4 @@
-//! Messages that are to be replied to.
+//! Messages that the upstream replies to.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -9,26 +9,26 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use super::super::app::App;
 use super::super::caller::Caller;
-use super::super::completing::Completing;
+use super::super::completion::Completion;
 use super::super::input::{self, Params};
-use super::super::metrics::{Counted, Gauge};
+use super::super::metrics::{Gauge, GaugeGuard};
 use super::super::problem::Problem;
 use super::super::reply;
-use super::events::{ALIVE, Pieces};
+use super::events::{ChunkedBody, KEEP_ALIVE};
 use super::turns;
 use crate::account::TokenScope;
 use crate::change::Busy;
 use crate::json_text::JsonText;
 
-/// How a reply is wanted.
-pub(super) struct Wanted {
+/// Options of a reply.
+pub(super) struct ReplyOptions {
     busy: Busy,
     wait_ms: i64,
     history: i64,
 }
 
-/// Whether a reply is wanted, and how.
-pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<Wanted>, Problem> {
+/// Options of the reply, if the request asks for one.
+pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<ReplyOptions>, Problem> {
     let is_wanted = params.flag("reply")?.unwrap_or(false);
     let busy = params.text("busy");
     let wait_ms = params.number("wait_ms", 0, app.limits.wait_ms)?;
@@ -46,7 +46,7 @@ pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<Wanted>, P
         Some(_) => return Err(Problem::invalid("busy is enqueue, reject or interrupt")),
     };
     let wait_ms = turns::wait(app, wait_ms)?;
-    Ok(Some(Wanted { busy, wait_ms, history: history.unwrap_or(app.limits.page) }))
+    Ok(Some(ReplyOptions { busy, wait_ms, history: history.unwrap_or(app.limits.page) }))
 }
 
 /// Appends messages and the upstream's reply to them.
@@ -55,7 +55,7 @@ pub(super) async fn complete(
     caller: Caller,
     session: String,
     (messages, if_last): (Vec<JsonText>, Option<i64>),
-    wanted: Wanted,
+    wanted: ReplyOptions,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     // A reply says what the history says.
@@ -68,10 +68,10 @@ pub(super) async fn complete(
     let accept = input::header(headers, header::ACCEPT.as_str())?.unwrap_or_default();
     let streams = accept.to_ascii_lowercase().contains("text/event-stream");
     let permit = streams.then(|| caller.stream()).transpose()?;
-    let Wanted { busy, wait_ms, history } = wanted;
+    let ReplyOptions { busy, wait_ms, history } = wanted;
     let (app, counted) = (app.clone(), streams.then(|| app.metrics.up(Gauge::Streams)));
     let completing =
-        Completing { app, caller, upstream, session, messages, if_last, busy, wait_ms, history, streams };
+        Completion { app, caller, upstream, session, messages, if_last, busy, wait_ms, history, streams };
     let (mut coming, mut told) = completing.start();
     let answer = if streams {
         // The head waits for the first token, so that what fails before it has a status of its own.
@@ -90,26 +90,26 @@ pub(super) async fn complete(
     }
     let (pieces, body) = mpsc::channel(1);
     coming.mark_changed();
-    let stream = Stream { coming, told, pieces, sent: 0, _permit: permit, _counted: counted };
+    let stream = ReplyStream { coming, told, pieces, sent: 0, _permit: permit, _counted: counted };
     tokio::spawn(stream.run(answer));
-    let mut response = Response::new(Body::new(Pieces(body)));
+    let mut response = Response::new(Body::new(ChunkedBody(body)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     // Proxies would gather them.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// A reply on its way to who asked. A slow one gets larger pieces; nothing is kept but the reply.
-struct Stream {
+/// Stream of a reply. A slow client gets larger pieces, so that no more than the reply is buffered.
+struct ReplyStream {
     coming: watch::Receiver<String>,
     told: oneshot::Receiver<Result<ReplyResponse, Problem>>,
     pieces: mpsc::Sender<Bytes>,
     sent: usize,
     _permit: Option<OwnedSemaphorePermit>,
-    _counted: Option<Counted>,
+    _counted: Option<GaugeGuard>,
 }
 
-impl Stream {
+impl ReplyStream {
     async fn run(mut self, answer: Option<ReplyResponse>) -> Option<()> {
         let answer = match answer {
             Some(answer) => Ok(answer),
@@ -146,7 +146,7 @@ impl Stream {
                     self.delta(&piece).await?;
                     self.sent += piece.len();
                 }
-                () = tokio::time::sleep(ALIVE) => self.send(":\n\n".to_owned()).await?,
+                () = tokio::time::sleep(KEEP_ALIVE) => self.send(":\n\n".to_owned()).await?,
             }
         }
     }

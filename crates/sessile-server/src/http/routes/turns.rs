@@ -13,7 +13,7 @@ use super::super::caller::Caller;
 use super::super::input::{self, Segments};
 use super::super::json::Json;
 use super::super::problem::Problem;
-use super::super::queue::{self, Wanted};
+use super::super::queue::{self, LeaseRequest};
 use super::super::reply;
 use super::super::response::{appended, lease};
 use super::super::route::{BOTH, ResponseBody, Route, WRITE};
@@ -53,7 +53,7 @@ async fn begin(
 ) -> Result<Response, Problem> {
     let session = input::session(&session)?;
     let history = input::within("history", new.history.unwrap_or(DEFAULT_TURN_HISTORY), 0, app.limits.page)?;
-    let wanted = Wanted {
+    let wanted = LeaseRequest {
         resource: Resource::Turn { session: session.clone() },
         holder: holder(&caller, new.holder)?,
         busy: new.busy,

@@ -1,4 +1,4 @@
-//! How much of the service those may have who have shown no token.
+//! Rate limits of requests without a valid token, by network address and in total.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,59 +8,59 @@ use std::time::Instant;
 use axum::http::Extensions;
 
 use super::router::Peer;
-use super::share::Bucket;
+use super::user_quota::RateBucket;
 use crate::limits::{Limits, Pace};
 
-/// How many addresses are remembered. Those that come when nobody can be forgotten share what one may have.
+/// Addresses that are tracked. Addresses beyond that share one bucket.
 const ADDRESSES: usize = 4096;
 
-/// What those may do who have shown no token.
+/// Rate limits of requests without a valid token.
 #[derive(Debug)]
-pub(crate) struct Strangers {
-    /// Asking to be let in.
-    pub(crate) logins: Paced,
-    /// Asking for the token.
-    pub(crate) polls: Paced,
-    /// Tokens that are not valid.
-    pub(crate) guesses: Paced,
+pub(crate) struct AnonymousLimits {
+    /// Logins that are begun.
+    pub(crate) logins: PeerRateLimit,
+    /// Attempts to collect the token of a login.
+    pub(crate) polls: PeerRateLimit,
+    /// Requests with an invalid token.
+    pub(crate) invalid_tokens: PeerRateLimit,
 }
 
-impl Strangers {
-    /// Behind a proxy all come from one address, and only what all may have together counts.
+impl AnonymousLimits {
+    /// Limits of a service. Behind a proxy all requests come from one address, and only the total limit applies.
     pub(crate) fn new(limits: &Limits, behind_proxy: bool) -> Self {
-        let paced = |each, all| Paced {
+        let paced = |each, all| PeerRateLimit {
             each: (!behind_proxy).then_some(each),
             seen: Mutex::default(),
-            all: Mutex::new(Bucket::new(all)),
+            all: Mutex::new(RateBucket::new(all)),
         };
-        Strangers {
+        AnonymousLimits {
             logins: paced(limits.login_each, limits.login_all),
             polls: paced(limits.poll_each, limits.poll_all),
-            guesses: paced(limits.guess_each, limits.guess_all),
+            invalid_tokens: paced(limits.guess_each, limits.guess_all),
         }
     }
 }
 
-/// Something that may be done so often by one address, and so often by all.
+/// Rate limit for each address, and for all together.
 #[derive(Debug)]
-pub(crate) struct Paced {
+pub(crate) struct PeerRateLimit {
     each: Option<Pace>,
-    seen: Mutex<HashMap<Option<IpAddr>, Bucket>>,
-    all: Mutex<Bucket>,
+    seen: Mutex<HashMap<Option<IpAddr>, RateBucket>>,
+    all: Mutex<RateBucket>,
 }
 
-impl Paced {
-    /// Once more. If it is too often, after how many milliseconds it would not be.
+impl PeerRateLimit {
+    /// Charges one request. Over the rate limit, returns the milliseconds until the next one is allowed.
     pub(crate) fn take(&self, extensions: &Extensions) -> Result<Charge, i64> {
         let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
         self.take_at(peer, Instant::now())
     }
 
-    /// Puts back what was taken.
+    /// Refunds a request.
     pub(crate) fn refund(&self, Charge(peer): Charge) {
         if self.each.is_some() {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            // One that was forgotten meanwhile was full.
+            // A bucket that was forgotten meanwhile was full.
             if let Some(bucket) = seen.get_mut(&peer) {
                 bucket.refund();
             }
@@ -80,7 +80,7 @@ impl Paced {
                 peer = None;
             }
         }
-        let bucket = seen.entry(peer).or_insert_with(|| Bucket::new(pace));
+        let bucket = seen.entry(peer).or_insert_with(|| RateBucket::new(pace));
         bucket.take(now)?;
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner).take(now);
         if all.is_err() {
@@ -90,11 +90,11 @@ impl Paced {
     }
 }
 
-/// What was taken, and can be put back: the address it was taken from.
+/// A request that was charged to an address, and can be refunded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Charge(Option<IpAddr>);
 
-/// Who has one address of the newer kind has 2^64 of them.
+/// Network of an address: one client has a whole /64 of IPv6.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((u128::from(address) & (!0 << 64)).into()),
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn paced(each: Option<Pace>, all: Pace) -> Paced {
-        Paced { each, seen: Mutex::default(), all: Mutex::new(Bucket::new(all)) }
+    fn paced(each: Option<Pace>, all: Pace) -> PeerRateLimit {
+        PeerRateLimit { each, seen: Mutex::default(), all: Mutex::new(RateBucket::new(all)) }
     }
 
     #[test]

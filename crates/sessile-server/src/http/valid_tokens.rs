@@ -1,4 +1,4 @@
-//! Which tokens may be valid, known without a look-up: while wrong ones are rate limited, valid ones still pass.
+//! Tokens that are probably valid, known without a look-up: while invalid tokens are rate limited, valid ones still pass.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;

@@ -1,16 +1,16 @@
-//! The tools as the reference tells of them: what clients are told, and which request each is.
+//! Description of the tools for the reference.
 
 use serde_json::{Value, json};
 
-use super::tool::{self, Argument, To, Tool};
+use super::tool::{self, Argument, ArgumentTarget, ServiceTool};
 
 /// Every tool as clients are told of it, under `listed`; with the request that it is, what is always said in that, and what
 /// becomes of each argument.
-pub fn described() -> Vec<Value> {
+pub fn describe_tools() -> Vec<Value> {
     tool::all().iter().map(one).collect()
 }
 
-fn one(tool: &Tool) -> Value {
+fn one(tool: &ServiceTool) -> Value {
     json!({
         "listed": tool.listed(),
         "method": tool.method.as_str(),
@@ -24,12 +24,12 @@ fn one(tool: &Tool) -> Value {
 
 fn argument(argument: &Argument) -> Value {
     let becomes = match argument.to {
-        To::Path => "the path",
-        To::Query => "a parameter",
-        To::Member => "the body",
-        To::Body => "all of the body",
-        To::Key => "`Idempotency-Key`",
-        To::Revision => "`If-Match`, `If-None-Match`",
+        ArgumentTarget::Path => "the path",
+        ArgumentTarget::Query => "a parameter",
+        ArgumentTarget::Member => "the body",
+        ArgumentTarget::Body => "all of the body",
+        ArgumentTarget::Key => "`Idempotency-Key`",
+        ArgumentTarget::Revision => "`If-Match`, `If-None-Match`",
     };
     json!({ "name": argument.name, "becomes": becomes })
 }

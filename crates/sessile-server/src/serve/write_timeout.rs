@@ -1,4 +1,4 @@
-//! A stream whose reader has to keep reading: an answer that nobody takes is not kept for ever.
+//! Write timeout of a connection: a response that the client does not read is not kept for ever.
 
 use std::io;
 use std::pin::Pin;
@@ -8,35 +8,35 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// See above.
-pub(super) struct Patient<S> {
+/// Stream whose writes fail if the client reads nothing for a time.
+pub(super) struct WriteTimeout<S> {
     stream: S,
-    patience: Duration,
-    /// When it is over, from when something could not be written.
-    over: Option<Pin<Box<Sleep>>>,
+    timeout: Duration,
+    /// End of the time for a write that blocks.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
-        Patient { stream, patience, over: None }
+impl<S> WriteTimeout<S> {
+    pub(super) fn new(stream: S, timeout: Duration) -> Self {
+        WriteTimeout { stream, timeout, deadline: None }
     }
 
     fn watch<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.over = None;
+            self.deadline = None;
             return polled;
         }
-        let patience = self.patience;
-        let over =
-            self.over.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + patience)));
-        match over.as_mut().poll(context) {
+        let timeout = self.timeout;
+        let deadline =
+            self.deadline.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + timeout)));
+        match deadline.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! How much of the service one user may have.
+//! Quota of one user: rate limit, and limits of concurrent requests, waiters and streams.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -7,36 +7,36 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::{Limits, Pace};
 
-/// One user's share.
+/// Quota of one user.
 #[derive(Debug)]
-pub(crate) struct Share {
-    bucket: Mutex<Bucket>,
+pub(crate) struct UserQuota {
+    bucket: Mutex<RateBucket>,
     at_once: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
-/// What is taken from, and fills with time.
+/// Token bucket of a rate limit.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct RateBucket {
     left: f64,
     at: Instant,
     rate: f64,
     burst: f64,
 }
 
-impl Share {
+impl UserQuota {
     pub(crate) fn new(limits: &Limits) -> Self {
         let pace = Pace { rate: limits.rate, burst: limits.burst };
-        Share {
-            bucket: Mutex::new(Bucket::new(pace)),
+        UserQuota {
+            bucket: Mutex::new(RateBucket::new(pace)),
             at_once: Arc::new(Semaphore::new(limits.concurrent)),
             waiting: Arc::new(Semaphore::new(limits.waiting)),
             streams: Arc::new(Semaphore::new(limits.streams)),
         }
     }
 
-    /// One request. If it is too many, after how many milliseconds it would not be.
+    /// Charges one request. Over the rate limit, returns the milliseconds until the next one is allowed.
     pub(crate) fn take(&self) -> Result<(), i64> {
         self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now())
     }
@@ -54,22 +54,22 @@ impl Share {
     }
 }
 
-impl Bucket {
+impl RateBucket {
     pub(crate) fn new(pace: Pace) -> Self {
-        Bucket { left: pace.burst, at: Instant::now(), rate: pace.rate, burst: pace.burst }
+        RateBucket { left: pace.burst, at: Instant::now(), rate: pace.rate, burst: pace.burst }
     }
 
-    /// Whether nothing is missing from it by now: a new one would be the same.
+    /// Whether the bucket is full by now, so that it can be forgotten.
     pub(crate) fn is_full(&self, now: Instant) -> bool {
         self.left + now.saturating_duration_since(self.at).as_secs_f64() * self.rate >= self.burst
     }
 
-    /// Puts one back that was taken.
+    /// Refunds one request.
     pub(crate) fn refund(&mut self) {
         self.left = (self.left + 1.0).min(self.burst);
     }
 
-    /// Takes one. If there is none, after how many milliseconds there would be.
+    /// Charges one request. If the bucket is empty, returns the milliseconds until it is not.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), i64> {
         let since = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now;
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_bucket_fills_with_time_and_no_further_than_its_size() {
         let start = Instant::now();
-        let mut bucket = Bucket { left: 2.0, at: start, rate: 10.0, burst: 2.0 };
+        let mut bucket = RateBucket { left: 2.0, at: start, rate: 10.0, burst: 2.0 };
         assert_eq!((bucket.take(start), bucket.take(start)), (Ok(()), Ok(())));
         assert_eq!(bucket.take(start), Err(100));
         assert_eq!(bucket.take(start + Duration::from_millis(150)), Ok(()));

@@ -1,6 +1,7 @@
-//! Completing a turn: the session's messages go upstream, and what comes back is committed with what was asked. It goes on
-//! in a task of its own. Who leaves before the turn begins gives its place back; after that it is brought to its end, so
-//! that the same idempotency key finds the reply and nobody pays for it twice.
+//! Completion of a turn: the session's messages go upstream, and the reply is committed together with the new messages.
+//!
+//! A completion is a task of its own. If the client disconnects before the turn begins, its place is released; after that the
+//! turn is completed, so that the same idempotency key finds the reply and the upstream is not paid twice.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::app::App;
 use super::caller::Caller;
 use super::problem::Problem;
-use super::queue::{self, Wanted, unexpected};
+use super::queue::{self, LeaseRequest, unexpected};
 use super::response::replied;
 use super::routes::last_messages;
 use crate::change::{Busy, Change, Done, Refusal};
@@ -21,15 +22,15 @@ use crate::model::{Conversation, Resource};
 use crate::query::{Answer, Answered, CommittedTurn, Query};
 use crate::upstream::{Asked, Reply, Upstream};
 
-/// How long the turn is held without being renewed: for others, how long it is not free after a crash.
+/// Lease of the turn, which is also how long a crash blocks the turn.
 const TTL_MS: i64 = 30_000;
 
-/// How often the store is asked again to take a reply, if it was away and the key tells whether it had it.
+/// Retries of a commit while the store is unavailable. The idempotency key tells whether an earlier one succeeded.
 const TRIES: u32 = 5;
 
-/// What is wanted.
+/// A turn to complete.
 #[derive(Debug)]
-pub(crate) struct Completing {
+pub(crate) struct Completion {
     pub(crate) app: App,
     pub(crate) caller: Caller,
     pub(crate) upstream: Upstream,
@@ -43,10 +44,10 @@ pub(crate) struct Completing {
     pub(crate) streams: bool,
 }
 
-/// Where it is told what came of it.
-type Outcome = oneshot::Sender<Result<ReplyResponse, Problem>>;
+/// Receiver of the result.
+type ResultSender = oneshot::Sender<Result<ReplyResponse, Problem>>;
 
-impl Completing {
+impl Completion {
     /// Begins. What has come of the reply, and in the end the answer.
     pub(crate) fn start(
         self,
@@ -56,7 +57,7 @@ impl Completing {
         let busy: Option<mpsc::Sender<()>> = self.app.busy.upgrade();
         tokio::spawn(async move {
             let completed = self.completed(&text, &mut outcome).await;
-            // Who asked may be gone.
+            // The client may be gone.
             let _ = outcome.send(completed);
             drop(busy);
         });
@@ -66,12 +67,12 @@ impl Completing {
     async fn completed(
         &self,
         text: &watch::Sender<String>,
-        outcome: &mut Outcome,
+        outcome: &mut ResultSender,
     ) -> Result<ReplyResponse, Problem> {
         if let Some(before) = self.answered().await? {
             return Ok(before);
         }
-        let wanted = Wanted {
+        let wanted = LeaseRequest {
             resource: self.turn(),
             holder: self.caller.token().user.0.clone(),
             busy: self.busy,
@@ -102,7 +103,7 @@ impl Completing {
         &self,
         token: i64,
         text: &watch::Sender<String>,
-        outcome: &mut Outcome,
+        outcome: &mut ResultSender,
     ) -> Result<(ReplyResponse, bool), Problem> {
         if let Some(before) = self.answered().await? {
             return Ok((before, false));

@@ -1,5 +1,5 @@
-//! Request bodies that nobody read. A connection that is closed on a client that still sends loses the answer with it, and
-//! one that is closed without a word is used again in vain: so the rest is read and thrown away, or the client is told.
+//! Request bodies that no handler read. Closing the connection while the client still sends would lose the response, and a
+//! client would reuse a connection that was closed silently: so the rest is drained, or the response says `close`.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,27 +9,27 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
-/// How much is read for nothing.
+/// Bytes that are drained at most.
 const MOST: usize = 8 << 20;
 
-/// How long that may take.
+/// Time to drain them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A body of which the rest can be had after its reader is gone.
+/// Rest of a body after its reader is gone.
 #[derive(Clone, Debug)]
-pub(super) struct Rest(Arc<Mutex<Body>>);
+pub(super) struct UnreadBody(Arc<Mutex<Body>>);
 
-impl Rest {
-    /// A body to be handed on, and what is left of it afterwards; nothing if it is empty.
+impl UnreadBody {
+    /// Body to pass on, and the rest of it afterwards; `None` if the body is empty.
     pub(super) fn of(body: Body) -> (Body, Option<Self>) {
         if body.is_end_stream() {
             return (body, None);
         }
-        let rest = Rest(Arc::new(Mutex::new(body)));
+        let rest = UnreadBody(Arc::new(Mutex::new(body)));
         (Body::new(rest.clone()), Some(rest))
     }
 
-    /// Reads what is left; whether that was possible.
+    /// Drains the rest. Returns whether it ended within the limits.
     pub(super) async fn drain(mut self) -> bool {
         let all = async {
             let mut read = 0;
@@ -48,7 +48,7 @@ impl Rest {
     }
 }
 
-impl HttpBody for Rest {
+impl HttpBody for UnreadBody {
     type Data = Bytes;
     type Error = axum::Error;
 
