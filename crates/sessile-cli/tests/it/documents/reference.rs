@@ -101,7 +101,7 @@ fn commands() {
         let usage = parsed.render_usage().to_string();
         let _ = writeln!(out, "```text\n{}\n```\n", usage.trim().trim_start_matches("Usage: "));
         let scope = command["write_scope"].as_str().map_or_else(String::new, |scope| format!(": {scope}"));
-        let _ = write!(out, "CommandEffect: {}{scope}.", text(command, "effect"));
+        let _ = write!(out, "Effect: {}{scope}.", text(command, "effect"));
         // That reading can be done again goes without saying.
         if command["idempotent"] == true && command["effect"] != "read" {
             out.push_str(" Doing it again has no further effect.");
