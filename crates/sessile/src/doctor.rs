@@ -464,7 +464,7 @@ fn clock(state: &State) -> Result<Vec<Finding>> {
     const TOLERANCE_S: i64 = 120;
     let now = state.world().now().as_second();
     let newest = state.dirs().store()?.metadata().map(|found| found.mtime()).unwrap_or(0);
-    let behind = newest - now;
+    let behind = newest.saturating_sub(now);
     Ok((behind > TOLERANCE_S)
         .then(|| {
             Finding::error(

@@ -14,6 +14,7 @@ mod guard;
 mod limits;
 mod local_user;
 mod repository;
+mod restored;
 mod secrets;
 mod store;
 mod system;

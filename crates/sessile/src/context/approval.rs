@@ -239,7 +239,7 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
     let new = NewApproval {
         context: name.to_string(),
         granted_ms: now,
-        expires_ms: now + millis(time),
+        expires_ms: now.saturating_add(millis(time)),
         boot: boot_id(),
         expires_boot_ms: since_boot_ms(state).saturating_add(millis(time)),
         granted_by: state.world().user_name(),

@@ -93,7 +93,7 @@ impl From<ConversationRow> for Conversation {
             task_state: row.task_state.as_deref().map(TaskState::of),
             started_at: time(row.started_ms),
             used_at: time(row.used_ms),
-            items: row.next_item - 1,
+            items: row.next_item.saturating_sub(1),
             row,
         }
     }

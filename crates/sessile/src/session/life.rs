@@ -62,9 +62,9 @@ impl Moment {
     pub fn since(&self, earlier: &Moment) -> i64 {
         const SKEW_MS: i64 = 60_000;
         if self.same_boot(earlier) {
-            return (self.boot_ms - earlier.boot_ms).max(0);
+            return self.boot_ms.saturating_sub(earlier.boot_ms).max(0);
         }
-        match self.wall_ms - earlier.wall_ms {
+        match self.wall_ms.saturating_sub(earlier.wall_ms) {
             past if past >= 0 => past,
             near if near > -SKEW_MS => 0,
             _ => i64::MAX,
@@ -73,7 +73,10 @@ impl Moment {
 
     /// The same without what the machine slept in between.
     fn awake_since(&self, earlier: &Moment) -> i64 {
-        if self.same_boot(earlier) { (self.awake_ms - earlier.awake_ms).max(0) } else { self.since(earlier) }
+        match self.same_boot(earlier) {
+            true => self.awake_ms.saturating_sub(earlier.awake_ms).max(0),
+            false => self.since(earlier),
+        }
     }
 
     fn same_boot(&self, other: &Moment) -> bool {
@@ -134,6 +137,20 @@ mod tests {
         assert_eq!(times().life(&at(0, "b", 16_000), false), Life::Expired, "set back, but time went by");
         assert_eq!(times().life(&at(0, "c", 0), false), Life::Expired, "from the future after a restart");
         assert_eq!(times().life(&at(1_002_000, "c", 100), false), Life::Live, "a quick restart");
+    }
+
+    #[test]
+    fn extreme_times_saturate() {
+        for extreme in [i64::MIN, i64::MAX] {
+            let moment = at(extreme, "b", extreme);
+            let times = Times { started: moment.clone(), used: moment, idle_ms: extreme, max_ms: extreme };
+            for boot in ["b", "c"] {
+                for busy in [false, true] {
+                    times.life(&at(1_000_000, boot, 10_000), busy);
+                }
+                times.expires_ms(&at(1_000_000, boot, 10_000));
+            }
+        }
     }
 
     #[test]

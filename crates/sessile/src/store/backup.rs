@@ -3,18 +3,16 @@
 //! A restore brings data back, never permissions: no approval stays in force, trust counts only where both sides have it,
 //! the current PIN stays, stopped sessions stay stopped, and live terminals keep their selections.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::backup::Backup;
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 
 use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{LockedDir, Locker, NewFile, with_ending};
 use crate::store::open::describe;
-use crate::store::{Store, migrate, recover};
+use crate::store::{Store, check, migrate, recover};
 use crate::text::quoted;
 
 /// Everything at once: a copy in steps begins anew whenever someone writes, and with enough writers never ends.
@@ -49,7 +47,12 @@ impl Snapshot {
             let mut copy = Connection::open("")?;
             Backup::new(&source, &mut copy)?.run_to_completion(ALL_PAGES, Duration::ZERO, None)?;
             let version: i64 = copy.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            Ok((version, damage(&copy, Check::Full)?, copy))
+            // The check itself repeats names of the schema.
+            let damage = match check::invalid_schema(&copy)? {
+                None => damage(&copy, Check::Full)?,
+                invalid => invalid,
+            };
+            Ok((version, damage, copy))
         };
         let (version, damage, mut connection) = read().map_err(wrong)?;
         match version {
@@ -69,7 +72,7 @@ impl Snapshot {
         if version < migrate::VERSION {
             migrate::run(&mut connection, version).map_err(wrong)?;
         }
-        if let Some(damage) = invalid_text(&connection).map_err(wrong)?.into_iter().next() {
+        if let Some(damage) = check::invalid_rows(&connection).map_err(wrong)?.into_iter().next() {
             return Err(unfit(damage));
         }
         Ok(Snapshot { connection })
@@ -118,29 +121,6 @@ fn stored_program(connection: &Connection) -> rusqlite::Result<Option<String>> {
         Ok(format!("it has a {}, {}", row.get::<_, String>(0)?, quoted(row.get::<_, String>(1)?)))
     };
     connection.query_row(select, [], describe).optional()
-}
-
-/// The columns with text that is not UTF-8, which SQLite stores and no reader accepts: one line for each.
-pub(super) fn invalid_text(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let tables = connection
-        .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<Vec<String>>>()?;
-    let mut found = BTreeSet::new();
-    for table in tables {
-        let mut select =
-            connection.prepare(&format!("SELECT * FROM main.\"{}\"", table.replace('"', "\"\"")))?;
-        let columns: Vec<String> = select.column_names().map(str::to_owned).collect();
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            for (index, column) in columns.iter().enumerate() {
-                if matches!(row.get_ref(index)?, ValueRef::Text(text) if std::str::from_utf8(text).is_err()) {
-                    found.insert(format!("{table}.{column} has text that is not valid UTF-8"));
-                }
-            }
-        }
-    }
-    Ok(found.into_iter().collect())
 }
 
 impl Store {

@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use crate::error::Result;
-use crate::store::{OperationRow, Store, operations};
+use crate::store::{OperationRow, Store, check, operations};
 
 /// Which entry: whose, of which session, of which kind.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,9 @@ impl Store {
             if value.is_none() && old.is_none() {
                 return Ok(EntryChange::Made { old: None, revision: None });
             }
-            let revision = last + 1;
+            let revision = last
+                .checked_add(1)
+                .ok_or_else(|| check::corrupt("entry.revision has a number that is out of range"))?;
             let stored_kind = if value.is_some() { place.kind.to_owned() } else { gone(place.kind) };
             for kind in [place.kind.to_owned(), gone(place.kind)] {
                 connection

@@ -109,12 +109,12 @@ pub(super) fn append(
         .query_row((user, session, i64::try_from(bodies.len()).unwrap_or(0)), |row| row.get(0))
         .optional()?;
     let Some(next) = next else { return Ok(Commit::NoSession) };
-    let first = next - i64::try_from(bodies.len()).unwrap_or(0);
+    let first = next.saturating_sub(i64::try_from(bodies.len()).unwrap_or(0));
     let mut insert = connection.prepare_cached(
         "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     for (number, body) in (first..).zip(bodies) {
         insert.execute((user, session, number, token, body, now_ms))?;
     }
-    Ok(Commit::Done(next - 1))
+    Ok(Commit::Done(next.saturating_sub(1)))
 }

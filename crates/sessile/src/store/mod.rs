@@ -8,6 +8,7 @@
 
 mod approvals;
 mod backup;
+mod check;
 pub(crate) mod conversations;
 mod entries;
 mod messages;

@@ -10,8 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use crate::code::Code;
 use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{Holder, LockedDir, Locker, Wait, find_writer, network_file_system, require_file};
-use crate::store::backup::invalid_text;
-use crate::store::migrate;
+use crate::store::{check, migrate};
 
 /// How long SQLite waits by itself while a database is opened, before it is looked who holds its locks.
 const SLICE: Duration = Duration::from_millis(300);
@@ -122,15 +121,19 @@ impl Store {
         &self.path
     }
 
-    /// What is wrong with the file or its text, line by line; nothing if it is sound.
+    /// What is wrong with the file, its text or its numbers, line by line; nothing if it is sound.
     pub fn integrity_problems(&self) -> Result<Vec<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
             let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+            // The lines of the check have names of the schema in them.
+            if let Some(problem) = check::invalid_schema(connection)? {
+                return Ok(vec![problem]);
+            }
             let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
             let problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
             // Rows of a damaged file cannot be relied on.
-            if problems.is_empty() { invalid_text(connection) } else { Ok(problems) }
+            if problems.is_empty() { check::invalid_rows(connection) } else { Ok(problems) }
         })
     }
 
@@ -222,6 +225,12 @@ impl Store {
     fn error(&self, error: &rusqlite::Error) -> Error {
         describe(&self.path, error, self.locker.timeout())
     }
+        // SQLite reports a number that cannot grow as a full disk.
+        if error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+            && let Some(detail) = check::exhausted_number(&self.connection)
+        {
+            return StoreError::Corrupt { path: self.path.clone(), detail }.into();
+        }
 }
 
 /// The database file exists from its first moment with no permission for anyone else.
@@ -258,6 +267,8 @@ pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -
         }
         Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
         Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
+        // Every table and column of the version is created with it.
+        _ if check::is_missing_in_schema(&detail) => Error::Store(StoreError::Corrupt { path, detail }),
         _ if is_busy(error) => Error::File(FileError::Locked { holder: holder_of(&path), path, waited }),
         // A file beside the database could not be made: that is all SQLite says.
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_space(&path) => {

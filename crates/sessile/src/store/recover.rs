@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result, StoreError};
 use crate::files::{LockedDir, Locker};
-use crate::store::Store;
+use crate::store::{Store, check};
 
 /// What was done about a damaged database.
 #[derive(Clone, Debug)]
@@ -95,7 +95,8 @@ fn last_numbers(damaged: &Connection, now: i64) -> Vec<(String, i64)> {
                 .query_row("SELECT seq FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0));
             let last = match last {
                 Err(rusqlite::Error::QueryReturnedNoRows) => 0,
-                other => other.unwrap_or(now),
+                Ok(last) if (0..=check::LARGEST).contains(&last) => last,
+                _ => now,
             };
             (table.to_owned(), last)
         })
@@ -119,9 +120,34 @@ fn raise_number(connection: &Connection, (table, number): &(String, i64)) -> rus
     Ok(())
 }
 
+/// The columns of a table that both databases have. The damaged one can have names that are not text.
+fn common_columns(damaged: &Connection, to: &Store, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut select = damaged.prepare("SELECT name FROM pragma_table_info(?1, 'main')")?;
+    let mut rows = select.query([table])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.extend(row.get_ref(0)?.as_str().ok().map(str::to_owned));
+    }
+    let known = to
+        .connection
+        .prepare("SELECT name FROM pragma_table_info(?1, 'main')")?
+        .query_map([table], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    found.retain(|name| known.contains(name));
+    Ok(found)
+}
+
+/// Whether a row has a number that cannot grow.
+fn is_exhausted(columns: &[String], values: &[Value]) -> bool {
+    columns.iter().zip(values).any(|(column, value)| check::is_exhausted(column, value.into()))
+}
+
 fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Result<usize> {
-    let mut select = damaged.prepare(&format!("SELECT * FROM {table}"))?;
-    let columns: Vec<String> = select.column_names().map(str::to_owned).collect();
+    let columns = common_columns(damaged, to, table)?;
+    if columns.is_empty() {
+        return Ok(0);
+    }
+    let mut select = damaged.prepare(&format!("SELECT {} FROM {table}", columns.join(", ")))?;
     let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
     let insert =
         format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
@@ -134,7 +160,7 @@ fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Re
         {
             let values: rusqlite::Result<Vec<Value>> =
                 (0..columns.len()).map(|column| row.get(column)).collect();
-            batch.extend(values);
+            batch.extend(values.ok().filter(|values| !is_exhausted(&columns, values)));
         }
         if batch.is_empty() {
             return Ok(copied);

@@ -17,7 +17,7 @@ const STORE: &str = ".local/state/sessile/state.db";
 
 /// Runs SQL on a database file and returns the first column of the last statement.
 #[track_caller]
-fn sql(path: impl AsRef<Path>, statements: &[&str]) -> Vec<String> {
+pub(super) fn sql(path: impl AsRef<Path>, statements: &[&str]) -> Vec<String> {
     let script = "import sqlite3,sys,os\nc=sqlite3.connect(os.fsencode(sys.argv[1]),isolation_level=None)\n\
                   for s in sys.argv[2:]:\n r=c.execute(s).fetchall()\n\
                   print('\\n'.join(str(x[0]) for x in r))";

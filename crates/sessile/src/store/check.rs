@@ -1,0 +1,91 @@
+//! What SQLite's own check does not find in a database: text that is not UTF-8, and numbers that cannot grow.
+
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+/// Largest number of a row, revision or message: far beyond use, and far enough from the end that it can grow.
+pub(super) const LARGEST: i64 = 1 << 53;
+
+/// Columns whose numbers grow by one with each use.
+const COUNTERS: &[&str] =
+    &["id", "next", "next_event", "next_item", "next_message", "number", "revision", "seq", "token", "used"];
+
+/// The first part of the schema that is not UTF-8. The names in it cannot be read then.
+pub(super) fn invalid_schema(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut select = connection.prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_schema")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        for column in 0..4 {
+            if is_invalid_text(row.get_ref(column)?) {
+                return Ok(Some("the schema has text that is not valid UTF-8".to_owned()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The columns with text that is not UTF-8, which SQLite stores and no reader accepts, and those with numbers that cannot
+/// grow: one line for each. The schema must be valid.
+pub(super) fn invalid_rows(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let tables = connection
+        .prepare(
+            "SELECT name FROM main.sqlite_schema
+             WHERE type = 'table' AND (name NOT LIKE 'sqlite%' OR name = 'sqlite_sequence')",
+        )?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    let mut found = BTreeSet::new();
+    for table in tables {
+        let mut select =
+            connection.prepare(&format!("SELECT * FROM main.\"{}\"", table.replace('"', "\"\"")))?;
+        let columns: Vec<String> = select.column_names().map(str::to_owned).collect();
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            for (index, column) in columns.iter().enumerate() {
+                let value = row.get_ref(index)?;
+                if is_invalid_text(value) {
+                    found.insert(format!("{table}.{column} has text that is not valid UTF-8"));
+                } else if is_exhausted(column, value) {
+                    found.insert(format!("{table}.{column} has a number that is out of range"));
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Whether a value is a number of a column that counts, and cannot be one that was counted to.
+pub(super) fn is_exhausted(column: &str, value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Integer(number) => COUNTERS.contains(&column) && !(0..=LARGEST).contains(&number),
+        ValueRef::Null => false,
+        // Only this column has no type.
+        _ => column == "seq",
+    }
+}
+
+/// The table whose numbers are used up, if there is one.
+pub(super) fn exhausted_number(connection: &Connection) -> Option<String> {
+    let table: String = connection
+        .query_row("SELECT name FROM main.sqlite_sequence WHERE seq = ?1", [i64::MAX], |row| row.get(0))
+        .ok()?;
+    Some(format!("sqlite_sequence.seq of table {table} has a number that is out of range"))
+}
+
+/// Whether an error of SQLite says that the schema lacks something.
+pub(super) fn is_missing_in_schema(detail: &str) -> bool {
+    const MISSING: [&str; 3] = ["no such column: ", "no such table: ", "has no column named "];
+    MISSING.iter().any(|missing| detail.contains(missing))
+}
+
+/// The error of a database whose rows cannot be used.
+pub(super) fn corrupt(detail: &str) -> rusqlite::Error {
+    let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(error, Some(detail.to_owned()))
+}
+
+fn is_invalid_text(value: ValueRef<'_>) -> bool {
+    matches!(value, ValueRef::Text(text) if std::str::from_utf8(text).is_err())
+}
