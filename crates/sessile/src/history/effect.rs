@@ -1,6 +1,6 @@
 //! One effect of an operation: a thing, what it was, and what it is now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
@@ -191,6 +191,16 @@ impl Effect {
             Effect::SessionName { session, .. } => format!("the name of session {session}"),
             Effect::Trust { path, .. } => format!("the trust in {path}"),
             Effect::Event { reason } => reason.clone(),
+        }
+    }
+
+    /// The file that it changes, if Sessile does not write that file. A restored history can name any.
+    pub(super) fn unmanaged_file(&self, state: &State) -> Option<&Path> {
+        match self {
+            Effect::Setting { path, .. } | Effect::Text { path, .. } if !write::is_managed(state, path) => {
+                Some(path)
+            }
+            _ => None,
         }
     }
 

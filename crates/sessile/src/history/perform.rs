@@ -171,6 +171,12 @@ pub fn settle(state: &State) -> Result<()> {
     let mut store = state.store_for_writing()?;
     for operation in store.open_operations()?.into_iter().filter(|operation| left.contains(&operation.id)) {
         let effects = decode(&operation.effects);
+        // Such an operation is from another history, and nothing of it is made or taken back.
+        if effects.iter().any(|effect| effect.unmanaged_file(state).is_some()) {
+            store.close_operation(operation.id, "unknown")?;
+            Mark::remove(state, operation.id);
+            continue;
+        }
         let is_event = |effect: &Effect| matches!(effect, Effect::Event { .. });
         // What cannot be looked at now is left for later.
         let seen: Result<Vec<bool>> = effects.iter().map(|effect| effect.is_at(state, Side::After)).collect();

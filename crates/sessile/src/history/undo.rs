@@ -1,11 +1,13 @@
 //! Undoing an operation, which is an operation too.
 
+use crate::context::weaken::authorize;
 use crate::error::{Error, FileError, HistoryError, Result, UsageError};
 use crate::history::effect::Side;
 use crate::history::perform::perform_undoing;
 use crate::history::{Effect, Operation, operation, settle};
 use crate::state::State;
 use crate::store::OperationFilter;
+use crate::text::shown;
 
 /// How far back the last operation that can be undone is looked for.
 const LOOK_BACK: usize = 200;
@@ -46,6 +48,12 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
         }
     }
     let effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
+    authorize(state, &effects)?;
+    if let Some(path) = effects.iter().find_map(|effect| effect.unmanaged_file(state)) {
+        let reason =
+            format!("{} is not a settings or context file of yours or of a project", shown(path.display()));
+        return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
+    }
     let subject = format!("{} {}", target.command, target.subject);
     let done =
         perform_undoing(state, "undo", &subject, &effects, Some(target.id)).map_err(|error| match error {

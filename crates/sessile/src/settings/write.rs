@@ -1,6 +1,7 @@
 //! Where a changed setting goes, and putting it there.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -327,6 +328,27 @@ pub(crate) fn replace_text(
 ) -> Result<()> {
     rewrite(state, path, rule, |text| {
         if text != from {
+/// Whether recorded changes are made to a file: the settings and contexts of the user and of projects, or the `--config`
+/// file.
+pub(crate) fn is_managed(state: &State, path: &Path) -> bool {
+    if let ConfigSource::File(file) = state.source() {
+        let is_same = || Some(path.canonicalize().ok()? == file.canonicalize().ok()?);
+        return path == file || is_same().unwrap_or(false);
+    }
+    let project = Project::containing(state.app(), state.world(), path);
+    let dirs = [state.dirs().config().ok(), project.as_ref().map(Project::dir)];
+    dirs.into_iter().flatten().filter_map(|dir| path.strip_prefix(dir).ok()).any(|relative| {
+        let names: Vec<Component<'_>> = relative.components().collect();
+        match names.as_slice() {
+            [Component::Normal(name)] => *name == "config.toml" || *name == "local.toml",
+            [Component::Normal(dir), Component::Normal(name)] => {
+                *dir == "contexts" && Path::new(name).extension().is_some_and(|ending| ending == "toml")
+            }
+            _ => false,
+        }
+    })
+}
+
             return Err(FileError::ConcurrentChange { path: path.to_owned(), kept: None }.into());
         }
         Ok(to.map(str::to_owned))
