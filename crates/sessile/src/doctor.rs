@@ -375,9 +375,13 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
             Variable::Plain(_) => None,
         });
         for credential in variables.chain(context.agents.iter().map(|(_, credential)| credential)) {
-            let said = credential.parse().is_ok_and(|name| {
-                state.world().variable(&crate::vault::variable_of(state.app(), &name)).is_some()
-            });
+            let said = match context.credential_name(credential, "a credential") {
+                Ok(name) => state.world().variable(&crate::vault::variable_of(state.app(), &name)).is_some(),
+                Err(error) => {
+                    warn(error.to_string(), None);
+                    continue;
+                }
+            };
             if !said && !all.iter().any(|one| one.about.name.as_str() == credential) {
                 let fix = format!("{} auth set {}", state.app().name(), shell_quoted(credential));
                 warn(

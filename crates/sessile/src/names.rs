@@ -80,6 +80,17 @@ pub(crate) fn check(name: &str, what: &'static str) -> Result<(), Error> {
     }
 }
 
+/// The error without the invalid name, for a name from a file whose content is not shown.
+pub(crate) fn without_name(error: Error, place: impl fmt::Display) -> Error {
+    match error {
+        Error::Usage(UsageError::InvalidName { what, reason, .. }) => {
+            let reason = format!("{reason} ({place})").into();
+            UsageError::InvalidName { what, name: "[hidden]".to_owned(), reason }.into()
+        }
+        other => other,
+    }
+}
+
 /// Fails unless the text can be the name of an agent.
 pub fn agent_name(name: &str) -> Result<(), Error> {
     check(name, "agent")

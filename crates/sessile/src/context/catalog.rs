@@ -54,8 +54,8 @@ impl<'a> Contexts<'a> {
         let mut names = BTreeSet::new();
         if let Some(document) = self.state.isolated_document()? {
             let inline = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();
-            for (name, _) in inline {
-                names.insert(name.parse()?);
+            for (name, node) in inline {
+                names.insert(document.context_name(name, node)?);
             }
         }
         for path in self.files()? {

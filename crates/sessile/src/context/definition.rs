@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::context::{Guard, Home};
 use crate::error::{Error, FileError, ProjectError, Result};
-use crate::names::{ContextName, nearest};
+use crate::names::{ContextName, CredentialName, nearest, without_name};
 use crate::settings::{Data, Document, Layer, Node, SettingKey, Source, Stack, Unknown, Value};
 
 /// A variable's value: written out, or a reference to a credential.
@@ -170,6 +170,14 @@ impl Context {
         &self.document
     }
 
+    /// The name of a credential that it gives out. The error shows it only if the file may be shown.
+    pub(crate) fn credential_name(&self, name: &str, key: &str) -> Result<CredentialName> {
+        name.parse().map_err(|error| match self.document.is_quotable() {
+            true => error,
+            false => without_name(error, format_args!("{key} of context {}", self.name)),
+        })
+    }
+
     /// Where it stands in its file.
     pub(super) fn within(&self) -> &[String] {
         &self.within
@@ -234,10 +242,12 @@ impl Reader<'_> {
     fn variables(&self, key: &str, node: &Node) -> Result<Vec<(String, Variable)>> {
         let mut variables = Vec::new();
         for (name, node) in self.table(key, node)? {
-            let key = format!("{key}.{name}");
             if !is_variable_name(name) {
+                let is_shown = self.file.is_quotable();
+                let key = if is_shown { format!("{key}.{name}") } else { format!("{key}.[hidden]") };
                 return Err(self.wrong(&key, node, "named like a variable (letters, digits and _)"));
             }
+            let key = format!("{key}.{name}");
             let value = match (&node.data, node.get("credential")) {
                 (Data::Text(text), _) if !text.contains('\0') => Variable::Plain(text.clone()),
                 (Data::Table(members), Some(credential)) if members.len() == 1 => {

@@ -56,7 +56,8 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
     let mut contexts = Vec::new();
     for (name, _) in all_contexts {
         let within = vec!["contexts".to_owned(), name.clone()];
-        contexts.push(Context::read(app, name.parse()?, Home::File, true, Rc::clone(&document), within)?);
+        let name = document.context_name(name, node)?;
+        contexts.push(Context::read(app, name, Home::File, true, Rc::clone(&document), within)?);
     }
     Ok(contexts)
 }

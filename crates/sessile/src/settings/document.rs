@@ -7,6 +7,7 @@ use toml_edit::{Item, TableLike};
 
 use crate::context::transfer::looks_secret;
 use crate::error::{Error, FileError, FileLocation, Result};
+use crate::names::{ContextName, without_name};
 use crate::settings::json;
 use crate::text::shortened;
 
@@ -151,6 +152,14 @@ impl Document {
             Data::Integer(_) if !self.is_quotable() => "a number".into(),
             _ => node.described(),
         }
+    }
+
+    /// The name of a context whose table is in the file. The error shows it only if the file may be shown.
+    pub(crate) fn context_name(&self, name: &str, node: &Node) -> Result<ContextName> {
+        name.parse().map_err(|error| match self.is_quotable() {
+            true => error,
+            false => without_name(error, self.place(node.offset)),
+        })
     }
 
     /// Whether error messages may show lines and values of the file.

@@ -108,7 +108,7 @@ pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
     let is_context = path.parent().and_then(Path::file_name).is_some_and(|name| name == "contexts");
     if is_context {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        return context(app, path, &name, &document, Vec::new());
+        return context(app, path, name.parse(), &document, Vec::new());
     }
     let source =
         Source::File { layer, name: None, document: Rc::clone(&document), within: Vec::new(), trusted: true };
@@ -126,16 +126,23 @@ pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
     }
     if layer == Layer::File {
         let inline = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();
-        for (name, _) in inline {
-            problems.extend(context(app, path, name, &document, vec!["contexts".to_owned(), name.clone()]));
+        for (name, node) in inline {
+            let within = vec!["contexts".to_owned(), name.clone()];
+            problems.extend(context(app, path, document.context_name(name, node), &document, within));
         }
     }
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
 
-fn context(app: &App, path: &Path, name: &str, document: &Rc<Document>, within: Vec<String>) -> Vec<Problem> {
-    let read = name.parse::<ContextName>().and_then(|name| {
+fn context(
+    app: &App,
+    path: &Path,
+    name: Result<ContextName>,
+    document: &Rc<Document>,
+    within: Vec<String>,
+) -> Vec<Problem> {
+    let read = name.and_then(|name| {
         let document = Rc::clone(document);
         Context::read(app, name, crate::context::Home::User, true, document, within)
     });

@@ -415,9 +415,10 @@ fn rewrite(
 pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Result<()> {
     let document = Rc::new(state.parse(path, text.to_owned())?);
     if layer == Layer::File {
-        for (name, _) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
+        for (name, node) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
             let within = vec!["contexts".to_owned(), name.clone()];
-            Context::read(state.app(), name.parse()?, Home::File, true, Rc::clone(&document), within)?;
+            let name = document.context_name(name, node)?;
+            Context::read(state.app(), name, Home::File, true, Rc::clone(&document), within)?;
         }
     }
     let source = Source::File { layer, name: None, document, within: Vec::new(), trusted: true };

@@ -332,7 +332,7 @@ impl Changes {
                 Variable::Credential { credential } => {
                     self.bound.push(BoundVariable {
                         name: name.clone(),
-                        credential: credential.parse()?,
+                        credential: context.credential_name(credential, "env")?,
                         origin: format!("context {} (env.{name})", context.name),
                     });
                 }

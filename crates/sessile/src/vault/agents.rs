@@ -49,7 +49,8 @@ impl Vault<'_> {
     ) -> Result<Option<(CredentialName, String)>> {
         let url = agent_url(url)?;
         if let Some((name, context)) = bound_by_context(&url, context) {
-            return Ok(Some((name.parse()?, format!("context {} (agents)", context.name))));
+            let name = context.credential_name(name, "agents")?;
+            return Ok(Some((name, format!("context {} (agents)", context.name))));
         }
         let all: Vec<About> = self.list()?.into_iter().map(|one| one.about).collect();
         Ok(bound_in(&url, &all).map(|one| (one.name.clone(), "the vault".to_owned())))

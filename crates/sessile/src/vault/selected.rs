@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{CredentialError, FileError, Result};
-use crate::names::CredentialName;
+use crate::names::{CredentialName, without_name};
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
 use crate::vault::credential::About;
@@ -36,7 +36,15 @@ impl State {
         let said = self.settings()?.get("credential")?;
         let named = said.map(|found| (found.value, found.origin));
         let named = match named {
-            Some((Value::Text(name), origin)) => Some((name.parse::<CredentialName>()?, origin)),
+            Some((Value::Text(name), origin)) => {
+                let is_typed = matches!(origin.layer, Layer::Flag | Layer::Environment);
+                let name = name.parse::<CredentialName>().map_err(|error| match is_typed {
+                    true => error,
+                    // The file can be any of the user's.
+                    false => without_name(error, &origin),
+                })?;
+                Some((name, origin))
+            }
             _ => None,
         };
         let at = |layer: Layer| named.as_ref().is_some_and(|(_, origin)| origin.layer == layer);

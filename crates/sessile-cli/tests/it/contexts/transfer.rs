@@ -194,7 +194,7 @@ fn what_is_wrong_in_the_file_is_told_and_nothing_is_taken_in() {
     exit 2
     --- stdout
     --- stderr
-    error: "../x" is not a valid context name: it must begin with a letter or a digit
+    error: "[hidden]" is not a valid context name: it must begin with a letter or a digit (standard input:2:11)
     "#);
     insta::assert_snapshot!(import("description = \"x\"\n").told(), @r#"
     exit 1

@@ -246,6 +246,9 @@ const SECRET_FILES: &[(&str, &str)] = &[
         "session-id",
         "{\"format\": \"sessile-session\", \"version\": 1, \"id\": 97164, \"labels\": \"hunter17\"}\n",
     ),
+    ("context-name", "{\"contexts\": {\"hunter18 key\": {}}}\n"),
+    ("toml-context-name", "[contexts.\"hunter19 key\"]\n"),
+    ("toml-variable-name", "[contexts.a.env]\n\"hunter20 key\" = \"x\"\n"),
 ];
 
 #[track_caller]
@@ -288,6 +291,32 @@ fn file_named_as_an_argument_is_never_quoted() {
             secrets_are_not_printed(&clean(home.call(&[command, "import", "-"]).stdin(*text).run()));
         }
     }
+}
+
+#[test]
+fn credential_name_of_a_file_is_never_quoted() {
+    let home = home();
+    let agent = "https://a.example/x";
+    home.write(
+        "file.toml",
+        format!(
+            "credential = \"hunter1 key\"\n[contexts.a.env]\nX = {{ credential = \"hunter2 key\" }}\n\
+             [contexts.a.agents.\"{agent}\"]\ncredential = \"hunter3 key\"\n"
+        ),
+    );
+    for args in [
+        &["auth", "status"][..],
+        &["run", "--context", "a", "--", "true"],
+        &["env", "--context", "a"],
+        &["agent", "card", agent, "--context", "a"],
+    ] {
+        let done = clean(home.call(args).env("SESSILE_CONFIG", home.path("file.toml")).run());
+        assert_ne!(done.status(), Some(0), "{}", done.told());
+        secrets_are_not_printed(&done);
+    }
+    let doctor = clean(home.call(&["doctor"]).env("SESSILE_CONFIG", home.path("file.toml")).run());
+    assert!(doctor.stdout().contains("not a valid credential name"), "{}", doctor.told());
+    secrets_are_not_printed(&doctor);
 }
 
 #[test]
