@@ -1,9 +1,11 @@
 //! Where state lives: the XDG directories, each of which a variable of the application overrides.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::error::{Error, FileError, Result, UsageError};
+use crate::files::check_state_dir;
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::world::World;
 
@@ -22,6 +24,10 @@ pub struct Dirs {
     system_runtime: Option<PathBuf>,
     /// The administrator's.
     system: PathBuf,
+    /// Whether the state directory is beside a file that was given, and not one that the user named.
+    is_beside: bool,
+    /// Whether the state directory exists and passed the check.
+    is_state_checked: Cell<bool>,
 }
 
 impl Dirs {
@@ -66,6 +72,8 @@ impl Dirs {
             system: world
                 .path_variable(&app.variable("SYSTEM_DIR"))
                 .map_or_else(|| Path::new("/etc").join(app.name()), Path::to_owned),
+            is_beside: false,
+            is_state_checked: Cell::new(false),
         })
     }
 
@@ -80,6 +88,8 @@ impl Dirs {
             runtime: None,
             system_runtime: None,
             system: PathBuf::new(),
+            is_beside: true,
+            is_state_checked: Cell::new(false),
         }
     }
 
@@ -88,9 +98,14 @@ impl Dirs {
         self.config.as_deref().ok_or(Error::File(FileError::NoHome("the configuration")))
     }
 
-    /// The state directory.
+    /// The state directory. Fails if another user owns it or can write to it.
     pub fn state(&self) -> Result<&Path> {
-        self.state.as_deref().ok_or(Error::File(FileError::NoHome("the state")))
+        let dir = self.state.as_deref().ok_or(Error::File(FileError::NoHome("the state")))?;
+        // One that does not exist yet is checked again once it does.
+        if !self.is_state_checked.get() {
+            self.is_state_checked.set(check_state_dir(dir, !self.is_beside)?);
+        }
+        Ok(dir)
     }
 
     /// The cache directory, if there is a place for one.

@@ -13,7 +13,7 @@ use crate::args::StateArgs;
 use crate::call::{ConfigSource, StateCall};
 use crate::context::Contexts;
 use crate::dirs::Dirs;
-use crate::error::{Error, Result, StoreError, UsageError};
+use crate::error::{Error, FileError, Result, StoreError, UsageError};
 use crate::files::Locker;
 use crate::resolve::Resolution;
 use crate::runtime::RuntimeProblem;
@@ -153,7 +153,8 @@ impl State {
     pub fn store(&self) -> Result<Option<&Store>> {
         if self.handles.store.get().is_none() {
             let store = match (self.source(), self.dirs().store()) {
-                (ConfigSource::Nothing, _) | (_, Err(_)) => None,
+                (ConfigSource::Nothing, _) | (_, Err(Error::File(FileError::NoHome(_)))) => None,
+                (_, Err(error)) => return Err(error),
                 // Readers wait only for a migration or a recovery.
                 (_, Ok(path)) => Store::open_for_reading(&path, &self.reader_locker())?,
             };
@@ -183,13 +184,16 @@ impl State {
         }
         let path = self.dirs().store()?;
         self.handles.has_opened_for_writing.set(true);
-        match Store::open_for_writing(&path, locker) {
+        let store = match Store::open_for_writing(&path, locker) {
             Err(Error::Store(StoreError::Corrupt { .. })) => {
                 self.recover_store(locker)?;
                 Store::open_for_writing(&path, locker)
             }
             other => other,
-        }
+        }?;
+        // Another user may have made the directory since it was found missing.
+        self.dirs().state()?;
+        Ok(store)
     }
 
     /// Recovers a store whose damage was found only while it was written, so that the next call can do its work. Who

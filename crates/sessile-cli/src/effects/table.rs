@@ -22,6 +22,7 @@ pub const COMMON: &[Code] = &[
     Code::FileTooLarge,
     Code::FileNotUtf8,
     Code::NotAFile,
+    Code::FileWritable,
     Code::ProjectFileUnsafe,
     Code::Io,
     Code::StoreCorrupt,
@@ -53,7 +54,7 @@ macro_rules! opening {
 /// What using a credential can fail with: it may have to be renewed first.
 macro_rules! using {
     ($($code:ident),* $(,)?) => {
-        opening![CredentialsExpired, RenewalRefused, Unreachable, FileWritable, $($code),*]
+        opening![CredentialsExpired, RenewalRefused, Unreachable, $($code),*]
     };
 }
 
@@ -88,7 +89,7 @@ macro_rules! preparing {
 /// What opening the service's store can fail with.
 macro_rules! serving {
     ($($code:ident),* $(,)?) => {
-        writing![Unreachable, CredentialRejected, FileWritable, $($code),*]
+        writing![Unreachable, CredentialRejected, $($code),*]
     };
 }
 
@@ -308,11 +309,11 @@ pub const TABLE: &[CommandEntry] = &[
         .with_session(SessionMode::StartMissing)
         .with_child_status(),
     CommandEntry::write("serve", SERVICE, serving![]).outside(),
-    CommandEntry::write("serve backup", "the backup's file", writing![FileWritable, FileNotFound, FileExists, StoreCorrupt]),
+    CommandEntry::write("serve backup", "the backup's file", writing![FileNotFound, FileExists, StoreCorrupt]),
     CommandEntry::destructive(
         "serve restore",
         "the service's store; the replaced store is kept",
-        writing![FileWritable, FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
+        writing![FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
     ),
     CommandEntry::destructive(
         "session clear",

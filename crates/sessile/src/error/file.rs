@@ -126,6 +126,9 @@ pub enum FileError {
         /// Whether it is the directory that the file is in.
         is_dir: bool,
     },
+    /// A link in the place of the state directory beside a `--config` file.
+    #[error("the state directory {} is a symbolic link", shown(.0.display()))]
+    LinkedStateDir(PathBuf),
     /// No home.
     #[error("no home directory is known, so there is no place for {0}")]
     NoHome(&'static str),
@@ -146,6 +149,7 @@ impl Diagnostic for FileError {
                 _ => Code::Io,
             },
             Self::WritableByOthers { .. } | Self::OwnedByAnother { .. } => Code::FileWritable,
+            Self::LinkedStateDir(_) => Code::ProjectFileUnsafe,
             Self::NoHome(_) => Code::NoHome,
             Self::Locked { .. } => Code::LockHeld,
             Self::ConcurrentChange { .. } => Code::ConcurrentChange,
@@ -172,6 +176,9 @@ impl Diagnostic for FileError {
                     "take the write permission from other users: chmod go-w {}",
                     shell_quoted(&path.to_string_lossy())
                 )
+            }
+            Self::LinkedStateDir(path) => {
+                format!("remove the link: rm {}", shell_quoted(&path.to_string_lossy()))
             }
             Self::OwnedByAnother { path, uid, .. } => {
                 let path = shell_quoted(&path.to_string_lossy());

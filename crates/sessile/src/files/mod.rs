@@ -23,6 +23,7 @@ pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub use new_file::{NewFile, with_ending};
 pub(crate) use plain_dir::PlainDir;
 pub use read::{LIMIT, read, resolve_links};
+pub(crate) use trusted::{check_private, check_state_dir};
 pub use trusted::{check_trusted, check_trusted_database};
 
 pub(crate) use beneath::{Beneath, is_own};

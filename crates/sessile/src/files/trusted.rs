@@ -44,6 +44,26 @@ pub fn check_trusted_database(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Fails if other users can change or replace what this user keeps in a state directory: the directory must belong to this
+/// user or root, and nobody else may write to it, sticky or not. Returns whether it exists.
+///
+/// A link in its place is followed only if the user named the directory. One beside a file can come with the file.
+pub(crate) fn check_state_dir(path: &Path, is_link_followed: bool) -> Result<bool> {
+    let found = if is_link_followed { path.metadata() } else { path.symlink_metadata() };
+    match found {
+        Ok(found) if found.is_symlink() => Err(FileError::LinkedStateDir(path.to_owned()).into()),
+        Ok(found) => check_private(path, &found).map(|()| true),
+        // Whoever uses the directory reports what is in its way.
+        Err(_) => Ok(false),
+    }
+}
+
+/// Fails if a file or directory of this user belongs to another, or if another can write to it.
+pub(crate) fn check_private(path: &Path, found: &Metadata) -> Result<()> {
+    check_owner(path, found, found.is_dir())?;
+    check_mode(path, found, found.is_dir(), false)
+}
+
 /// Checks each directory that leads to a file through links, and the file. Returns the file behind the links, and whether
 /// other users can read it.
 fn resolve(path: &Path) -> Result<(PathBuf, bool)> {
@@ -72,14 +92,25 @@ fn resolve(path: &Path) -> Result<(PathBuf, bool)> {
 }
 
 fn check(path: &Path, found: &Metadata, is_dir: bool) -> Result<()> {
-    let mode = found.mode();
-    // A pipe or a terminal that was inherited has no name under which others replace it.
-    let is_named = found.is_file() || found.is_dir();
-    if is_named {
+    if is_named(found) {
         check_owner(path, found, is_dir)?;
     }
-    let is_other_group = is_named && !is_own_group(found.gid(), found.uid());
-    if can_others_write(mode, is_other_group, is_dir) {
+    check_mode(path, found, is_dir, is_dir)
+}
+
+/// A pipe or a terminal that was inherited has no name under which others replace it.
+fn is_named(found: &Metadata) -> bool {
+    found.is_file() || found.is_dir()
+}
+
+fn check_mode(path: &Path, found: &Metadata, is_dir: bool, may_be_sticky: bool) -> Result<()> {
+    let mode = found.mode();
+    // Nobody but the owner writes: there is no group to ask for.
+    if mode & (OTHERS_WRITE | GROUP_WRITES) == 0 {
+        return Ok(());
+    }
+    let is_other_group = is_named(found) && !is_own_group(found.gid(), found.uid());
+    if can_others_write(mode, is_other_group, may_be_sticky) {
         return Err(FileError::WritableByOthers { path: path.to_owned(), mode: mode & 0o7777, is_dir }.into());
     }
     Ok(())

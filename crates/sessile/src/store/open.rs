@@ -33,6 +33,7 @@ impl Store {
             Ok(found) => {
                 // SQLite would wait for a pipe and take a directory for a missing file.
                 require_file(path, &found)?;
+                crate::files::check_private(path, &found)?;
                 // A process was killed between making the file and filling it: nothing is in it yet.
                 if found.len() == 0 {
                     return Ok(None);
@@ -75,6 +76,7 @@ impl Store {
         }
         if let Ok(found) = path.metadata() {
             require_file(path, &found)?;
+            crate::files::check_private(path, &found)?;
         }
         // SQLite would only say that it cannot open something.
         match rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
@@ -124,12 +126,12 @@ impl Store {
     /// What is wrong with the file, its text or its numbers, line by line; nothing if it is sound.
     pub fn integrity_problems(&self) -> Result<Vec<String>> {
         self.read(|connection| {
-            let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
-            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
             // The lines of the check have names of the schema in them.
             if let Some(problem) = check::invalid_schema(connection)? {
                 return Ok(vec![problem]);
             }
+            let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
+            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
             let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
             let problems: Vec<String> = lines.into_iter().filter(|line| line != "ok").collect();
             // Rows of a damaged file cannot be relied on.
@@ -223,14 +225,14 @@ impl Store {
     }
 
     fn error(&self, error: &rusqlite::Error) -> Error {
-        describe(&self.path, error, self.locker.timeout())
-    }
         // SQLite reports a number that cannot grow as a full disk.
         if error.sqlite_error_code() == Some(ErrorCode::DiskFull)
             && let Some(detail) = check::exhausted_number(&self.connection)
         {
             return StoreError::Corrupt { path: self.path.clone(), detail }.into();
         }
+        describe(&self.path, error, self.locker.timeout())
+    }
 }
 
 /// The database file exists from its first moment with no permission for anyone else.
@@ -265,10 +267,10 @@ pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             Error::Store(StoreError::Corrupt { path, detail })
         }
-        Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
-        Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
         // Every table and column of the version is created with it.
         _ if check::is_missing_in_schema(&detail) => Error::Store(StoreError::Corrupt { path, detail }),
+        Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
+        Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
         _ if is_busy(error) => Error::File(FileError::Locked { holder: holder_of(&path), path, waited }),
         // A file beside the database could not be made: that is all SQLite says.
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_space(&path) => {

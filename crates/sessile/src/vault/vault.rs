@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::call::ConfigSource;
 use crate::error::{CredentialError, Error, FileError, Result, UsageError};
-use crate::files::LockedDir;
+use crate::files::{LockedDir, check_state_dir};
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
 use crate::state::State;
@@ -58,11 +58,14 @@ pub struct VaultStatus {
 impl State {
     /// The vault. Nothing of it is opened before something in it is asked for.
     pub fn vault(&self) -> Result<Vault<'_>> {
-        let dir = match self.source() {
-            ConfigSource::Nothing => None,
+        let dir = match (self.source(), self.dirs().state()) {
             // Without a place for it there is nothing in it; who would put something in is told.
-            _ => self.dirs().state().ok().map(|state| state.join("vault")),
+            (ConfigSource::Nothing, _) | (_, Err(Error::File(FileError::NoHome(_)))) => None,
+            (_, state) => Some(state?.join("vault")),
         };
+        if let Some(dir) = &dir {
+            check_state_dir(dir, true)?;
+        }
         let choice = Choice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
         Ok(Vault { state: self, dir, choice })
     }
@@ -306,7 +309,10 @@ impl Vault<'_> {
     }
 
     fn lock(&self) -> Result<LockedDir> {
-        LockedDir::lock(&self.state.locker()?, self.require_dir()?, 0o700)
+        let dir = LockedDir::lock(&self.state.locker()?, self.require_dir()?, 0o700)?;
+        // Another user may have made the state directory since it was found missing.
+        self.state.dirs().state()?;
+        Ok(dir)
     }
 
     fn require_dir(&self) -> Result<&Path> {

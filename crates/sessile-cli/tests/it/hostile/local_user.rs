@@ -1,6 +1,7 @@
 //! Other local users: shared runtime directories, links and files that they own.
 
 mod projects;
+mod state_directory;
 
 mod service_files {
     //! Files of the service in a directory that all users can write.
