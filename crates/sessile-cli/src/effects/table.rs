@@ -331,7 +331,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write(
         "session import",
         "the store and a new room",
-        writing![SessionExists, ContextNotFound, GuardApproval, TerminalRequired, UntrustedProject],
+        writing![SessionExists, ContextNotFound, GuardApproval, TerminalRequired, UntrustedProject, InSession],
     )
         .with_session(SessionMode::New),
     CommandEntry::read("session list", there![]).outside()

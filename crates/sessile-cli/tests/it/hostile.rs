@@ -19,6 +19,7 @@ mod secrets;
 mod store;
 mod system;
 mod text;
+mod vault_choice;
 mod working_directory;
 mod world;
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::app::App;
+use crate::context::weaken::refuse_vault_change;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
 use crate::error::{ContextError, FileError, Result, UsageError};
 use crate::names::ContextName;
@@ -54,7 +55,7 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
         .into());
     };
     let mut contexts = Vec::new();
-    for (name, _) in all_contexts {
+    for (name, node) in all_contexts {
         let within = vec!["contexts".to_owned(), name.clone()];
         let name = document.context_name(name, node)?;
         contexts.push(Context::read(app, name, Home::File, true, Rc::clone(&document), within)?);
@@ -67,7 +68,9 @@ impl Contexts<'_> {
     pub fn import(&self, contexts: &[Context], in_project: bool, replace: bool) -> Result<Vec<Context>> {
         for context in contexts {
             refuse_secrets(&changes(self.state.app(), context)?)?;
-            match self.find(&context.name)? {
+            let existing = self.find(&context.name)?;
+            refuse_vault_change(self.state, existing.as_ref().map(Context::root), Some(context.root()))?;
+            match existing {
                 Some(existing) if !replace => {
                     let path = existing.path().to_owned();
                     return Err(ContextError::Exists {

@@ -167,8 +167,13 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
                 let key: SettingKey = key.parse()?;
                 leads_others(state.app(), &key).then_some(key)
             }
-            Effect::Text { path, before, after, .. } if !is_context_file(path) => {
-                leading_change(state.app(), path, before.as_deref(), after.as_deref())
+            Effect::Text { path, before, after, .. } => {
+                let (before, after) = (before.as_deref(), after.as_deref());
+                let leading = match is_context_file(path) {
+                    true => None,
+                    false => leading_change(state.app(), path, before, after),
+                };
+                leading.or_else(|| vault_change(path, before, after))
             }
             Effect::Pointer { target: PointerKind::Context, before, after, .. } => {
                 let value = |side: &Option<crate::history::PointerValue>| {
@@ -179,14 +184,49 @@ fn refuse_to_lead_others(state: &State, effects: &[Effect]) -> Result<()> {
             _ => None,
         };
         if let Some(key) = what {
-            return Err(SessionError::RefusedInside {
-                what: format!("changing {} for others", quoted(key.to_string())),
-                instead: "do it outside the session",
-            }
-            .into());
+            return Err(leads_others_refused(&key));
         }
     }
     Ok(())
+}
+
+fn leads_others_refused(key: &SettingKey) -> Error {
+    Error::Session(SessionError::RefusedInside {
+        what: format!("changing {} for others", quoted(key.to_string())),
+        instead: "do it outside the session",
+    })
+}
+
+/// Fails inside a session if a context would select another vault than before. What keeps credentials can be a program,
+/// which receives the secrets of everyone who uses the context.
+pub(super) fn refuse_vault_change(state: &State, before: Option<&Node>, after: Option<&Node>) -> Result<()> {
+    match changed_vault_key(before, after).filter(|_| state.enclosing_session().is_some()) {
+        Some(key) => Err(leads_others_refused(&key)),
+        None => Ok(()),
+    }
+}
+
+/// The first setting of a vault that differs between the contexts in two texts of a file.
+fn vault_change(path: &Path, before: Option<&str>, after: Option<&str>) -> Option<SettingKey> {
+    let (before, after) = (contexts_in(path, before), contexts_in(path, after));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    names.into_iter().find_map(|name| changed_vault_key(before.get(name), after.get(name)))
+}
+
+/// The first setting of a vault that differs between two tables of a context.
+fn changed_vault_key(before: Option<&Node>, after: Option<&Node>) -> Option<SettingKey> {
+    let vault = |context: Option<&Node>| {
+        let vault = context?.get("settings")?.get("vault")?;
+        Some(vault.members().iter().cloned().collect::<BTreeMap<String, Node>>())
+    };
+    let (before, after) = (vault(before).unwrap_or_default(), vault(after).unwrap_or_default());
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let is_same = |name: &String| match (before.get(name), after.get(name)) {
+        (Some(before), Some(after)) => before.is_same_as(after),
+        _ => false,
+    };
+    let changed = names.into_iter().find(|name| !is_same(name))?;
+    Some(SettingKey::new(["vault", changed.as_str()]))
 }
 
 /// Whether a setting leads the commands that it holds for: to a context, a server, a credential or a variable.
@@ -280,6 +320,24 @@ mod tests {
                 assert_eq!(is_weakening, i > 1 && j < i, "{before:?} {after:?}");
             }
         }
+    }
+
+    #[test]
+    fn vault_of_a_context_is_found_in_both_kinds_of_files() {
+        let find = |path: &str, before, after| vault_change(Path::new(path), before, after);
+        let helper = Some(SettingKey::new(["vault", "helper"]));
+        let context = "/x/contexts/prod.toml";
+        assert_eq!(find(context, None, Some("settings.vault.helper = \"x\"")), helper);
+        assert_eq!(find(context, Some("settings.vault.helper = \"x\""), None), helper);
+        assert_eq!(
+            find(context, Some("settings.vault.helper = 'x'"), Some("[settings.vault]\nhelper = \"x\"")),
+            None
+        );
+        assert_eq!(find(context, Some(""), Some("settings.output = \"json\"")), None);
+        let (one, other) =
+            ("[contexts.a.settings]\nvault.helper = 'x'", "[contexts.a.settings]\nvault.helper = 'y'");
+        assert_eq!(find("/x/ci.toml", Some(one), Some(other)), helper);
+        assert_eq!(find("/x/ci.toml", Some(one), Some(one)), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::session::entries::Changed;
 use crate::session::resolve::select_for_terminal;
 use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
+use crate::settings::write::check_imported;
 use crate::settings::{Layer, Origin};
 use crate::state::State;
 use crate::store::{Contents, OperationRow};
@@ -165,6 +166,7 @@ impl State {
             context.require_trust(self)?;
             context.check_guard(self, &origin)?;
         }
+        check_imported(self.app(), &exported.settings)?;
         let operation = started(self, "session import");
         self.sessions()?.import(exported, name, self.world(), Some(operation))
     }

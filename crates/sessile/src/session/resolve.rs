@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::call::SessionMode;
 use crate::error::{Result, SessionError};
 use crate::session::{EntryKind, Life, Session, SessionId, SessionName};
+use crate::settings::write::is_session_setting;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::State;
 use crate::store::{EntryPlace, PointerKey, PointerKind, Scope, SessionRow};
@@ -121,6 +122,10 @@ fn session_settings(state: &State, session: &Session) -> Result<Vec<(SettingKey,
     let mut settings = Vec::new();
     for entry in state.store()?.map(|store| store.entries(place)).transpose()?.unwrap_or_default() {
         let Ok(key) = entry.key.parse::<SettingKey>() else { continue };
+        // A restored database can have rows that no command writes.
+        if !is_session_setting(&key) {
+            continue;
+        }
         let Some(definition) = state.app().setting(key.segments()) else { continue };
         let json: serde_json::Value = serde_json::from_str(&entry.value).unwrap_or_default();
         settings.extend(definition.kind.of_json(&json).map(|value| (key, value)));

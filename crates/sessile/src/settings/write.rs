@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::app::App;
 use crate::call::ConfigSource;
 use crate::context::weaken::leads_others;
 use crate::context::{Context, Home};
@@ -192,20 +193,8 @@ fn change_in_session(
 ) -> Result<Changed> {
     settle(state)?;
     let definition = crate::settings::definition(state.app(), key)?;
-    if definition.key == "context" {
-        return Err(SessionError::RefusedInside {
-            what: "changing the context".into(),
-            instead: "a session keeps the context it was started with; start another session",
-        }
-        .into());
-    }
-    // Credentials are the user's. What keeps them can be a program, which whoever may set a value may not start.
-    if value.is_some() && key.segments().first().is_some_and(|first| first == "vault") {
-        return Err(SessionError::RefusedInside {
-            what: format!("setting {}", crate::text::quoted(key.to_string())),
-            instead: "a session has no vault of its own; set it for the user, outside any session",
-        }
-        .into());
+    if value.is_some() || is_context(key) {
+        require_session_setting(key)?;
     }
     if let Some(value) = value {
         refuse_secret_value(key, value, &key.to_string())?;
@@ -226,6 +215,52 @@ fn change_in_session(
         }
         Ok(changed(key, old, value, session.room().dir().to_owned()))
     })
+}
+
+/// Fails unless `config set` could set the settings of an exported session in a session.
+pub(crate) fn check_imported(app: &App, settings: &BTreeMap<String, serde_json::Value>) -> Result<()> {
+    for (name, json) in settings {
+        let key: SettingKey = name.parse()?;
+        let definition = crate::settings::definition(app, &key)?;
+        require_session_setting(&key)?;
+        crate::session::refuse_secret(name, json)?;
+        let value = definition.kind.of_json(json).ok_or_else(|| UsageError::InvalidValue {
+            place: key.to_string(),
+            // An error does not quote the file.
+            value: "the value in the file".into(),
+            expected: definition.kind.expected(),
+        })?;
+        refuse_secret_value(&key, &value, name)?;
+    }
+    Ok(())
+}
+
+/// Whether a session can have a setting. Its context is pinned. Credentials are the user's, and a program can keep them,
+/// which nobody who may set a value for a session may select.
+pub(crate) fn is_session_setting(key: &SettingKey) -> bool {
+    !is_context(key) && key.segments().first().is_none_or(|first| first != "vault")
+}
+
+fn is_context(key: &SettingKey) -> bool {
+    matches!(key.segments(), [name] if name == "context")
+}
+
+fn require_session_setting(key: &SettingKey) -> Result<()> {
+    if is_context(key) {
+        return Err(SessionError::RefusedInside {
+            what: "changing the context".into(),
+            instead: "a session keeps the context it was started with; start another session",
+        }
+        .into());
+    }
+    if !is_session_setting(key) {
+        return Err(SessionError::RefusedInside {
+            what: format!("setting {}", crate::text::quoted(key.to_string())),
+            instead: "a session has no vault of its own; set it for the user, outside any session",
+        }
+        .into());
+    }
+    Ok(())
 }
 
 /// Puts a new text into a file that still says what was seen, and records it.
@@ -293,6 +328,27 @@ fn value_in(state: &State, document: &Document, key: &SettingKey) -> Result<Opti
     node.map(|node| definition.read(node, key, document)).transpose()
 }
 
+/// Whether recorded changes are made to a file: the settings and contexts of the user and of projects, or the `--config`
+/// file.
+pub(crate) fn is_managed(state: &State, path: &Path) -> bool {
+    if let ConfigSource::File(file) = state.source() {
+        let is_same = || Some(path.canonicalize().ok()? == file.canonicalize().ok()?);
+        return path == file || is_same().unwrap_or(false);
+    }
+    let project = Project::containing(state.app(), state.world(), path);
+    let dirs = [state.dirs().config().ok(), project.as_ref().map(Project::dir)];
+    dirs.into_iter().flatten().filter_map(|dir| path.strip_prefix(dir).ok()).any(|relative| {
+        let names: Vec<Component<'_>> = relative.components().collect();
+        match names.as_slice() {
+            [Component::Normal(name)] => *name == "config.toml" || *name == "local.toml",
+            [Component::Normal(dir), Component::Normal(name)] => {
+                *dir == "contexts" && Path::new(name).extension().is_some_and(|ending| ending == "toml")
+            }
+            _ => false,
+        }
+    })
+}
+
 /// Brings one key of a file from one value to another, under the file's lock.
 pub(crate) fn replace_setting(
     state: &State,
@@ -328,27 +384,6 @@ pub(crate) fn replace_text(
 ) -> Result<()> {
     rewrite(state, path, rule, |text| {
         if text != from {
-/// Whether recorded changes are made to a file: the settings and contexts of the user and of projects, or the `--config`
-/// file.
-pub(crate) fn is_managed(state: &State, path: &Path) -> bool {
-    if let ConfigSource::File(file) = state.source() {
-        let is_same = || Some(path.canonicalize().ok()? == file.canonicalize().ok()?);
-        return path == file || is_same().unwrap_or(false);
-    }
-    let project = Project::containing(state.app(), state.world(), path);
-    let dirs = [state.dirs().config().ok(), project.as_ref().map(Project::dir)];
-    dirs.into_iter().flatten().filter_map(|dir| path.strip_prefix(dir).ok()).any(|relative| {
-        let names: Vec<Component<'_>> = relative.components().collect();
-        match names.as_slice() {
-            [Component::Normal(name)] => *name == "config.toml" || *name == "local.toml",
-            [Component::Normal(dir), Component::Normal(name)] => {
-                *dir == "contexts" && Path::new(name).extension().is_some_and(|ending| ending == "toml")
-            }
-            _ => false,
-        }
-    })
-}
-
             return Err(FileError::ConcurrentChange { path: path.to_owned(), kept: None }.into());
         }
         Ok(to.map(str::to_owned))
