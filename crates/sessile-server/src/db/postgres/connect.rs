@@ -154,7 +154,7 @@ fn tls_asked(url: &str) -> (String, Asked) {
             Some(("sslmode", mode)) => asked.mode = Some(mode.to_owned()),
             Some(("sslrootcert", "system")) => asked.mode = Some("verify-full".to_owned()),
             Some(("sslrootcert", path)) => {
-                asked.authorities = Some(sessile_wire::percent::decode_lossy(path))
+                asked.authorities = Some(sessile_wire::percent::decode_lossy(path));
             }
             _ => rest.push(pair),
         }

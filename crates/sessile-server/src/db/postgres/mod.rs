@@ -146,7 +146,7 @@ impl Postgres {
                 }
                 // An earlier attempt was made after all: under its key it is found.
                 Err(TxError::UniqueViolation(what)) if is_ambiguous && request.key.is_some() => {
-                    backoff.wait(what).await?
+                    backoff.wait(what).await?;
                 }
                 Err(TxError::UniqueViolation(_)) if is_ambiguous => {
                     let made = "the connection was lost, and the change was made or refused: what came of it is not known";
