@@ -134,11 +134,11 @@ impl Completion {
             return Err(Refusal::Changed { revision: last }.into());
         }
         let history = last_messages(&self.app, &bound, session, self.history).await?;
-        let body = |raw: &Box<RawValue>| {
+        let body = |raw: &RawValue| {
             let message: ServiceMessage = serde_json::from_str(raw.get())?;
             sessile::json::from_str(message.body.get())
         };
-        let history: serde_json::Result<Vec<Value>> = history.iter().map(body).collect();
+        let history: serde_json::Result<Vec<Value>> = history.iter().map(|raw| body(raw)).collect();
         let history = history.map_err(|error| Problem::internal(error.to_string()))?;
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);

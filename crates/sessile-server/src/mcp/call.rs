@@ -46,7 +46,7 @@ pub(super) fn request(
                 path = path.replace(&format!("{{{name}}}"), &percent::encode(&text));
             }
             ArgumentTarget::Query => {
-                query.push(format!("{name}={}", percent::encode(&text_of(argument, value)?)))
+                query.push(format!("{name}={}", percent::encode(&text_of(argument, value)?)));
             }
             ArgumentTarget::Member => {
                 members.insert(name.to_owned(), value.clone());
