@@ -22,32 +22,34 @@ pub enum AddressError {
 
 /// Scheme of a URL that requests can be sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scheme {
+pub enum UrlScheme {
     /// Plain text.
     Http,
     /// TLS.
     Https,
 }
 
-impl Scheme {
+impl UrlScheme {
     /// Name of the scheme in a URL.
     pub fn as_str(self) -> &'static str {
         match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
+            UrlScheme::Http => "http",
+            UrlScheme::Https => "https",
         }
     }
 
     /// Port of a URL that names none.
     pub fn default_port(self) -> u16 {
         match self {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
+            UrlScheme::Http => 80,
+            UrlScheme::Https => 443,
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
-        [Scheme::Http, Scheme::Https].into_iter().find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()))
+        [UrlScheme::Http, UrlScheme::Https]
+            .into_iter()
+            .find(|scheme| text.eq_ignore_ascii_case(scheme.as_str()))
     }
 }
 
@@ -100,32 +102,32 @@ impl Authority {
 
     /// Whether both are the same host and port, where no port means the default port of the scheme.
     pub fn is_same(&self, other: &Authority, scheme: &str) -> bool {
-        let default = Scheme::parse(scheme).map(Scheme::default_port);
+        let default = UrlScheme::parse(scheme).map(UrlScheme::default_port);
         self.host == other.host && self.port.or(default) == other.port.or(default)
     }
 }
 
 /// Scheme, host and port: what decides which server gets a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Origin {
-    scheme: Scheme,
+pub struct HttpOrigin {
+    scheme: UrlScheme,
     host: String,
     port: u16,
 }
 
-impl Origin {
+impl HttpOrigin {
     /// Origin of an `http` or `https` URL.
     pub fn of_url(url: &str) -> Result<Self, AddressError> {
         let (scheme, rest) = url.split_once("://").ok_or(AddressError::Malformed)?;
-        let scheme = Scheme::parse(scheme).ok_or(AddressError::Scheme)?;
+        let scheme = UrlScheme::parse(scheme).ok_or(AddressError::Scheme)?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let Authority { host, port } = Authority::parse(authority)?;
-        Ok(Origin { scheme, host, port: port.unwrap_or(scheme.default_port()) })
+        Ok(HttpOrigin { scheme, host, port: port.unwrap_or(scheme.default_port()) })
     }
 
     /// Origin of a URL that may receive a credential.
     pub fn of_secure_url(url: &str) -> Result<Self, AddressError> {
-        let origin = Origin::of_url(url)?;
+        let origin = HttpOrigin::of_url(url)?;
         if origin.is_secure() { Ok(origin) } else { Err(AddressError::Insecure) }
     }
 
@@ -140,7 +142,7 @@ impl Origin {
     }
 
     /// Scheme.
-    pub fn scheme(&self) -> Scheme {
+    pub fn scheme(&self) -> UrlScheme {
         self.scheme
     }
 
@@ -156,7 +158,7 @@ impl Origin {
 
     /// Whether requests are protected by TLS.
     pub fn is_https(&self) -> bool {
-        self.scheme == Scheme::Https
+        self.scheme == UrlScheme::Https
     }
 
     /// Whether the host is this machine.
@@ -170,9 +172,9 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for HttpOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Origin { scheme, host, port } = self;
+        let HttpOrigin { scheme, host, port } = self;
         write!(f, "{}://{host}", scheme.as_str())?;
         if *port == scheme.default_port() { Ok(()) } else { write!(f, ":{port}") }
     }
@@ -205,13 +207,13 @@ mod tests {
     #[test]
     fn https_and_loopback_are_secure() {
         for url in ["https://id.example/token?x=1", "https://127.0.0.1", "HTTPS://ID.EXAMPLE:8443/"] {
-            assert!(Origin::of_secure_url(url).unwrap().is_https(), "{url}");
+            assert!(HttpOrigin::of_secure_url(url).unwrap().is_https(), "{url}");
         }
         for url in ["http://localhost:1/a", "http://LOCALHOST", "http://127.9.8.7:80/", "http://[::1]:9/"] {
-            let origin = Origin::of_secure_url(url).unwrap();
+            let origin = HttpOrigin::of_secure_url(url).unwrap();
             assert!(origin.is_loopback() && !origin.is_https(), "{url}");
         }
-        assert!(!Origin::of_url("https://localhost.example/").unwrap().is_loopback());
+        assert!(!HttpOrigin::of_url("https://localhost.example/").unwrap().is_loopback());
     }
 
     #[test]
@@ -247,13 +249,13 @@ mod tests {
             ("id.example", Malformed),
             ("", Malformed),
         ] {
-            assert_eq!(Origin::of_secure_url(url), Err(reason), "{url}");
+            assert_eq!(HttpOrigin::of_secure_url(url), Err(reason), "{url}");
         }
     }
 
     #[test]
     fn origins_are_equal_by_scheme_host_and_port() {
-        let origin = |url: &str| Origin::of_url(url).unwrap();
+        let origin = |url: &str| HttpOrigin::of_url(url).unwrap();
         for (one, two) in [
             ("https://a.example/x", "https://A.EXAMPLE:443/y?z"),
             ("http://localhost:80/", "http://localhost/"),
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn normalized_origin_has_one_spelling() {
-        let shown = |url: &str| Origin::of_url(url).unwrap().normalized().to_string();
+        let shown = |url: &str| HttpOrigin::of_url(url).unwrap().normalized().to_string();
         assert_eq!(shown("https://API.example.com.:443/v1"), "https://api.example.com");
         assert_eq!(shown("http://[0:0::1]:80/"), "http://[::1]");
         assert_eq!(shown("http://localhost:8000"), "http://localhost:8000");

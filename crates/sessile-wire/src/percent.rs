@@ -43,6 +43,20 @@ pub fn encode_form(text: &str, out: &mut String) {
     }
 }
 
+/// Encodes pairs as a query or a form.
+pub fn encode_pairs(pairs: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (name, value) in pairs {
+        if !out.is_empty() {
+            out.push('&');
+        }
+        encode_form(name, &mut out);
+        out.push('=');
+        encode_form(value, &mut out);
+    }
+    out
+}
+
 /// Decodes `%20` and the like. Returns `None` if a percent sign is not followed by two digits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut rest = text.as_bytes();

@@ -1,32 +1,32 @@
-//! Who decides which credential goes where.
+//! Credentials of requests to agents.
 
 use sessile::vault::Secret;
 
-/// Where in a request a credential stands.
+/// Credential in its place in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Credential {
-    /// In a header of this name.
+pub(crate) enum RequestCredential {
+    /// Header.
     Header(String, Secret),
-    /// In the query, under this name.
+    /// Parameter of the query.
     Query(String, Secret),
-    /// In a cookie of this name.
+    /// Cookie.
     Cookie(String, Secret),
 }
 
-/// Knows the credentials. It is asked for every address that something is really sent to, so that a card or a redirect
-/// that names another one gets nothing.
+/// Source of credentials. It is consulted for every URL that a request really goes to, so that neither a card nor a redirect
+/// can send a credential elsewhere.
 pub(crate) trait Authorize {
-    /// What a request to this address gets; nothing, if no credential is meant for it.
-    fn credentials_for(&self, url: &str) -> Result<Vec<Credential>, sessile::Error>;
+    /// Credentials for a request to this URL.
+    fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, sessile::Error>;
 }
 
-/// Nobody gets anything.
+/// Source without credentials.
 #[cfg(test)]
 pub(crate) struct Anonymous;
 
 #[cfg(test)]
 impl Authorize for Anonymous {
-    fn credentials_for(&self, _url: &str) -> Result<Vec<Credential>, sessile::Error> {
+    fn credentials_for(&self, _url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         Ok(Vec::new())
     }
 }

@@ -1,131 +1,105 @@
-//! How talking to an agent can fail.
+//! Failures of requests to an agent.
 
 use std::fmt;
 use std::time::Duration;
 
+use serde_json::Value;
 use sessile::text;
+use sessile_wire::a2a::{AgentError, AgentErrorKind, RequestError};
 
-use crate::http::HttpError;
+use crate::http::{Coming, HttpError};
 
-/// Why there is no reply. Texts of the agent in it are shown only through `text::shown`.
+/// Failure of a request to an agent. `Display` sanitizes the texts of the agent.
 #[derive(Debug)]
 pub(crate) enum A2aError {
-    /// There is no card at this address.
+    /// No card at this URL.
     NotAnAgent {
-        /// What was asked for.
+        /// URL that was requested.
         url: String,
     },
-    /// The card names no interface that is understood here.
+    /// Card without a supported interface.
     NoUsableInterface {
-        /// Those that it names.
+        /// Interfaces of the card.
         offered: Vec<String>,
     },
-    /// There was no answer, or it was not asked.
+    /// Failure of the transport.
     Http(HttpError),
-    /// The credential for it could not be had.
+    /// Credential that is not available.
     Credential(Box<sessile::Error>),
-    /// The agent wants a credential, or another one.
+    /// Request without a valid credential.
     Unauthorized {
         /// 401 or 403.
         status: u16,
-        /// Who said so.
+        /// URL that was requested.
         url: String,
-        /// Its `WWW-Authenticate`.
+        /// Header `WWW-Authenticate`.
         challenge: Option<String>,
     },
-    /// The agent said no.
-    Rpc(Refusal),
-    /// What the agent said cannot be understood; why.
+    /// Error that the agent returned.
+    Agent(AgentError),
+    /// Response that cannot be parsed.
     Malformed(String),
-    /// It points elsewhere, and nothing is sent there.
+    /// Redirect that was not followed.
     Redirected {
-        /// Who said so.
+        /// URL that was requested.
         url: String,
-        /// Why it was not followed.
+        /// Reason why it was not followed.
         reason: &'static str,
     },
-    /// The reply is longer than it may be.
+    /// Response that exceeds the size limit.
     TooLarge {
-        /// Who said it.
+        /// URL that was requested.
         url: String,
     },
-    /// It took too long.
+    /// Request that timed out.
     TimedOut {
-        /// Who was asked.
+        /// URL that was requested.
         url: String,
     },
-    /// It was asked too often.
+    /// Rate limit exceeded.
     RateLimited {
-        /// When to ask again.
+        /// Delay before a retry, if the agent names one.
         retry_after: Option<Duration>,
     },
-    /// The server failed.
+    /// Failure of the server.
     Server {
-        /// Its status.
+        /// HTTP status.
         status: u16,
-        /// Who was asked.
+        /// URL that was requested.
         url: String,
     },
-}
-
-/// A request that the agent did not carry out, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    /// What it means.
-    pub(crate) kind: RefusalKind,
-    /// The agent's number for it, if it has one.
-    pub(crate) code: Option<i64>,
-    /// In the agent's words.
-    pub(crate) message: String,
-    /// The agent's name for it, as in TASK_NOT_FOUND.
-    pub(crate) reason: Option<String>,
-}
-
-/// What a refusal means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RefusalKind {
-    /// It does not know the task.
-    TaskNotFound,
-    /// The task cannot be called off.
-    TaskNotCancelable,
-    /// The task has ended, and takes no message.
-    TaskTerminal,
-    /// It sends no notifications.
-    PushNotSupported,
-    /// It cannot do this.
-    UnsupportedOperation,
-    /// It does not take or make this kind of content.
-    ContentTypeNotSupported,
-    /// What does the work gave it something unusable.
-    InvalidAgentResponse,
-    /// It has no extended card.
-    NoExtendedCard,
-    /// It insists on an extension.
-    ExtensionRequired,
-    /// It does not speak this version.
-    VersionNotSupported,
-    /// It does not like the parameters.
-    InvalidParams,
-    /// It does not understand the request.
-    InvalidRequest,
-    /// It does not know the method.
-    MethodNotFound,
-    /// It failed.
-    Internal,
-    /// Anything else.
-    Other,
 }
 
 impl A2aError {
-    /// What the agent's refusal means, if it is one.
-    pub(crate) fn refusal(&self) -> Option<RefusalKind> {
+    /// Kind of the error that the agent returned, if it is one.
+    pub(crate) fn agent_error_kind(&self) -> Option<AgentErrorKind> {
         match self {
-            A2aError::Rpc(refusal) => Some(refusal.kind),
+            A2aError::Agent(error) => Some(error.kind),
             _ => None,
         }
     }
 
-    /// Something that cannot be understood, with the beginning of it.
+    /// Error of a response with a status other than 2xx. The body is parsed, up to a limit.
+    pub(super) fn of_response(mut coming: Coming) -> Self {
+        let (status, url) = (coming.status, coming.address().to_string());
+        match status {
+            401 | 403 => {
+                let challenge = coming.header("www-authenticate");
+                return A2aError::Unauthorized { status, url, challenge };
+            }
+            429 => return A2aError::RateLimited { retry_after: coming.retry_after() },
+            _ => {}
+        }
+        let body = coming.read_all(1 << 20).ok();
+        let body = body.and_then(|body| sessile::json::from_slice::<Value>(&body).ok());
+        match body.and_then(|body| AgentError::of_response(status, &body)) {
+            Some(error) => A2aError::Agent(error),
+            None if status >= 500 => A2aError::Server { status, url },
+            None => A2aError::Agent(AgentError::of_status(status, format!("HTTP status {status}"))),
+        }
+    }
+
+    /// Error of input that cannot be parsed, with an excerpt of it.
     pub(super) fn malformed(what: &str, said: &[u8]) -> Self {
         let beginning = String::from_utf8_lossy(&said[..said.len().min(400)]);
         let excerpt = text::shown(text::shortened(beginning.trim(), 80));
@@ -133,6 +107,20 @@ impl A2aError {
             true => format!("{what}: it is empty"),
             false => format!("{what}: {excerpt}"),
         })
+    }
+}
+
+impl From<RequestError> for A2aError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::InvalidId(id) => A2aError::Malformed(format!("{} is no id", text::quoted(id))),
+            RequestError::Unsupported => A2aError::Agent(AgentError {
+                kind: AgentErrorKind::UnsupportedOperation,
+                code: None,
+                message: RequestError::Unsupported.to_string(),
+                reason: None,
+            }),
+        }
     }
 }
 
@@ -163,7 +151,7 @@ impl fmt::Display for A2aError {
                 write!(f, "{} does not allow this with the credential it got", shown(url))
             }
             A2aError::Unauthorized { url, .. } => write!(f, "{} wants a credential", shown(url)),
-            A2aError::Rpc(refusal) => refusal.fmt(f),
+            A2aError::Agent(error) => f.write_str(&agent_error(error)),
             A2aError::Malformed(why) => f.write_str(&shown(why)),
             A2aError::Redirected { url, reason } => {
                 write!(f, "{} points elsewhere, which is not followed: {reason}", shown(url))
@@ -179,16 +167,29 @@ impl fmt::Display for A2aError {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = text::shown(text::shortened(&self.message, 400));
-        match self.code {
-            Some(code) if message.is_empty() => write!(f, "the agent refused, code {code}"),
-            Some(code) => write!(f, "the agent refused: {message} (code {code})"),
-            None if message.is_empty() => f.write_str("the agent refused"),
-            None => write!(f, "the agent refused: {message}"),
-        }
+/// Message of an agent's error. The text of the agent is sanitized and shortened.
+fn agent_error(error: &AgentError) -> String {
+    let message = text::shown(text::shortened(&error.message, 400));
+    match error.code {
+        Some(code) if message.is_empty() => format!("the agent refused, code {code}"),
+        Some(code) => format!("the agent refused: {message} (code {code})"),
+        None if message.is_empty() => "the agent refused".to_owned(),
+        None => format!("the agent refused: {message}"),
     }
 }
 
 impl std::error::Error for A2aError {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn agent_message_is_sanitized_and_shortened() {
+        let error = json!({"code": 1, "message": format!("\u{1b}[31m{}", "x".repeat(10_000))});
+        let told = A2aError::Agent(AgentError::read(&error)).to_string();
+        assert!(told.len() < 500 && !told.contains('\u{1b}'), "{told}");
+    }
+}

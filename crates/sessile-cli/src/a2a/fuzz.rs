@@ -1,23 +1,20 @@
 //! Fuzz targets: an agent's card, its answers, its event stream.
 
 use sessile::text::shown_lines;
+use sessile_wire::a2a::{
+    AgentCard, AgentError, AgentEvent, AgentTask, ArtifactUpdate, Dialect, PushRegistration,
+};
 use sessile_wire::sse::{SseEvent, SseReader};
 
-use super::card::Card;
-use super::dialect::Dialect;
-use super::error::Refusal;
-use super::event::{ArtifactView, TaskView};
 use super::json;
-use super::push::PushView;
-use super::reply::Event;
 
 /// As many values as the program takes from one answer.
 const VALUES: usize = 100_000;
 
 /// An agent's card.
 pub fn a2a_card(bytes: &[u8]) {
-    let Ok(raw) = json::read(bytes, VALUES) else { return };
-    let Some(card) = Card::read(raw.clone()) else { return };
+    let Ok(raw) = json::parse(bytes, VALUES) else { return };
+    let Some(card) = AgentCard::read(raw.clone()) else { return };
     assert_eq!(card.raw, raw, "a card is kept as the agent sent it");
     for interface in &card.interfaces {
         let _ = interface.dialect();
@@ -26,7 +23,7 @@ pub fn a2a_card(bytes: &[u8]) {
 
 /// An answer to a request, or the data of one event.
 pub fn a2a_frame(bytes: &[u8]) {
-    let raw = match json::read(bytes, VALUES) {
+    let raw = match json::parse(bytes, VALUES) {
         Ok(raw) => raw,
         Err(error) => {
             let text = error.to_string();
@@ -35,21 +32,21 @@ pub fn a2a_frame(bytes: &[u8]) {
         }
     };
     if let Some(error) = raw.get("error") {
-        let _ = Refusal::read(error);
+        let _ = AgentError::read(error);
     }
     let result = raw.get("result").unwrap_or(&raw);
-    for dialect in [Dialect::One, Dialect::Kinds, Dialect::Buffers] {
-        if let Some(event) = Event::read(result.clone(), dialect) {
+    for dialect in Dialect::ALL {
+        if let Some(event) = AgentEvent::read(result.clone(), dialect) {
             assert!(!shown_lines(&event.text()).contains('\u{1b}'));
             let _ = (event.task_id(), event.context_id(), event.state(), event.is_final());
         }
-        let _ = PushView::read(result.clone());
-        let Some(task) = TaskView::read(result.clone(), dialect) else { continue };
-        let mut joined: Option<ArtifactView> = None;
+        let _ = PushRegistration::read(result.clone());
+        let Some(task) = AgentTask::read(result.clone(), dialect) else { continue };
+        let mut joined: Option<ArtifactUpdate> = None;
         for artifact in task.artifacts() {
             let _ = artifact.parts();
             match &mut joined {
-                Some(joined) => joined.join(&artifact),
+                Some(joined) => joined.append(&artifact),
                 None => joined = Some(artifact),
             }
         }

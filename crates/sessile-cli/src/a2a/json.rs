@@ -1,12 +1,12 @@
-//! JSON of bounded size in memory.
+//! JSON with a limit for its size in memory.
 
 use serde_json::Value;
 
 use super::error::A2aError;
 
-/// Reads JSON, unless it has more values than this: `[0,0,...` takes two bytes for each, and many more in memory.
-pub(super) fn read(said: &[u8], largest: usize) -> Result<Value, A2aError> {
-    if values(said) > largest {
+/// Parses JSON, unless it has more values than this: `[0,0,...` takes two bytes for each, and many more in memory.
+pub(super) fn parse(said: &[u8], largest: usize) -> Result<Value, A2aError> {
+    if count_values(said) > largest {
         return Err(A2aError::Malformed("the agent's answer has too many values in it".to_owned()));
     }
     sessile::json::check(said)
@@ -14,8 +14,8 @@ pub(super) fn read(said: &[u8], largest: usize) -> Result<Value, A2aError> {
     serde_json::from_slice(said).map_err(|_| A2aError::malformed("the agent's answer is not JSON", said))
 }
 
-/// How many values there may be at most, by what stands between them.
-fn values(said: &[u8]) -> usize {
+/// Upper bound of the number of values, counted by their separators.
+fn count_values(said: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (1, false, false);
     for byte in said {
         match byte {
@@ -34,25 +34,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_outside_of_texts() {
-        assert_eq!(values(br#"{"a": [1, 2], "b,\"[{": "\\"}"#), 5);
-        assert!(read(b"[1,2,3]", 3).is_err());
-        assert!(read(b"[1,2,3]", 4).is_ok());
-        assert!(read(br#"",,,,[[[[""#, 2).is_ok());
+    fn values_are_counted_outside_of_strings() {
+        assert_eq!(count_values(br#"{"a": [1, 2], "b,\"[{": "\\"}"#), 5);
+        assert!(parse(b"[1,2,3]", 3).is_err());
+        assert!(parse(b"[1,2,3]", 4).is_ok());
+        assert!(parse(br#"",,,,[[[[""#, 2).is_ok());
     }
 
     #[test]
-    fn what_is_no_json_is_told_shortly_and_cleaned() {
+    fn excerpt_of_invalid_json_is_short_and_sanitized() {
         let said = format!("<html>\u{1b}]0;owned\u{7}\n{}", "x".repeat(1 << 20));
-        let told = read(said.as_bytes(), 10).unwrap_err().to_string();
+        let told = parse(said.as_bytes(), 10).unwrap_err().to_string();
         assert!(
             told.starts_with("the agent's answer is not JSON: <html>\\u{1b}]0;owned\\u{7}\\nxxx"),
             "{told}"
         );
         assert!(told.len() < 200, "{told}");
-        assert_eq!(read(b"", 10).unwrap_err().to_string(), "the agent's answer is not JSON: it is empty");
+        assert_eq!(parse(b"", 10).unwrap_err().to_string(), "the agent's answer is not JSON: it is empty");
         let deep = "[".repeat(1 << 16);
-        assert!(matches!(read(deep.as_bytes(), usize::MAX), Err(A2aError::Malformed(_))));
-        assert!(matches!(read(b"\xff\xfe", 10), Err(A2aError::Malformed(_))));
+        assert!(matches!(parse(deep.as_bytes(), usize::MAX), Err(A2aError::Malformed(_))));
+        assert!(matches!(parse(b"\xff\xfe", 10), Err(A2aError::Malformed(_))));
     }
 }

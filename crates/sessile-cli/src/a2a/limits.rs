@@ -1,32 +1,31 @@
-//! How much of an agent is put up with.
+//! Limits of an agent's replies.
 
 use std::time::Duration;
 
 use crate::http::Patience;
 
-/// What one reply may cost. Each can be set.
+/// Limits of one reply: time, bytes, values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// How long an agent may think before the first word of a reply, or fall silent in it.
+pub(crate) struct ReplyLimits {
+    /// Maximum time before the response begins, and between two reads of it.
     pub(crate) head: Duration,
-    /// How long a stream may be silent, before its first word too: a whole line has to come in that time, and a
-    /// comment is one.
+    /// Maximum silence of a stream, also before it begins. A complete line ends the silence; a comment is one.
     pub(crate) idle: Duration,
-    /// How long a reply may take that is not a stream.
+    /// Maximum duration of a reply that is not a stream.
     pub(crate) total: Duration,
-    /// How long a stream may take, if there is an end to that.
+    /// Maximum duration of a stream, if it has one.
     pub(crate) stream: Option<Duration>,
-    /// The most bytes of a reply, streams included.
+    /// Maximum bytes of a reply, streams included.
     pub(crate) bytes: usize,
-    /// The most bytes of one event.
+    /// Maximum bytes of one event.
     pub(crate) event: usize,
-    /// The most values in one JSON text: a few bytes of it can become many in memory.
+    /// Maximum values in one JSON text: few bytes of JSON can take many in memory.
     pub(crate) values: usize,
 }
 
-impl Default for Limits {
+impl Default for ReplyLimits {
     fn default() -> Self {
-        Limits {
+        ReplyLimits {
             head: Duration::from_secs(600),
             idle: Duration::from_secs(300),
             total: Duration::from_secs(900),
@@ -38,17 +37,17 @@ impl Default for Limits {
     }
 }
 
-/// The largest card that makes sense.
-const CARD: usize = 4 << 20;
+/// Maximum bytes of a card.
+const MAX_CARD: usize = 4 << 20;
 
-impl Limits {
-    /// What reading a card may cost.
+impl ReplyLimits {
+    /// Limits of a card.
     pub(super) fn for_card(self) -> Self {
         let short = Duration::from_secs(30);
-        Limits {
+        ReplyLimits {
             head: self.head.min(short),
             total: self.total.min(short),
-            bytes: self.bytes.min(CARD),
+            bytes: self.bytes.min(MAX_CARD),
             ..self
         }
     }

@@ -14,9 +14,10 @@ use sessile::vault::{Secret, Site};
 use sessile::{Error, exit};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sessile_wire::a2a::AgentCard;
 use signal_hook::consts::SIGINT;
 
-use crate::a2a::{Agent, Authorize, Card, Credential, Options};
+use crate::a2a::{AgentClient, Authorize, ClientOptions, RequestCredential};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -397,7 +398,7 @@ impl Args {
     }
 
     /// What goes to the service, or to where its card says that it is.
-    fn auth(&self, cx: &Cx, named: &Named, card: Option<(&Card, &str)>) -> Result<Fixed, Failure> {
+    fn auth(&self, cx: &Cx, named: &Named, card: Option<(&AgentCard, &str)>) -> Result<Fixed, Failure> {
         let place = card.map_or(named.url.as_str(), |(_, place)| place);
         let site = Some(Site::of_url(place)?);
         if let Some(file) = &self.api_key_file {
@@ -416,11 +417,14 @@ impl Args {
     fn agent(&self, cx: &Cx, named: &Named, headers: Headers) -> Result<A2aService, Failure> {
         let (http, url) = (capturing_client(), named.url.clone());
         let fixed = self.auth(cx, named, None)?;
-        let options =
-            Options { headers: headers.fixed.clone(), limits: limits(self.timeout), ..Options::default() };
-        let card =
-            Agent::find_card(&http, &url, &fixed, &options).map_err(|error| failed(&url, None, error))?;
-        let agent = Agent::from_card(&http, &url, &fixed, options, card.clone());
+        let options = ClientOptions {
+            headers: headers.fixed.clone(),
+            limits: limits(self.timeout),
+            ..ClientOptions::default()
+        };
+        let card = AgentClient::find_card(&http, &url, &fixed, &options)
+            .map_err(|error| failed(&url, None, error))?;
+        let agent = AgentClient::from_card(&http, &url, &fixed, options, card.clone());
         let place = agent.map_err(|error| failed(&url, None, error))?.interface.url;
         // A card may name any machine.
         self.permit(&place)?;
@@ -430,12 +434,12 @@ impl Args {
     }
 }
 
-fn key(cx: &Cx, file: &Path) -> Result<Credential, Error> {
+fn key(cx: &Cx, file: &Path) -> Result<RequestCredential, Error> {
     let path = cx.state.absolute(file);
     let text = sessile::files::read(&path)?.ok_or(FileError::NotFound(path))?;
     let key = Secret::new(text.trim());
     if key.is_empty() {
         return Err(UsageError::Arguments("--api-key-file: the file is empty".to_owned()).into());
     }
-    Ok(Credential::Header("authorization".to_owned(), Secret::new(format!("Bearer {}", key.expose()))))
+    Ok(RequestCredential::Header("authorization".to_owned(), Secret::new(format!("Bearer {}", key.expose()))))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use sessile::text;
-use sessile_wire::address::{AddressError, Origin};
+use sessile_wire::address::{AddressError, HttpOrigin};
 use ureq::http::Uri;
 
 use super::HttpError;
@@ -12,7 +12,7 @@ use super::HttpError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     uri: Uri,
-    origin: Origin,
+    origin: HttpOrigin,
 }
 
 impl Address {
@@ -27,7 +27,7 @@ impl Address {
         }
         let refuse =
             |why: &str| HttpError::NotAllowed(format!("{} is not asked: {why}", without_query(&uri)));
-        match Origin::of_secure_url(url) {
+        match HttpOrigin::of_secure_url(url) {
             Ok(origin) => Ok(Address { uri, origin }),
             Err(AddressError::UserInfo) => Err(refuse("a user name or password has no place in an address")),
             Err(AddressError::Insecure) => {

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use sessile::conversation::TaskState;
 use sessile::session::SessionId;
+use sessile_wire::a2a::{AgentCard, AgentEvent, AgentTask, OutgoingMessage, Part};
 
 use super::service::{Kind, Said, Service, Stored, Trouble, User};
 use super::wire::{Fixed, Headers, trouble};
-use crate::a2a::{A2aError, Agent, Card, Event, Limits, Options, Outgoing, Part, TaskView};
+use crate::a2a::{A2aError, AgentClient, ClientOptions, ReplyLimits};
 use crate::http::Http;
 
 /// How often a task is looked at that an agent has not finished although it was asked to wait.
@@ -17,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct A2aService {
     pub(crate) http: Http,
     pub(crate) url: String,
-    pub(crate) card: Card,
+    pub(crate) card: AgentCard,
     pub(crate) headers: Headers,
     pub(crate) auth: Fixed,
     pub(crate) timeout: Duration,
@@ -26,22 +27,27 @@ pub(crate) struct A2aService {
 }
 
 /// What asking an agent may cost.
-pub(crate) fn limits(timeout: Duration) -> Limits {
-    Limits { head: timeout, total: timeout, bytes: 4 << 20, ..Limits::default() }
+pub(crate) fn limits(timeout: Duration) -> ReplyLimits {
+    ReplyLimits { head: timeout, total: timeout, bytes: 4 << 20, ..ReplyLimits::default() }
 }
 
 impl A2aService {
-    fn agent(&self, user: &User, message: &str) -> Result<Agent<'_>, Trouble> {
-        let options = Options {
+    fn agent(&self, user: &User, message: &str) -> Result<AgentClient<'_>, Trouble> {
+        let options = ClientOptions {
             headers: self.headers.of(user, message),
             limits: limits(self.timeout),
-            ..Options::default()
+            ..ClientOptions::default()
         };
-        Agent::from_card(&self.http, &self.url, &self.auth, options, self.card.clone()).map_err(failed)
+        AgentClient::from_card(&self.http, &self.url, &self.auth, options, self.card.clone()).map_err(failed)
     }
 
     /// Waits until a task rests: some agents answer at once, whatever they were asked.
-    fn rested(&self, agent: &Agent<'_>, mut task: TaskView, begun: Instant) -> Result<TaskView, Trouble> {
+    fn rested(
+        &self,
+        agent: &AgentClient<'_>,
+        mut task: AgentTask,
+        begun: Instant,
+    ) -> Result<AgentTask, Trouble> {
         while !(task.state.is_terminal() || task.state.waits() || task.state == TaskState::Unknown) {
             if begun.elapsed() >= self.timeout {
                 return Err(Trouble { whole: task.raw.to_string(), ..Trouble::new(Kind::TimedOut) });
@@ -58,20 +64,20 @@ impl Service for A2aService {
         let begun = Instant::now();
         let agent = self.agent(user, message)?;
         let id = SessionId::new(self.now).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
-        let outgoing = Outgoing {
+        let outgoing = OutgoingMessage {
             message_id: id.to_string(),
             context_id: user.context_id.clone(),
             task_id: user.task_id.clone(),
             parts: vec![Part::Text(message.to_owned())],
-            blocking: true,
-            ..Outgoing::default()
+            is_blocking: true,
+            ..OutgoingMessage::default()
         };
-        let mut event: Event = agent.send(&outgoing).map_err(failed)?.into();
-        if let Event::Task(task) = event {
+        let mut event = agent.send(&outgoing).map_err(failed)?;
+        if let AgentEvent::Task(task) = event {
             if !user.tasks.contains(&task.id) {
                 user.tasks.push(task.id.clone());
             }
-            event = Event::Task(self.rested(&agent, task, begun)?);
+            event = AgentEvent::Task(self.rested(&agent, task, begun)?);
         }
         if user.context_id.is_none() {
             user.context_id = event.context_id().map(str::to_owned);
@@ -114,12 +120,12 @@ fn failed(error: A2aError) -> Trouble {
         }
         A2aError::RateLimited { .. } => Trouble::new(Kind::Status(429)),
         // What the agent says differs from one time to the next: only the kind of it is counted.
-        A2aError::Rpc(refusal) => Trouble::unusable(
-            &match refusal.code {
+        A2aError::Agent(error) => Trouble::unusable(
+            &match error.code {
                 Some(code) => format!("the agent refused, code {code}"),
                 None => "the agent refused".to_owned(),
             },
-            &refusal.message,
+            &error.message,
         ),
         other => {
             let told = other.to_string();

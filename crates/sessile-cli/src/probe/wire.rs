@@ -10,7 +10,7 @@ use ureq::http::Method;
 use super::capture::capturing_client;
 use super::service::{Kind, Trouble, User};
 use super::template::{Escape, Template};
-use crate::a2a::{Authorize, Credential};
+use crate::a2a::{Authorize, RequestCredential};
 use crate::http::{Address, Http, HttpError, Patience, Sending};
 
 /// The largest answer.
@@ -73,11 +73,11 @@ impl Headers {
 #[derive(Debug, Default)]
 pub(crate) struct Fixed {
     pub(crate) site: Option<Site>,
-    pub(crate) credentials: Vec<Credential>,
+    pub(crate) credentials: Vec<RequestCredential>,
 }
 
 impl Authorize for Fixed {
-    fn credentials_for(&self, url: &str) -> Result<Vec<Credential>, Error> {
+    fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
         let is_there = self.site.is_some() && self.site == Some(Site::of_url(url)?);
         Ok(if is_there { self.credentials.clone() } else { Vec::new() })
     }
@@ -126,7 +126,7 @@ impl Wire {
         let mut secrets: Vec<Secret> = self.headers.secrets(user);
         let credentials = self.auth.credentials_for(&url);
         for credential in credentials.map_err(|error| Trouble::unusable(&error.to_string(), ""))? {
-            if let Credential::Header(name, value) = credential {
+            if let RequestCredential::Header(name, value) = credential {
                 secrets.push(value.clone());
                 headers.push((name, value));
             }

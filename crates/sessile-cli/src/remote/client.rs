@@ -15,7 +15,7 @@ use ureq::http::Method;
 
 use super::args::server_of;
 use super::error::{RemoteError, ServiceProblem, Subject, not_let_in};
-use crate::a2a::{Authorize, Credential};
+use crate::a2a::{Authorize, RequestCredential};
 use crate::cli::Cx;
 use crate::error::Failure;
 use crate::http::{Address, Coming, Http, Patience, Roots, Sending};
@@ -151,7 +151,7 @@ impl ServiceClient {
         let credentials = Credentials::new(state, &agent);
         let found = unlocked(cx, state, || credentials.credentials_for(&url))?;
         let header = found.into_iter().find_map(|one| match one {
-            Credential::Header(name, value) => Some((name, value)),
+            RequestCredential::Header(name, value) => Some((name, value)),
             _ => None,
         });
         let missing = || not_let_in(&url, format!("there is no token for {url}"));

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use sessile::Error;
 use sessile::error::FileError;
-
-use crate::a2a::{ArtifactView, Part};
+use sessile_wire::a2a::{ArtifactUpdate, Part};
 
 /// The longest name of a file.
 const LONGEST: usize = 100;
 
 /// Saves the parts of an artifact as files; the paths. Nothing is written over, and nothing outside the directory.
-pub(crate) fn save(dir: &Path, artifact: &ArtifactView) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn save(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>, Error> {
     let mut saved = Vec::new();
     for part in together(artifact.parts()) {
         let given = match &part {

@@ -7,8 +7,9 @@ use sessile::error::CredentialError;
 use sessile::settings::Layer;
 use sessile::vault::{Kind, Selected, Site, Usable};
 use sessile::{Error, State};
+use sessile_wire::a2a::{AgentCard, SecuritySchemeKind};
 
-use crate::a2a::{Authorize, Card, Credential, SchemeKind};
+use crate::a2a::{Authorize, RequestCredential};
 use crate::renewer::Renewer;
 
 /// The credential of one agent: looked for and renewed when the first request is made.
@@ -33,9 +34,9 @@ impl<'a> Credentials<'a> {
     }
 
     /// Learns from the card where a key belongs.
-    pub(crate) fn learn(&self, card: &Card) {
+    pub(crate) fn learn(&self, card: &AgentCard) {
         let wanted = card.schemes.iter().find_map(|scheme| match &scheme.kind {
-            SchemeKind::ApiKey { place, name } => Some((place.clone(), name.clone())),
+            SecuritySchemeKind::ApiKey { place, name } => Some((place.clone(), name.clone())),
             _ => None,
         });
         *self.place.borrow_mut() = wanted;
@@ -110,7 +111,7 @@ impl<'a> Credentials<'a> {
 }
 
 impl Authorize for Credentials<'_> {
-    fn credentials_for(&self, url: &str) -> Result<Vec<Credential>, Error> {
+    fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
         let Some(usable) = self.usable()? else { return Ok(Vec::new()) };
         let is_agent_s = Site::of_url(url)? == Site::of_url(&self.agent.url)?;
         // What was given for this call is for the agent that the call names.
@@ -128,14 +129,14 @@ impl Authorize for Credentials<'_> {
         let place = self.place.borrow();
         Ok(vec![match (&usable.about.kind, &*place) {
             (Kind::ApiKey { .. }, Some((place, name))) if place == "query" => {
-                Credential::Query(name.clone(), usable.secret().clone())
+                RequestCredential::Query(name.clone(), usable.secret().clone())
             }
             (Kind::ApiKey { .. }, Some((place, name))) if place == "cookie" => {
-                Credential::Cookie(name.clone(), usable.secret().clone())
+                RequestCredential::Cookie(name.clone(), usable.secret().clone())
             }
             // The card knows its header better than who kept the key.
-            (Kind::ApiKey { .. }, Some((_, name))) => Credential::Header(name.clone(), value),
-            _ => Credential::Header(header, value),
+            (Kind::ApiKey { .. }, Some((_, name))) => RequestCredential::Header(name.clone(), value),
+            _ => RequestCredential::Header(header, value),
         }])
     }
 }

@@ -8,8 +8,8 @@ use sessile::conversation::{Conversation, Heard, TaskState};
 use sessile::error::{ConversationError, SessionError};
 use sessile::session::Session;
 use sessile::{Error, State};
+use sessile_wire::a2a::AgentEvent;
 
-use crate::a2a::Event;
 use crate::cli::Cx;
 use crate::commands::session::lifetime;
 use crate::error::Failure;
@@ -136,12 +136,12 @@ impl<'a> Memory<'a> {
     }
 
     /// Remembers what the agent says, before it is shown: the ids of the first thing that carries them, too.
-    pub(crate) fn heard(&mut self, event: &Event) -> Result<(), Error> {
+    pub(crate) fn heard(&mut self, event: &AgentEvent) -> Result<(), Error> {
         let kind = match event {
-            Event::Task(_) => "task",
-            Event::Message(_) => "message",
-            Event::Status(_) => "status",
-            Event::Artifact(_) => "artifact",
+            AgentEvent::Task(_) => "task",
+            AgentEvent::Message(_) => "message",
+            AgentEvent::Status(_) => "status",
+            AgentEvent::Artifact(_) => "artifact",
         };
         if self.sent.is_none() && self.last.as_ref() == Some(event.raw()) {
             return Ok(());

@@ -3,8 +3,9 @@
 use sessile::Error;
 use sessile::error::{AgentError, RequestError, UsageError};
 use sessile::vault::Site;
+use sessile_wire::a2a::AgentErrorKind;
 
-use crate::a2a::{A2aError, RefusalKind};
+use crate::a2a::A2aError;
 use crate::http::HttpError;
 use crate::renewer::unreachable;
 
@@ -31,14 +32,14 @@ pub(crate) fn failed(url: &str, task: Option<&str>, error: A2aError) -> Error {
             what: site(&url),
             reason: format!("it answered with status {status}"),
         }),
-        A2aError::Rpc(refusal) => match (refusal.kind, task) {
-            (RefusalKind::TaskNotFound, Some(task)) => {
+        A2aError::Agent(error) => match (error.kind, task) {
+            (AgentErrorKind::TaskNotFound, Some(task)) => {
                 Error::Agent(AgentError::TaskNotFound { agent, task: task.to_owned() })
             }
-            (RefusalKind::TaskTerminal | RefusalKind::TaskNotCancelable, Some(task)) => {
-                Error::Agent(AgentError::TaskOver { task: task.to_owned(), reason: refusal.message })
+            (AgentErrorKind::TaskTerminal | AgentErrorKind::TaskNotCancelable, Some(task)) => {
+                Error::Agent(AgentError::TaskOver { task: task.to_owned(), reason: error.message })
             }
-            _ => Error::Agent(AgentError::Refused { agent, reason: refusal.message }),
+            _ => Error::Agent(AgentError::Refused { agent, reason: error.message }),
         },
         other => Error::Agent(AgentError::Unusable { agent, reason: other.to_string() }),
     }

@@ -7,10 +7,11 @@ use sessile::args::parse_duration;
 use sessile::error::{FileError, UsageError};
 use sessile::vault::Secret;
 use sessile::{Error, State};
+use sessile_wire::a2a::AgentCard;
 
 use super::credentials::Credentials;
 use super::failed;
-use crate::a2a::{Agent, Authorize, Card, Limits, Options};
+use crate::a2a::{AgentClient, Authorize, ClientOptions, ReplyLimits};
 use crate::cli::Cx;
 use crate::error::Failure;
 use crate::http::{Http, Roots};
@@ -40,7 +41,7 @@ pub(crate) struct Whom<'a> {
     pub(crate) named: &'a Named,
     http: Http,
     credentials: Credentials<'a>,
-    options: Options,
+    options: ClientOptions,
 }
 
 impl Reach {
@@ -50,7 +51,7 @@ impl Reach {
             // What a context gives to an agent is asked for like everything else of it.
             state.contexts().require()?;
         }
-        let mut limits = Limits::default();
+        let mut limits = ReplyLimits::default();
         if let Some(time) = self.timeout {
             limits.head = time;
             limits.total = time;
@@ -61,7 +62,7 @@ impl Reach {
             named,
             http: Http::new(Roots::System),
             credentials: Credentials::new(state, named),
-            options: Options { extensions: self.extension.clone(), headers, limits },
+            options: ClientOptions { extensions: self.extension.clone(), headers, limits },
         })
     }
 
@@ -113,20 +114,20 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
 
 impl Whom<'_> {
     /// Its card.
-    pub(crate) fn card(&self) -> Result<Card, Failure> {
-        let card = Agent::find_card(&self.http, &self.named.url, &self.credentials, &self.options);
+    pub(crate) fn card(&self) -> Result<AgentCard, Failure> {
+        let card = AgentClient::find_card(&self.http, &self.named.url, &self.credentials, &self.options);
         let card = card.map_err(|error| failed(&self.named.url, None, error))?;
         self.credentials.learn(&card);
         Ok(card)
     }
 
     /// The agent itself.
-    pub(crate) fn agent(&self, cx: &Cx) -> Result<Agent<'_>, Failure> {
+    pub(crate) fn agent(&self, cx: &Cx) -> Result<AgentClient<'_>, Failure> {
         let card = self.card()?;
         // Fetching the card may take long.
         self.credentials.recheck_guard()?;
         let auth: &dyn Authorize = &self.credentials;
-        let agent = Agent::from_card(&self.http, &self.named.url, auth, self.options.clone(), card);
+        let agent = AgentClient::from_card(&self.http, &self.named.url, auth, self.options.clone(), card);
         let agent = agent.map_err(|error| failed(&self.named.url, None, error))?;
         if !agent.is_at_home() {
             let place = &agent.interface.url;

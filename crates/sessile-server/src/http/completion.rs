@@ -20,7 +20,7 @@ use crate::change::{Busy, Change, Done, Refusal};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Resource};
 use crate::query::{Answer, Answered, CommittedTurn, Query};
-use crate::upstream::{Asked, Reply, Upstream};
+use crate::upstream::{ReplyRequest, Upstream, UpstreamReply};
 
 /// Lease of the turn, which is also how long a crash blocks the turn.
 const TTL_MS: i64 = 30_000;
@@ -122,7 +122,7 @@ impl Completion {
         self.commit(token, bodies, reply.conversation).await
     }
 
-    async fn reply(&self, token: i64, text: &watch::Sender<String>) -> Result<Reply, Problem> {
+    async fn reply(&self, token: i64, text: &watch::Sender<String>) -> Result<UpstreamReply, Problem> {
         let (bound, session) = (self.caller.bound(), self.session.as_str());
         // The look at the session is the one that stands on the record.
         let query = Query::Session { session: session.to_owned() };
@@ -143,8 +143,8 @@ impl Completion {
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);
         let messages: Vec<Value> = self.messages.iter().map(JsonText::to_value).collect();
-        let asked = Asked { history: &history, messages: &messages, most, text };
-        let reply = self.upstream.reply(asked, self.conversation(token)).await?;
+        let request = ReplyRequest { history: &history, messages: &messages, most, text };
+        let reply = self.upstream.reply(request, self.conversation(token)).await?;
         if reply.body.to_string().len() > most {
             return Err(Problem::unusable("the reply is too long"));
         }

@@ -10,7 +10,7 @@ use crate::account::TokenScope;
 use crate::change::Refusal;
 use crate::clock::now_ms;
 use crate::db::DbError;
-use crate::upstream::Fault;
+use crate::upstream::UpstreamError;
 use crate::users::UserError;
 
 /// Failure of a request. The cause is for the operator's log only.
@@ -168,30 +168,30 @@ impl From<UserError> for Problem {
 }
 
 /// Nothing of what the upstream said goes on to a user: it may repeat the key.
-impl From<Fault> for Problem {
-    fn from(fault: Fault) -> Self {
-        let (status, code, detail, is_passing, cause) = match fault {
-            Fault::Unusable(cause) => return Problem::unusable(cause),
-            Fault::Unreachable(cause) => {
+impl From<UpstreamError> for Problem {
+    fn from(error: UpstreamError) -> Self {
+        let (status, code, detail, is_transient, cause) = match error {
+            UpstreamError::Unusable(cause) => return Problem::unusable(cause),
+            UpstreamError::Unreachable(cause) => {
                 let detail = "the upstream cannot be reached, or broke off; nothing was appended".to_owned();
                 (StatusCode::BAD_GATEWAY, Code::Unreachable, detail, true, cause)
             }
-            Fault::TimedOut => {
+            UpstreamError::TimedOut => {
                 let detail = "the upstream did not answer in time; nothing was appended".to_owned();
                 (StatusCode::GATEWAY_TIMEOUT, Code::TimedOut, detail, true, "it took too long".to_owned())
             }
-            Fault::Declined { told, is_passing, .. } => {
+            UpstreamError::Declined { detail: cause, is_transient, .. } => {
                 let detail = "the agent upstream did not do it; nothing was appended".to_owned();
-                (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_passing, told)
+                (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_transient, cause)
             }
-            Fault::Refused { status, told } => {
+            UpstreamError::Refused { status, detail: cause } => {
                 let detail = format!("the upstream answered with the status {status}; nothing was appended");
-                let is_passing = status == 429 || status >= 500;
-                (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_passing, told)
+                let is_transient = status == 429 || status >= 500;
+                (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_transient, cause)
             }
         };
         let mut problem = Problem::new(status, code, detail);
-        (problem.retryable, problem.cause) = (is_passing, Some(cause));
+        (problem.retryable, problem.cause) = (is_transient, Some(cause));
         problem
     }
 }

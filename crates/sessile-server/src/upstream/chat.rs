@@ -1,28 +1,28 @@
-//! Chat completions: what is sent, and what is read from an answer.
+//! Requests and responses of chat completions.
 
 use serde_json::{Map, Value, json};
 
-use super::Fault;
+use super::UpstreamError;
 
-/// What of a message goes along. An endpoint may refuse a request for a member that it does not know.
+/// Fields of a message that are sent. Endpoints may refuse a request with unknown fields.
 const MEMBERS: [&str; 5] = ["role", "content", "name", "tool_calls", "tool_call_id"];
 
 const ROLES: [&str; 5] = ["system", "developer", "user", "assistant", "tool"];
 
-/// A piece of a streamed reply.
+/// Chunk of a streamed reply.
 #[derive(Debug, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct ChatChunk {
     pub(super) text: String,
     pub(super) is_last: bool,
 }
 
-/// The body of a request.
+/// Body of a request.
 pub(super) fn request<'a>(model: &str, messages: impl Iterator<Item = &'a Value>, streams: bool) -> Vec<u8> {
     let messages: Vec<Value> = messages.map(message).collect();
     json!({ "model": model, "messages": messages, "stream": streams }).to_string().into_bytes()
 }
 
-/// A message of a session, as one of a chat. What is none is what the user said.
+/// Message of a session as one of a chat. Any other JSON becomes a message of the user.
 pub(super) fn message(body: &Value) -> Value {
     let is_chat = body["role"].as_str().is_some_and(|role| ROLES.contains(&role))
         && (body["content"].is_string() || body["content"].is_array() || body["tool_calls"].is_array());
@@ -34,26 +34,27 @@ pub(super) fn message(body: &Value) -> Value {
     json!({ "role": "user", "content": text })
 }
 
-/// The text of a reply that came whole.
-pub(super) fn reply(bytes: &[u8]) -> Result<String, Fault> {
-    let answer = parsed(bytes)?;
+/// Text of a reply that is not streamed.
+pub(super) fn reply(bytes: &[u8]) -> Result<String, UpstreamError> {
+    let answer = parse(bytes)?;
     let content = answer.pointer("/choices/0/message/content").and_then(Value::as_str);
-    content.map(str::to_owned).ok_or_else(|| Fault::Unusable("there is no text in it".to_owned()))
+    content.map(str::to_owned).ok_or_else(|| UpstreamError::Unusable("there is no text in it".to_owned()))
 }
 
-/// What an event of a stream says.
-pub(super) fn piece(data: &str) -> Result<Piece, Fault> {
-    let event = parsed(data.as_bytes())?;
+/// Parses an event of a stream.
+pub(super) fn chunk(data: &str) -> Result<ChatChunk, UpstreamError> {
+    let event = parse(data.as_bytes())?;
     if let Some(error) = event.get("error") {
-        return Err(Fault::Unusable(error.to_string()));
+        return Err(UpstreamError::Unusable(error.to_string()));
     }
     let text = event.pointer("/choices/0/delta/content").and_then(Value::as_str).unwrap_or_default();
     let is_last = event.pointer("/choices/0/finish_reason").is_some_and(Value::is_string);
-    Ok(Piece { text: text.to_owned(), is_last })
+    Ok(ChatChunk { text: text.to_owned(), is_last })
 }
 
-fn parsed(bytes: &[u8]) -> Result<Value, Fault> {
-    sessile::json::from_slice(bytes).map_err(|error| Fault::Unusable(format!("it is not JSON: {error}")))
+fn parse(bytes: &[u8]) -> Result<Value, UpstreamError> {
+    sessile::json::from_slice(bytes)
+        .map_err(|error| UpstreamError::Unusable(format!("it is not JSON: {error}")))
 }
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_sent_as_they_are_or_as_the_users() {
+    fn other_json_is_sent_as_a_message_of_the_user() {
         let chat = json!({ "role": "assistant", "content": "a", "stars": 5, "name": "bot" });
         assert_eq!(message(&chat), json!({ "role": "assistant", "content": "a", "name": "bot" }));
         assert_eq!(message(&json!("hello")), json!({ "role": "user", "content": "hello" }));
@@ -76,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn only_text_is_a_reply() {
+    fn response_without_text_is_refused() {
         assert_eq!(reply(br#"{"choices":[{"message":{"content":"hi"}}]}"#).unwrap(), "hi");
         for none in [&b"{}"[..], b"<html>", br#"{"choices":[{"message":{"content":null}}]}"#, b"\xff"] {
             assert!(reply(none).is_err());
         }
-        let last = piece(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).unwrap();
-        assert_eq!(last, Piece { text: String::new(), is_last: true });
-        assert!(piece(r#"{"error":{"message":"no"}}"#).is_err());
+        let last = chunk(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).unwrap();
+        assert_eq!(last, ChatChunk { text: String::new(), is_last: true });
+        assert!(chunk(r#"{"error":{"message":"no"}}"#).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A request to the upstream: one connection each, of TLS unless it stays on this machine. Redirects are not followed.
+//! HTTP connections to the upstream: one for each request, with TLS unless it stays on this machine. Redirects are not followed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use sessile::vault::Secret;
-use sessile_wire::address::{AddressError, Origin, unbracketed};
+use sessile_wire::address::{AddressError, HttpOrigin, unbracketed};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
-use super::Fault;
+use super::UpstreamError;
 
-/// How long a connection may take, TLS included.
-const CONNECT: Duration = Duration::from_secs(10);
+/// Timeout of a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who is asked: one origin, to which alone the key goes.
+/// Server of the upstream. The key goes to its origin alone.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
-    /// What stands before every path.
+pub(super) struct UpstreamSite {
+    /// URL that paths are appended to.
     base: Uri,
-    origin: Origin,
+    origin: HttpOrigin,
     tls: Option<Arc<ClientConfig>>,
     key: Option<Secret>,
 }
 
-/// What is asked for.
+/// HTTP request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking<'a> {
+pub(super) struct SiteRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) path: &'a str,
-    /// Headers beside those of every request.
+    /// Headers in addition to those of every request.
     pub(super) headers: &'a [(&'static str, &'a str)],
     pub(super) body: Option<&'a [u8]>,
 }
 
-impl Site {
-    /// A site by its URL, if a key may be sent there: by https, or on this machine.
+impl UpstreamSite {
+    /// Server at a URL that a key may be sent to: over `https`, or on this machine.
     pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, String> {
         let (base, origin) = parse_base(url)?;
         let tls = if origin.is_https() { Some(Arc::new(tls()?)) } else { None };
@@ -53,15 +53,15 @@ impl Site {
         if key.as_ref().is_some_and(|key| key.is_empty() || !is_header(key)) {
             return Err("the key is not one line of visible characters".to_owned());
         }
-        Ok(Site { base, origin, tls, key })
+        Ok(UpstreamSite { base, origin, tls, key })
     }
 
-    /// The path of the URL, without a slash at its end.
+    /// Path of the URL, without a slash at its end.
     pub(super) fn path(&self) -> &str {
         self.base.path().trim_end_matches('/')
     }
 
-    /// The whole of it, in one spelling.
+    /// Normalized URL.
     pub(super) fn address(&self) -> String {
         let scheme = self.origin.scheme().as_str();
         format!("{scheme}://{}{}", self.authority().to_ascii_lowercase(), self.path())
@@ -71,7 +71,7 @@ impl Site {
         self.key.as_ref()
     }
 
-    /// The path of a URL that is of this very origin.
+    /// Path of a URL that has the same origin.
     pub(super) fn path_of(&self, url: &str) -> Option<String> {
         let (uri, origin) = parse_base(url).ok()?;
         (origin == self.origin).then(|| uri.path().to_owned())
@@ -83,9 +83,9 @@ impl Site {
 }
 
 /// Parses a URL that a path can be appended to.
-fn parse_base(url: &str) -> Result<(Uri, Origin), String> {
+fn parse_base(url: &str) -> Result<(Uri, HttpOrigin), String> {
     let malformed = || "it is not a URL of the form https://HOST/PATH".to_owned();
-    let origin = Origin::of_secure_url(url).map_err(|error| match error {
+    let origin = HttpOrigin::of_secure_url(url).map_err(|error| match error {
         AddressError::UserInfo => "a user name or password has no place in a URL".to_owned(),
         AddressError::Insecure => "without https, whoever is in between would see everything".to_owned(),
         AddressError::Malformed | AddressError::Scheme | AddressError::Host | AddressError::Port => {
@@ -99,7 +99,7 @@ fn parse_base(url: &str) -> Result<(Uri, Origin), String> {
     Ok((uri, origin))
 }
 
-/// TLS with the authorities that the system trusts.
+/// TLS configuration with the root certificates of the system.
 fn tls() -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -112,11 +112,11 @@ fn tls() -> Result<ClientConfig, String> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// An answer whose body is still to come. The connection ends with it.
+/// Response whose body has not been read. Dropping it closes the connection.
 #[derive(Debug)]
-pub(super) struct Coming {
+pub(super) struct SiteResponse {
     pub(super) status: u16,
-    /// Whether it is of server-sent events.
+    /// Whether the body is a stream of server-sent events.
     pub(super) is_stream: bool,
     body: Incoming,
     _connection: Connection,
@@ -131,21 +131,21 @@ impl Drop for Connection {
     }
 }
 
-/// A connection on which nothing was asked yet.
-pub(super) struct Line {
+/// Connection without a request.
+pub(super) struct OpenConnection {
     sender: SendRequest<Body>,
     connection: Connection,
 }
 
-impl Site {
-    /// Connects. Whoever is there has heard nothing yet.
-    pub(super) async fn connect(&self) -> Result<Line, Fault> {
-        let unreachable = |error: &dyn std::fmt::Display| Fault::Unreachable(error.to_string());
+impl UpstreamSite {
+    /// Connects, and sends nothing.
+    pub(super) async fn connect(&self) -> Result<OpenConnection, UpstreamError> {
+        let unreachable = |error: &dyn std::fmt::Display| UpstreamError::Unreachable(error.to_string());
         let host = unbracketed(self.origin.host()).unwrap_or(self.origin.host());
         let port = self.origin.port();
-        let connected = tokio::time::timeout(CONNECT, async {
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, async {
             let stream = TcpStream::connect((host, port)).await?;
-            // A request is written whole.
+            // Requests are written at once, so Nagle's algorithm only delays them.
             stream.set_nodelay(true)?;
             Ok::<Box<dyn Stream>, std::io::Error>(match &self.tls {
                 None => Box::new(stream),
@@ -157,59 +157,63 @@ impl Site {
         });
         let stream = connected
             .await
-            .map_err(|_| Fault::Unreachable("it does not take the connection".to_owned()))?
+            .map_err(|_| UpstreamError::Unreachable("it does not take the connection".to_owned()))?
             .map_err(|error| unreachable(&error))?;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&error))?;
-        // What becomes of it is told by the answer.
+        // Errors of the connection reach the caller through the response.
         let connection = Connection(tokio::spawn(async move { drop(connection.await) }).abort_handle());
-        Ok(Line { sender, connection })
+        Ok(OpenConnection { sender, connection })
     }
 
-    /// Asks on a connection, and waits for the head of the answer.
-    pub(super) async fn ask(&self, line: Line, asking: Asking<'_>) -> Result<Coming, Fault> {
-        let Line { mut sender, connection } = line;
-        let response = sender.send_request(self.request(asking)?).await;
-        let response = response.map_err(|error| Fault::Unreachable(error.to_string()))?;
+    /// Sends a request on a connection, and waits for the head of the response.
+    pub(super) async fn send(
+        &self,
+        line: OpenConnection,
+        request: SiteRequest<'_>,
+    ) -> Result<SiteResponse, UpstreamError> {
+        let OpenConnection { mut sender, connection } = line;
+        let response = sender.send_request(self.build(request)?).await;
+        let response = response.map_err(|error| UpstreamError::Unreachable(error.to_string()))?;
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
         let status = response.status().as_u16();
-        Ok(Coming { status, is_stream, body: response.into_body(), _connection: connection })
+        Ok(SiteResponse { status, is_stream, body: response.into_body(), _connection: connection })
     }
 
-    fn request(&self, asking: Asking<'_>) -> Result<Request<Body>, Fault> {
+    fn build(&self, parts: SiteRequest<'_>) -> Result<Request<Body>, UpstreamError> {
         let mut request = Request::builder()
-            .method(asking.method)
-            .uri(if asking.path.is_empty() { "/" } else { asking.path })
+            .method(parts.method)
+            .uri(if parts.path.is_empty() { "/" } else { parts.path })
             .header(header::HOST, self.authority())
             .header(header::ACCEPT, "application/json, text/event-stream")
             .header(header::USER_AGENT, concat!("sessile/", env!("CARGO_PKG_VERSION")));
-        for (name, value) in asking.headers {
+        for (name, value) in parts.headers {
             request = request.header(*name, *value);
         }
-        if asking.body.is_some() {
+        if parts.body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         if let Some(key) = &self.key {
             let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
-            let mut value = value.map_err(|_| Fault::Unusable("the key is no header".to_owned()))?;
+            let mut value = value.map_err(|_| UpstreamError::Unusable("the key is no header".to_owned()))?;
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
         }
-        let body = asking.body.map_or_else(Body::empty, |body| Body::from(body.to_vec()));
-        request.body(body).map_err(|error| Fault::Unusable(error.to_string()))
+        let body = parts.body.map_or_else(Body::empty, |body| Body::from(body.to_vec()));
+        request.body(body).map_err(|error| UpstreamError::Unusable(error.to_string()))
     }
 }
 
-impl Coming {
-    /// The next bytes; nothing at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+impl SiteResponse {
+    /// Next bytes; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, UpstreamError> {
         loop {
             let body = &mut self.body;
             let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
             match frame {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(Fault::Unreachable(error.to_string())),
+                Some(Err(error)) => return Err(UpstreamError::Unreachable(error.to_string())),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));
@@ -219,17 +223,17 @@ impl Coming {
         }
     }
 
-    /// All of it, if it is no more than this.
-    pub(super) async fn all(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
+    /// Whole body, up to a limit.
+    pub(super) async fn all(&mut self, most: usize) -> Result<Vec<u8>, UpstreamError> {
         let all = self.some(most + 1).await?;
         if all.len() > most {
-            return Err(Fault::Unusable("the answer is too long".to_owned()));
+            return Err(UpstreamError::Unusable("the answer is too long".to_owned()));
         }
         Ok(all)
     }
 
-    /// The beginning of it.
-    pub(super) async fn some(&mut self, most: usize) -> Result<Vec<u8>, Fault> {
+    /// Beginning of the body.
+    pub(super) async fn some(&mut self, most: usize) -> Result<Vec<u8>, UpstreamError> {
         let mut some = Vec::new();
         while some.len() < most
             && let Some(bytes) = self.next().await?
@@ -249,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_goes_to_https_or_stays_on_this_machine() {
+    fn key_is_sent_only_to_https_or_loopback() {
         for url in
             ["https://ai.example/v1", "https://ai.example/v1/", "http://127.0.0.1:1", "http://[::1]:1/v1"]
         {
@@ -272,8 +276,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_origin_is_the_same_site() {
-        let site = Site::new("http://127.0.0.1:80/agent/", None).unwrap();
+    fn path_of_another_origin_is_none() {
+        let site = UpstreamSite::new("http://127.0.0.1:80/agent/", None).unwrap();
         assert_eq!((site.path(), site.address().as_str()), ("/agent", "http://127.0.0.1:80/agent"));
         assert_eq!(site.path_of("http://127.0.0.1/rpc").as_deref(), Some("/rpc"));
         for other in ["http://127.0.0.1:81/rpc", "http://localhost/rpc", "https://127.0.0.1/rpc", "/rpc", ""]

@@ -6,7 +6,6 @@
 //! Not for talking to agents: the library knows no network.
 
 mod conversations;
-mod task_state;
 
 pub use conversations::{Conversation, Conversations, Heard, Item};
-pub use task_state::TaskState;
+pub use sessile_wire::a2a::TaskState;

@@ -4,15 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use sessile_wire::address::{AddressError, Origin};
+use sessile_wire::address::{AddressError, HttpOrigin};
 
 use crate::error::{Error, UsageError};
 use crate::text::shortened;
 
-/// Origin of a server that a credential is for: two URLs of one site go to the same server.
+/// HttpOrigin of a server that a credential is for: two URLs of one site go to the same server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Site(Origin);
+pub struct Site(HttpOrigin);
 
 impl Site {
     /// Site of a URL. URLs that parsers read in different ways are refused: those with user names, spaces, backslashes.
@@ -25,7 +25,7 @@ impl Site {
             })
         };
         let invalid_host = || invalid("a URL with a host name of letters, digits, '-' and '.'");
-        let origin = Origin::of_url(url).map_err(|error| match error {
+        let origin = HttpOrigin::of_url(url).map_err(|error| match error {
             AddressError::Malformed | AddressError::Insecure => invalid("a URL such as https://host/path"),
             AddressError::Scheme => invalid("a URL of http or https"),
             AddressError::UserInfo => invalid("a URL without a user name: a credential is kept by itself"),

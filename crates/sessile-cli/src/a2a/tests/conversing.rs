@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use sessile_wire::a2a::{AgentErrorKind, AgentEvent, OutgoingMessage, Part, ProtocolVersion, TaskState};
+
 use super::partners::{refusal, send, send_task, with_all};
 use super::says;
-use sessile::conversation::TaskState;
-
-use crate::a2a::{Ended, Event, Outgoing, Part, ProtocolVersion, RefusalKind};
+use crate::a2a::StreamEnd;
 
 #[test]
 fn messages_and_tasks_are_answered() {
@@ -16,7 +16,7 @@ fn messages_and_tasks_are_answered() {
             let way = agent.interface.to_string();
             let is_one = agent.interface.version == ProtocolVersion::V1;
             let echoed = send(agent, &says("echo h\u{e9}llo"));
-            assert!(matches!(echoed, Event::Message(_)), "{way}");
+            assert!(matches!(echoed, AgentEvent::Message(_)), "{way}");
             assert_eq!(echoed.text(), "h\u{e9}llo", "{way}");
             assert_eq!(send(agent, &says("version")).text(), agent.interface.version.as_str(), "{way}");
             assert_eq!(send(agent, &says("extensions")).text(), "urn:x", "{way}");
@@ -80,7 +80,7 @@ fn a_task_that_waits_is_answered_and_one_that_has_ended_is_not() {
             let asked = send_task(agent, &says("ask"));
             assert_eq!(asked.state, TaskState::InputRequired, "{way}");
             assert_eq!(asked.text(), "what is your name?", "{way}");
-            let answer = |task_id: Option<String>, text: &str| Outgoing {
+            let answer = |task_id: Option<String>, text: &str| OutgoingMessage {
                 task_id,
                 context_id: asked.context_id.clone(),
                 message_id: format!("{way} {text}"),
@@ -90,12 +90,12 @@ fn a_task_that_waits_is_answered_and_one_that_has_ended_is_not() {
             assert_eq!((&done.id, done.state), (&asked.id, TaskState::Completed), "{way}");
             assert_eq!(done.artifacts()[0].text(), "hello Ada", "{way}");
             let late = agent.send(&answer(Some(asked.id.clone()), "Bob"));
-            assert_eq!(refusal(agent, late), RefusalKind::TaskTerminal, "{way}");
+            assert_eq!(refusal(agent, late), AgentErrorKind::TaskTerminal, "{way}");
             let next = send_task(agent, &answer(None, "task more"));
             assert_eq!(next.context_id, asked.context_id, "{way}");
             assert_ne!(next.id, asked.id, "{way}");
-            let unknown = Outgoing { task_id: Some("never".to_owned()), ..says("x") };
-            assert_eq!(refusal(agent, agent.send(&unknown)), RefusalKind::TaskNotFound, "{way}");
+            let unknown = OutgoingMessage { task_id: Some("never".to_owned()), ..says("x") };
+            assert_eq!(refusal(agent, agent.send(&unknown)), AgentErrorKind::TaskNotFound, "{way}");
         },
     );
 }
@@ -110,14 +110,14 @@ fn events_come_one_by_one() {
             let done = agent.stream(&says("stream 3"), &mut |event| {
                 ids.push((event.task_id().map(str::to_owned), event.context_id().map(str::to_owned)));
                 states.extend(event.state());
-                if let Event::Artifact(artifact) = &event {
-                    assert_eq!(artifact.append, !text.is_empty(), "{way}");
+                if let AgentEvent::Artifact(artifact) = &event {
+                    assert_eq!(artifact.is_append, !text.is_empty(), "{way}");
                     text.push_str(&artifact.text());
-                    ended = Some(artifact.last_chunk);
+                    ended = Some(artifact.is_last_chunk);
                 }
                 ControlFlow::Continue(())
             });
-            assert_eq!(done.unwrap_or_else(|error| panic!("{way}: {error:?}")), Ended::Closed);
+            assert_eq!(done.unwrap_or_else(|error| panic!("{way}: {error:?}")), StreamEnd::Closed);
             assert_eq!((text.as_str(), ended), ("chunk 1\nchunk 2\nchunk 3\n", Some(true)), "{way}");
             assert_eq!(states.last(), Some(&TaskState::Completed), "{way}");
             assert!(ids.iter().all(|id| id == &ids[0] && id.0.is_some() && id.1.is_some()), "{way} {ids:?}");

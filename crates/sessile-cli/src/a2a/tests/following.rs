@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use sessile::vault::Secret;
+use sessile_wire::a2a::{
+    AgentErrorKind, OutgoingMessage, ProtocolVersion, PushConfig, TaskFilter, TaskState,
+};
 
 use super::partners::{refusal, send_task, with_all};
 use super::says;
-use sessile::conversation::TaskState;
-
-use crate::a2a::{A2aError, Ended, Outgoing, ProtocolVersion, PushConfig, RefusalKind, TaskFilter};
+use crate::a2a::{A2aError, StreamEnd};
 
 #[test]
 fn a_task_is_followed_looked_at_listed_and_called_off() {
@@ -22,7 +23,7 @@ fn a_task_is_followed_looked_at_listed_and_called_off() {
                 first = event.task_id().map(str::to_owned);
                 ControlFlow::Break(())
             });
-            assert_eq!(stopped.unwrap(), Ended::Stopped, "{way}");
+            assert_eq!(stopped.unwrap(), StreamEnd::Stopped, "{way}");
             let id = first.unwrap();
             std::thread::sleep(Duration::from_millis(200));
             let mut last = None;
@@ -31,19 +32,23 @@ fn a_task_is_followed_looked_at_listed_and_called_off() {
                 last = event.state().or(last);
                 ControlFlow::Continue(())
             });
-            assert_eq!(followed.unwrap_or_else(|error| panic!("{way}: {error:?}")), Ended::Closed, "{way}");
+            assert_eq!(
+                followed.unwrap_or_else(|error| panic!("{way}: {error:?}")),
+                StreamEnd::Closed,
+                "{way}"
+            );
             assert_eq!(last, Some(TaskState::Completed), "{way}");
             let task = agent.task(&id, Some(1)).unwrap();
             assert_eq!((task.state, task.text().as_str()), (TaskState::Completed, "there"), "{way}");
             assert!(task.history().len() <= 1, "{way}");
-            assert_eq!(refusal(agent, agent.cancel(&id)), RefusalKind::TaskNotCancelable, "{way}");
+            assert_eq!(refusal(agent, agent.cancel(&id)), AgentErrorKind::TaskNotCancelable, "{way}");
             assert_eq!(
                 refusal(agent, agent.task("no such?task#%", None)),
-                RefusalKind::TaskNotFound,
+                AgentErrorKind::TaskNotFound,
                 "{way}"
             );
 
-            let slow = Outgoing { blocking: false, ..says("slow 20000 x") };
+            let slow = OutgoingMessage { is_blocking: false, ..says("slow 20000 x") };
             let slow = send_task(agent, &slow);
             assert!(!slow.state.is_terminal(), "{way}");
             assert_eq!(agent.cancel(&slow.id).unwrap().state, TaskState::Canceled, "{way}");
@@ -64,7 +69,7 @@ fn a_task_is_followed_looked_at_listed_and_called_off() {
                 let next = agent.tasks(&TaskFilter { page_token: token, ..TaskFilter::default() }).unwrap();
                 assert!(next.tasks.iter().all(|task| task.id != page.tasks[0].id), "{way}");
             } else {
-                assert!(matches!(agent.tasks(&TaskFilter::default()), Err(A2aError::Rpc(_))), "{way}");
+                assert!(matches!(agent.tasks(&TaskFilter::default()), Err(A2aError::Agent(_))), "{way}");
             }
         },
     );
@@ -115,8 +120,9 @@ fn notifications_are_configured() {
             let kind = refusal(agent, agent.push_config_set(&task, &config));
             // The older SDK takes its own refusal for a failure.
             let way = agent.interface.to_string();
-            let is_no = matches!(kind, RefusalKind::PushNotSupported | RefusalKind::UnsupportedOperation);
-            assert!(is_no || (way == "JSONRPC 0.3" && kind == RefusalKind::Internal), "{way}: {kind:?}");
+            let is_no =
+                matches!(kind, AgentErrorKind::PushNotSupported | AgentErrorKind::UnsupportedOperation);
+            assert!(is_no || (way == "JSONRPC 0.3" && kind == AgentErrorKind::Internal), "{way}: {kind:?}");
             assert!(!agent.card.push, "{way}");
         },
     );

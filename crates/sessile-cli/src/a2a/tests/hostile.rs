@@ -5,36 +5,38 @@ use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
+
 use super::says;
 use super::server::{Server, head, say};
-use crate::a2a::{A2aError, Agent, Anonymous, Ended, Event, Limits, Options, RefusalKind, Reply};
+use crate::a2a::{A2aError, AgentClient, Anonymous, ClientOptions, ReplyLimits, StreamEnd};
 use crate::http::{Http, Roots};
 
 const MESSAGE: &str = r#"{"jsonrpc":"2.0","id":"1","result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}],"new-field":7}}}"#;
 
 const WORKING: &str = r#"{"jsonrpc":"2.0","id":"1","result":{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}}"#;
 
-fn short() -> Options {
+fn short() -> ClientOptions {
     let brief = Duration::from_millis(400);
-    let limits = Limits {
+    let limits = ReplyLimits {
         head: brief,
         idle: brief,
         total: Duration::from_secs(2),
         bytes: 1 << 20,
-        ..Limits::default()
+        ..ReplyLimits::default()
     };
-    Options { limits, ..Options::default() }
+    ClientOptions { limits, ..ClientOptions::default() }
 }
 
-fn send(server: &Server, options: Options) -> Result<Reply, A2aError> {
+fn send(server: &Server, options: ClientOptions) -> Result<AgentEvent, A2aError> {
     let http = Http::new(Roots::System);
-    Agent::open(&http, &server.url(), &Anonymous, options)?.send(&says("hi"))
+    AgentClient::open(&http, &server.url(), &Anonymous, options)?.send(&says("hi"))
 }
 
 /// How many events came, and how it ended.
-fn stream(server: &Server, options: Options) -> (usize, Result<Ended, A2aError>) {
+fn stream(server: &Server, options: ClientOptions) -> (usize, Result<StreamEnd, A2aError>) {
     let http = Http::new(Roots::System);
-    let agent = Agent::open(&http, &server.url(), &Anonymous, options).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &Anonymous, options).unwrap();
     let mut count = 0;
     let ended = agent.stream(&says("hi"), &mut |_| {
         count += 1;
@@ -50,7 +52,7 @@ fn begin_stream(stream: &mut TcpStream) -> std::io::Result<()> {
 #[test]
 fn what_is_said_is_kept_with_what_nobody_knows() {
     let server = Server::agent(|stream| say(stream, MESSAGE));
-    let Ok(Reply::Message(message)) = send(&server, short()) else { panic!("no message") };
+    let Ok(AgentEvent::Message(message)) = send(&server, short()) else { panic!("no message") };
     assert_eq!((message.text().as_str(), &message.raw["new-field"]), ("hi", &7.into()));
     let asked = server.asked();
     assert_eq!(asked.len(), 2, "{asked:?}");
@@ -73,7 +75,7 @@ fn a_gigabyte_is_not_read() {
             }
             Ok(())
         });
-        let told = send(&server, Options { limits: Limits::default(), ..short() }).unwrap_err();
+        let told = send(&server, ClientOptions { limits: ReplyLimits::default(), ..short() }).unwrap_err();
         assert!(matches!(told, A2aError::TooLarge { .. }), "{told:?}");
     }
     let grown = memory().saturating_sub(before);
@@ -91,8 +93,8 @@ fn memory() -> usize {
 #[test]
 fn few_bytes_do_not_become_many() {
     let server = Server::agent(|stream| say(stream, &format!("[{}0]", "0,".repeat(500_000))));
-    let limits = Limits { bytes: 8 << 20, values: 100_000, ..short().limits };
-    let told = send(&server, Options { limits, ..short() }).unwrap_err();
+    let limits = ReplyLimits { bytes: 8 << 20, values: 100_000, ..short().limits };
+    let told = send(&server, ClientOptions { limits, ..short() }).unwrap_err();
     assert!(told.to_string().contains("too many values"), "{told}");
 }
 
@@ -109,8 +111,8 @@ fn an_endless_stream_ends_at_its_limit() {
     assert!(count > 1000, "{count}");
     // Who has heard enough may leave.
     let http = Http::new(Roots::System);
-    let agent = Agent::open(&http, &server.url(), &Anonymous, short()).unwrap();
-    assert_eq!(agent.stream(&says("hi"), &mut |_| ControlFlow::Break(())).unwrap(), Ended::Stopped);
+    let agent = AgentClient::open(&http, &server.url(), &Anonymous, short()).unwrap();
+    assert_eq!(agent.stream(&says("hi"), &mut |_| ControlFlow::Break(())).unwrap(), StreamEnd::Stopped);
 }
 
 #[test]
@@ -122,8 +124,8 @@ fn one_endless_line_or_event_ends_too() {
                 stream.write_all(piece.repeat(1000).as_bytes())?;
             }
         });
-        let limits = Limits { event: 100_000, bytes: 64 << 20, ..short().limits };
-        let (count, ended) = stream(&server, Options { limits, ..short() });
+        let limits = ReplyLimits { event: 100_000, bytes: 64 << 20, ..short().limits };
+        let (count, ended) = stream(&server, ClientOptions { limits, ..short() });
         assert!(count == 0 && matches!(ended, Err(A2aError::TooLarge { .. })), "{piece}: {ended:?}");
     }
 }
@@ -137,9 +139,9 @@ fn an_endless_stream_ends_in_time_if_there_is_one() {
             std::thread::sleep(Duration::from_millis(50));
         }
     });
-    let limits = Limits { stream: Some(Duration::from_millis(900)), ..short().limits };
+    let limits = ReplyLimits { stream: Some(Duration::from_millis(900)), ..short().limits };
     let begun = Instant::now();
-    let (_, ended) = stream(&server, Options { limits, ..short() });
+    let (_, ended) = stream(&server, ClientOptions { limits, ..short() });
     assert!(matches!(ended, Err(A2aError::TimedOut { .. })), "{ended:?}");
     // Comments have kept it alive beyond the time for silence.
     assert!((800..5000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
@@ -218,12 +220,12 @@ fn an_error_in_a_stream_is_one() {
     });
     let (count, ended) = stream(&server, short());
     let told = ended.unwrap_err();
-    assert_eq!((count, told.refusal()), (1, Some(RefusalKind::TaskNotFound)));
+    assert_eq!((count, told.agent_error_kind()), (1, Some(AgentErrorKind::TaskNotFound)));
     assert_eq!(told.to_string(), "the agent refused: gone\\u{1b}[2J (code -32001)");
     // It may also be said without any stream, and a stream may break off.
     let server = Server::agent(|stream| say(stream, r#"{"error":{"code":-32004}}"#));
     let (_, ended) = stream(&server, short());
-    assert_eq!(ended.unwrap_err().refusal(), Some(RefusalKind::UnsupportedOperation));
+    assert_eq!(ended.unwrap_err().agent_error_kind(), Some(AgentErrorKind::UnsupportedOperation));
     let server = Server::agent(|stream| {
         head(stream, "200 OK", "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n")?;
         write!(stream, "{:x}\r\ndata: {WORKING}\n\n\r\n", WORKING.len() + 8)
@@ -247,7 +249,7 @@ fn a_status_has_its_meaning() {
         "{told:?}"
     );
     assert!(matches!(with("502 x", ""), A2aError::Server { status: 502, .. }));
-    assert_eq!(with("404 x", "").refusal(), Some(RefusalKind::MethodNotFound));
+    assert_eq!(with("404 x", "").agent_error_kind(), Some(AgentErrorKind::MethodNotFound));
 }
 
 #[test]
@@ -257,11 +259,14 @@ fn an_agent_that_breaks_off_after_its_first_event_was_heard() {
         write!(stream, "data: {WORKING}\n\ndata: {{\"jsonrpc\"")
     });
     let http = Http::new(Roots::System);
-    let agent = Agent::open(&http, &server.url(), &Anonymous, short()).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &Anonymous, short()).unwrap();
     let mut ids = Vec::new();
-    let ended = agent.stream(&says("hi"), &mut |event: Event| {
+    let ended = agent.stream(&says("hi"), &mut |event: AgentEvent| {
         ids.push((event.task_id().map(str::to_owned), event.context_id().map(str::to_owned)));
         ControlFlow::Continue(())
     });
-    assert_eq!((ids, ended.unwrap()), (vec![(Some("t".to_owned()), Some("c".to_owned()))], Ended::Closed));
+    assert_eq!(
+        (ids, ended.unwrap()),
+        (vec![(Some("t".to_owned()), Some("c".to_owned()))], StreamEnd::Closed)
+    );
 }

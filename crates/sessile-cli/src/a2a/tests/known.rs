@@ -7,14 +7,14 @@ use testkit::{AgentAuth, AgentOptions};
 
 use super::partners::{ALL, send};
 use super::says;
-use crate::a2a::{A2aError, Agent, Anonymous, Authorize, Credential, Options};
+use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
 use crate::http::{Http, Roots, basic};
 
 /// The same credential for all.
-struct Always(Credential);
+struct Always(RequestCredential);
 
 impl Authorize for Always {
-    fn credentials_for(&self, _url: &str) -> Result<Vec<Credential>, sessile::Error> {
+    fn credentials_for(&self, _url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         Ok(vec![self.0.clone()])
     }
 }
@@ -22,17 +22,17 @@ impl Authorize for Always {
 #[test]
 fn who_is_known_is_let_in_and_sees_more() {
     let key = || Secret::new("s3cret");
-    let header = |value: &str| Credential::Header("Authorization".to_owned(), Secret::new(value));
+    let header = |value: &str| RequestCredential::Header("Authorization".to_owned(), Secret::new(value));
     let ways = [
         (AgentAuth::Bearer, "s3cret", header("Bearer s3cret")),
         (AgentAuth::Basic, "ada:s3cret", header(&basic("ada", "s3cret"))),
         (
             AgentAuth::ApiKeyHeader("X-API-Key".to_owned()),
             "s3cret",
-            Credential::Header("X-API-Key".to_owned(), key()),
+            RequestCredential::Header("X-API-Key".to_owned(), key()),
         ),
-        (AgentAuth::ApiKeyQuery("k".to_owned()), "s3cret", Credential::Query("k".to_owned(), key())),
-        (AgentAuth::ApiKeyCookie("k".to_owned()), "s3cret", Credential::Cookie("k".to_owned(), key())),
+        (AgentAuth::ApiKeyQuery("k".to_owned()), "s3cret", RequestCredential::Query("k".to_owned(), key())),
+        (AgentAuth::ApiKeyCookie("k".to_owned()), "s3cret", RequestCredential::Cookie("k".to_owned(), key())),
     ];
     for (number, (auth, secret, credential)) in ways.into_iter().enumerate() {
         let partner = ALL[number % 3];
@@ -58,7 +58,8 @@ fn who_is_known_is_let_in_and_sees_more() {
             );
             let (http, card) = (Http::new(Roots::System), agent.card.clone());
             let url = &agent.interface.url;
-            let stranger = Agent::from_card(&http, url, &Anonymous, Options::default(), card).unwrap();
+            let stranger =
+                AgentClient::from_card(&http, url, &Anonymous, ClientOptions::default(), card).unwrap();
             assert_eq!(stranger.card.schemes.len(), 1, "{way}");
             let told = stranger.send(&says("whoami")).unwrap_err();
             let is_told = matches!(&told, A2aError::Unauthorized { status: 401, challenge: Some(_), .. });

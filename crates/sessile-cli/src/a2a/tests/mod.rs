@@ -8,15 +8,14 @@ mod partners;
 mod redirects;
 mod server;
 
-use super::Outgoing;
-use crate::a2a::Part;
+use sessile_wire::a2a::{OutgoingMessage, Part};
 
 /// A message of one text.
-fn says(text: &str) -> Outgoing {
-    Outgoing {
+fn says(text: &str) -> OutgoingMessage {
+    OutgoingMessage {
         message_id: format!("m-{text}"),
         parts: vec![Part::Text(text.to_owned())],
-        blocking: true,
-        ..Outgoing::default()
+        is_blocking: true,
+        ..OutgoingMessage::default()
     }
 }

@@ -1,10 +1,9 @@
 //! Agents to talk to: the official SDK in both its versions and testkit's own, each in every way that it offers.
 
+use sessile_wire::a2a::{AgentErrorKind, AgentEvent, AgentTask, OutgoingMessage};
 use testkit::{AgentOptions, Protocol, PythonAgent, ScriptedAgent};
 
-use crate::a2a::{
-    A2aError, Agent, Anonymous, Authorize, Event, Options, Outgoing, RefusalKind, Reply, TaskView,
-};
+use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions};
 use crate::http::{Http, Roots};
 
 /// Who is talked to.
@@ -53,18 +52,18 @@ impl Partner {
         self,
         change: impl FnOnce(&mut AgentOptions),
         auth: &dyn Authorize,
-        talk: impl Fn(&Agent<'_>),
+        talk: impl Fn(&AgentClient<'_>),
     ) {
         let (server, http) = (self.start(change), Http::new(Roots::System));
-        let options = || Options { extensions: vec!["urn:x".to_owned()], ..Options::default() };
-        let card = Agent::find_card(&http, server.url(), auth, &options()).unwrap();
+        let options = || ClientOptions { extensions: vec!["urn:x".to_owned()], ..ClientOptions::default() };
+        let card = AgentClient::find_card(&http, server.url(), auth, &options()).unwrap();
         let usable: Vec<_> =
             card.interfaces.iter().filter(|interface| interface.dialect().is_some()).collect();
         assert_eq!(usable.len(), if self == Partner::Sdk(Protocol::V03) { 2 } else { 4 }, "{usable:?}");
         for interface in usable {
             let mut card = card.clone();
             card.interfaces = vec![interface.clone()];
-            let agent = Agent::from_card(&http, server.url(), auth, options(), card).unwrap();
+            let agent = AgentClient::from_card(&http, server.url(), auth, options(), card).unwrap();
             assert_eq!(agent.interface, *interface);
             assert!(agent.is_at_home());
             talk(&agent);
@@ -73,29 +72,29 @@ impl Partner {
 }
 
 /// The same with all of them.
-pub(super) fn with_all(change: impl Fn(&mut AgentOptions), talk: impl Fn(&Agent<'_>)) {
+pub(super) fn with_all(change: impl Fn(&mut AgentOptions), talk: impl Fn(&AgentClient<'_>)) {
     for partner in ALL {
         partner.in_every_way(&change, &Anonymous, &talk);
     }
 }
 
 #[track_caller]
-pub(super) fn send(agent: &Agent<'_>, outgoing: &Outgoing) -> Event {
-    agent.send(outgoing).unwrap_or_else(|error| panic!("{}: {error:?}", agent.interface)).into()
+pub(super) fn send(agent: &AgentClient<'_>, outgoing: &OutgoingMessage) -> AgentEvent {
+    agent.send(outgoing).unwrap_or_else(|error| panic!("{}: {error:?}", agent.interface))
 }
 
 #[track_caller]
-pub(super) fn send_task(agent: &Agent<'_>, outgoing: &Outgoing) -> TaskView {
+pub(super) fn send_task(agent: &AgentClient<'_>, outgoing: &OutgoingMessage) -> AgentTask {
     match agent.send(outgoing).unwrap_or_else(|error| panic!("{}: {error:?}", agent.interface)) {
-        Reply::Task(task) => task,
-        Reply::Message(message) => panic!("{}: {}", agent.interface, message.raw),
+        AgentEvent::Task(task) => task,
+        other => panic!("{}: {}", agent.interface, other.raw()),
     }
 }
 
 #[track_caller]
-pub(super) fn refusal<T>(agent: &Agent<'_>, done: Result<T, A2aError>) -> RefusalKind {
+pub(super) fn refusal<T>(agent: &AgentClient<'_>, done: Result<T, A2aError>) -> AgentErrorKind {
     match done {
-        Err(A2aError::Rpc(refusal)) => refusal.kind,
+        Err(A2aError::Agent(error)) => error.kind,
         Err(error) => panic!("{}: {error:?}", agent.interface),
         Ok(_) => panic!("{}: no refusal", agent.interface),
     }

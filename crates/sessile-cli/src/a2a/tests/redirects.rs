@@ -3,16 +3,17 @@
 use std::sync::Mutex;
 
 use sessile::vault::Secret;
+use sessile_wire::a2a::AgentEvent;
 
 use super::says;
 use super::server::{Server, card, head, say};
-use crate::a2a::{A2aError, Agent, Anonymous, Authorize, Credential, Options, Reply};
+use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
 use crate::http::{Address, Http, Roots};
 
 /// Has a credential for one origin, and remembers what it was asked for.
 struct Only {
     origin: String,
-    credentials: Vec<Credential>,
+    credentials: Vec<RequestCredential>,
     asked: Mutex<Vec<String>>,
 }
 
@@ -20,17 +21,17 @@ impl Only {
     fn at(url: &str) -> Self {
         let secret = || Secret::new("hunter2 &");
         let credentials = vec![
-            Credential::Header("Authorization".to_owned(), Secret::new("Bearer hunter2")),
-            Credential::Query("key".to_owned(), secret()),
-            Credential::Cookie("a".to_owned(), Secret::new("hunter2")),
-            Credential::Cookie("b".to_owned(), Secret::new("hunter2")),
+            RequestCredential::Header("Authorization".to_owned(), Secret::new("Bearer hunter2")),
+            RequestCredential::Query("key".to_owned(), secret()),
+            RequestCredential::Cookie("a".to_owned(), Secret::new("hunter2")),
+            RequestCredential::Cookie("b".to_owned(), Secret::new("hunter2")),
         ];
         Only { origin: url.to_owned(), credentials, asked: Mutex::default() }
     }
 }
 
 impl Authorize for Only {
-    fn credentials_for(&self, url: &str) -> Result<Vec<Credential>, sessile::Error> {
+    fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         self.asked.lock().unwrap().push(url.to_owned());
         let (own, asked) = (Address::parse(&self.origin).unwrap(), Address::parse(url).unwrap());
         Ok(if own.is_same_origin(&asked) { self.credentials.clone() } else { Vec::new() })
@@ -39,15 +40,15 @@ impl Authorize for Only {
 
 const REPLY: &str = r#"{"jsonrpc":"2.0","result":{"message":{"messageId":"m","parts":[{"text":"hi"}]}}}"#;
 
-fn extra() -> Options {
-    Options { headers: vec![("X-Team".to_owned(), Secret::new("hunter2"))], ..Options::default() }
+fn extra() -> ClientOptions {
+    ClientOptions { headers: vec![("X-Team".to_owned(), Secret::new("hunter2"))], ..ClientOptions::default() }
 }
 
 #[test]
 fn a_credential_stands_where_it_belongs() {
     let server = Server::agent(|stream| say(stream, REPLY));
     let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
-    Agent::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
+    AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     for request in server.asked() {
         let lower = request.to_ascii_lowercase();
         assert!(lower.contains("\r\nauthorization: bearer hunter2\r\n"), "{request}");
@@ -63,9 +64,9 @@ fn a_card_that_names_another_origin_gets_nothing_for_it() {
     let there = other.url();
     let server = Server::start(move |_, _, stream| say(stream, &card(&there).to_string()));
     let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
-    let agent = Agent::open(&http, &server.url(), &auth, extra()).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert!(!agent.is_at_home());
-    assert!(matches!(agent.send(&says("hi")), Ok(Reply::Message(_))));
+    assert!(matches!(agent.send(&says("hi")), Ok(AgentEvent::Message(_))));
     assert!(server.asked()[0].contains("hunter2"));
     assert!(!other.asked()[0].contains("hunter2"), "{:?}", other.asked());
     assert!(auth.asked.lock().unwrap().iter().any(|url| url == &format!("{}/rpc", other.url())));
@@ -80,7 +81,7 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
         false => head(stream, "302 Found", &format!("Location: {middle}/card\r\n")),
     });
     let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
-    let agent = Agent::open(&http, &server.url(), &auth, extra()).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert_eq!(agent.interface.url, format!("{}/rpc", back.url()));
     assert!(server.asked()[0].contains("hunter2"));
     assert!(!back.asked()[0].contains("hunter2"), "{:?}", back.asked());
@@ -90,7 +91,7 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
     let away =
         Server::start(move |_, _, stream| head(stream, "302 Found", &format!("Location: {home}/again\r\n")));
     let auth = Only::at(&server.url());
-    let _ = Agent::open(&http, &away.url(), &auth, extra());
+    let _ = AgentClient::open(&http, &away.url(), &auth, extra());
     let again = server.asked().into_iter().find(|request| request.starts_with("GET /again")).unwrap();
     assert!(!again.contains("hunter2"), "{again}");
 }
@@ -107,7 +108,7 @@ fn within_an_origin_a_redirect_is_followed_with_everything() {
         _ => head(stream, "404 x", ""),
     });
     let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
-    Agent::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
+    AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     let last = server.asked().pop().unwrap();
     assert!(last.contains("Bearer hunter2") && last.contains("m-hi"), "{last}");
 }
@@ -119,7 +120,8 @@ fn a_message_is_never_sent_to_another_origin() {
         let there = other.url();
         let server = Server::agent(move |stream| head(stream, status, &format!("Location: {there}/rpc\r\n")));
         let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
-        let told = Agent::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap_err();
+        let told =
+            AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap_err();
         assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
         assert!(!told.to_string().contains("hunter2"), "{told}");
     }
@@ -127,14 +129,17 @@ fn a_message_is_never_sent_to_another_origin() {
     // Nor again to its own, if the redirect would make another request of it.
     let server = Server::agent(|stream| head(stream, "302 x", "Location: /elsewhere\r\n"));
     let http = Http::new(Roots::System);
-    let told = Agent::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
+    let told =
+        AgentClient::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
     assert!(told.to_string().ends_with("what was sent would be lost"), "{told}");
     assert_eq!(server.asked().len(), 2);
     for location in ["http://a.example/", "file:///etc/passwd", "http://a@b@127.0.0.1/"] {
         let server = Server::agent(move |stream| head(stream, "307 x", &format!("Location: {location}\r\n")));
         let http = Http::new(Roots::System);
-        let told =
-            Agent::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
+        let told = AgentClient::open(&http, &server.url(), &Anonymous, extra())
+            .unwrap()
+            .send(&says("hi"))
+            .unwrap_err();
         assert!(matches!(told, A2aError::Http(_)), "{location}: {told:?}");
     }
 }
@@ -149,11 +154,11 @@ fn ten_thousand_redirects_are_too_many() {
         }
     });
     let http = Http::new(Roots::System);
-    let told = Agent::open(&http, &server.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &server.url(), &Anonymous, extra()).err().unwrap();
     assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
     assert_eq!(server.asked().len(), 6);
     let lost = Server::start(|_, _, stream| head(stream, "302 Found", ""));
-    let told = Agent::open(&http, &lost.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &lost.url(), &Anonymous, extra()).err().unwrap();
     assert!(told.to_string().contains("it does not say where to"), "{told}");
 }
 
@@ -167,16 +172,16 @@ fn a_card_is_found_at_the_older_place_or_at_the_address_itself() {
             });
         let url = format!("{}{}", server.url(), if place.contains("card") { place } else { "/a" });
         let http = Http::new(Roots::System);
-        assert_eq!(Agent::open(&http, &url, &Anonymous, extra()).unwrap().card.name, "scripted");
+        assert_eq!(AgentClient::open(&http, &url, &Anonymous, extra()).unwrap().card.name, "scripted");
     }
     let page = Server::start(|_, _, stream| {
         head(stream, "200 OK", "Content-Type: text/html\r\n")?;
         std::io::Write::write_all(stream, b"<html>")
     });
     let http = Http::new(Roots::System);
-    let told = Agent::open(&http, &page.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &page.url(), &Anonymous, extra()).err().unwrap();
     assert!(matches!(told, A2aError::NotAnAgent { .. }), "{told:?}");
     let grpc = Server::start(|_, url, stream| say(stream, &card(url).to_string().replace("JSONRPC", "GRPC")));
-    let told = Agent::open(&http, &grpc.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &grpc.url(), &Anonymous, extra()).err().unwrap();
     assert_eq!(told.to_string(), "none of the agent's interfaces is supported: GRPC 1.0");
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use sessile::text::shown;
+use sessile_wire::a2a::AgentCard;
 
 use super::named;
-use crate::a2a::Card;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// A card in one vocabulary.
-fn described(card: &Card) -> Value {
+fn described(card: &AgentCard) -> Value {
     json!({
         "source": "agent",
         "name": card.name,

@@ -8,8 +8,8 @@ use sessile::Error;
 use sessile::agents::Agent;
 use sessile::error::{ConversationError, FileError, UsageError};
 use sessile::session::SessionId;
+use sessile_wire::a2a::{OutgoingMessage, Part, PushConfig};
 
-use crate::a2a::{Outgoing, Part, PushConfig};
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::error::Failure;
@@ -145,7 +145,7 @@ impl Compose {
         cx: &Cx,
         words: &[String],
         memory: &Memory<'_>,
-    ) -> Result<Outgoing, Failure> {
+    ) -> Result<OutgoingMessage, Failure> {
         if self.goes_on && memory.context_id.is_none() {
             return Err(nothing_to_go_on_with().into());
         }
@@ -165,14 +165,14 @@ impl Compose {
             )
             .into());
         }
-        Ok(Outgoing {
+        Ok(OutgoingMessage {
             message_id: SessionId::new(cx.state.world().now().as_millisecond())?.to_string(),
             context_id: memory.context_id.clone(),
             task_id: memory.task_id.clone(),
             parts,
             accepted_output_modes: self.accept.clone(),
             history_length: self.history_length,
-            blocking: true,
+            is_blocking: true,
             push: self.push_url.as_ref().map(|url| PushConfig { url: url.clone(), ..PushConfig::default() }),
             extensions: self.reach.extensions().to_vec(),
             metadata: None,
@@ -211,7 +211,7 @@ fn nothing_to_go_on_with() -> Error {
 }
 
 /// A message as it is remembered.
-pub(crate) fn remembered(outgoing: &Outgoing) -> Value {
+pub(crate) fn remembered(outgoing: &OutgoingMessage) -> Value {
     let part = |part: &Part| match part {
         Part::Text(text) => json!({ "text": text }),
         Part::File { name, mime, bytes } => {

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sessile::conversation::TaskState;
 use sessile::text::{shell_quoted, shown, shown_lines};
+use sessile_wire::a2a::{AgentEvent, ArtifactUpdate};
 
-use crate::a2a::{ArtifactView, Event};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::talk::{Memory, save};
@@ -20,7 +20,7 @@ pub(crate) struct Heard<'a> {
     /// Whether what was shown last did not end its line.
     pub(crate) is_line_open: bool,
     /// What the agent made; one that comes in pieces is one.
-    artifacts: Vec<ArtifactView>,
+    artifacts: Vec<ArtifactUpdate>,
     last: Option<Value>,
     state: Option<TaskState>,
 }
@@ -40,27 +40,27 @@ impl<'a> Heard<'a> {
     }
 
     /// Takes in what the agent said, which is remembered already; the text in it.
-    pub(crate) fn take(&mut self, event: &Event) -> String {
+    pub(crate) fn take(&mut self, event: &AgentEvent) -> String {
         self.state = event.state().or(self.state);
-        let artifacts: Vec<ArtifactView> = match event {
-            Event::Task(task) => task.artifacts(),
-            Event::Artifact(artifact) => vec![artifact.clone()],
+        let artifacts: Vec<ArtifactUpdate> = match event {
+            AgentEvent::Task(task) => task.artifacts(),
+            AgentEvent::Artifact(artifact) => vec![artifact.clone()],
             _ => Vec::new(),
         };
         for artifact in artifacts {
             let known = self.artifacts.iter_mut().find(|known| known.artifact_id == artifact.artifact_id);
             match known {
-                Some(known) if artifact.append => known.join(&artifact),
+                Some(known) if artifact.is_append => known.append(&artifact),
                 Some(known) => *known = artifact,
                 None => self.artifacts.push(artifact),
             }
         }
         // What the user said, an agent may repeat.
-        if matches!(event, Event::Message(message) if message.is_user) {
+        if matches!(event, AgentEvent::Message(message) if message.is_user) {
             return String::new();
         }
         let text = event.text();
-        let is_piece = matches!(event, Event::Artifact(artifact) if artifact.append);
+        let is_piece = matches!(event, AgentEvent::Artifact(artifact) if artifact.is_append);
         match self.texts.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if is_piece => last.push_str(&text),
@@ -76,12 +76,12 @@ impl<'a> Heard<'a> {
     }
 
     /// An event as a line for programs.
-    pub(crate) fn event_json(event: &Event) -> Value {
+    pub(crate) fn event_json(event: &AgentEvent) -> Value {
         let kind = match event {
-            Event::Task(_) => "task",
-            Event::Message(_) => "message",
-            Event::Status(_) => "status",
-            Event::Artifact(_) => "artifact",
+            AgentEvent::Task(_) => "task",
+            AgentEvent::Message(_) => "message",
+            AgentEvent::Status(_) => "status",
+            AgentEvent::Artifact(_) => "artifact",
         };
         json!({
             "source": "agent",

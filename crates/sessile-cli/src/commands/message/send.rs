@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use sessile::Error;
 use sessile::error::RequestError;
 use sessile::text::shell_quoted;
+use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
 use super::remote as remote_message;
-use crate::a2a::{Event, RefusalKind, Reply};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let session = crate::talk::session(cx, "message send")?;
     let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
     let mut outgoing = args.compose.outgoing(cx, &words, &memory)?;
-    outgoing.blocking = !args.no_wait;
+    outgoing.is_blocking = !args.no_wait;
     let whom = args.compose.reach.whom(&cx.state, &named)?;
     let agent = whom.agent(cx)?;
     cx.out.progress(&format!("waiting for {}", named.url));
@@ -63,12 +63,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let begun = Instant::now();
     let reply = agent.send(&outgoing);
     cx.out.progress_over();
-    let reply = match reply {
-        Ok(reply) => reply,
+    let mut event = match reply {
+        Ok(event) => event,
         Err(error) => {
             // The next message begins another task, and the user knows.
-            let is_over =
-                matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
+            let is_over = matches!(
+                error.agent_error_kind(),
+                Some(AgentErrorKind::TaskNotFound | AgentErrorKind::TaskTerminal)
+            );
             if let (true, Some(task)) = (is_over, &outgoing.task_id) {
                 memory.task_is_over(task)?;
             }
@@ -76,13 +78,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
     };
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
-    let mut event = match reply {
-        Reply::Task(task) => Event::Task(task),
-        Reply::Message(message) => Event::Message(message),
-    };
     memory.heard(&event)?;
     // Some agents answer at once, whatever they were asked.
-    while let (false, Event::Task(task)) = (args.no_wait, &event) {
+    while let (false, AgentEvent::Task(task)) = (args.no_wait, &event) {
         if task.state.is_terminal()
             || task.state.waits()
             || task.state == sessile::conversation::TaskState::Unknown
@@ -100,7 +98,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         std::thread::sleep(PAUSE);
         let id = task.id.clone();
         let now = agent.task(&id, outgoing.history_length);
-        event = Event::Task(now.map_err(|error| -> Error { failed(&named.url, Some(&id), error) })?);
+        event = AgentEvent::Task(now.map_err(|error| -> Error { failed(&named.url, Some(&id), error) })?);
         memory.heard(&event)?;
     }
     heard.take(&event);

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 use sessile::Error;
 use sessile::error::AgentError;
+use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
 use super::remote as remote_message;
-use crate::a2a::{A2aError, Ended, Event, RefusalKind};
+use crate::a2a::{A2aError, StreamEnd};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -54,7 +55,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
     let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.stream(&outgoing, on_event))?;
     if let Err(error) = streamed {
-        let is_over = matches!(error.refusal(), Some(RefusalKind::TaskNotFound | RefusalKind::TaskTerminal));
+        let is_over = matches!(
+            error.agent_error_kind(),
+            Some(AgentErrorKind::TaskNotFound | AgentErrorKind::TaskTerminal)
+        );
         if let (true, Some(task)) = (is_over, &outgoing.task_id) {
             memory.task_is_over(task)?;
         }
@@ -75,8 +79,8 @@ pub(crate) fn listen(
     cx: &Cx,
     memory: &mut Memory<'_>,
     heard: &mut Heard<'_>,
-    stream: impl FnOnce(&mut dyn FnMut(Event) -> ControlFlow<()>) -> Result<Ended, A2aError>,
-) -> Result<Result<Ended, A2aError>, Error> {
+    stream: impl FnOnce(&mut dyn FnMut(AgentEvent) -> ControlFlow<()>) -> Result<StreamEnd, A2aError>,
+) -> Result<Result<StreamEnd, A2aError>, Error> {
     let mut wrong = None;
     let ended = stream(&mut |event| match follow(cx, memory, heard, &event) {
         Ok(()) if event.is_final() => ControlFlow::Break(()),
@@ -94,14 +98,14 @@ pub(crate) fn follow(
     cx: &Cx,
     memory: &mut Memory<'_>,
     heard: &mut Heard<'_>,
-    event: &Event,
+    event: &AgentEvent,
 ) -> Result<(), Error> {
     memory.heard(event)?;
     let new = heard.take(event);
     // The pieces of one text belong together.
-    let goes_on = matches!(event, Event::Artifact(artifact) if !artifact.last_chunk);
+    let goes_on = matches!(event, AgentEvent::Artifact(artifact) if !artifact.is_last_chunk);
     if !new.is_empty() {
-        if heard.is_line_open && !matches!(event, Event::Artifact(_)) {
+        if heard.is_line_open && !matches!(event, AgentEvent::Artifact(_)) {
             cx.out.event(&Value::Null, "\n", true);
         }
         heard.is_line_open = goes_on && !new.ends_with('\n');

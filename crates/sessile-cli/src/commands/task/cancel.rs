@@ -1,8 +1,8 @@
 //! `sessile task cancel`.
+use sessile_wire::a2a::AgentEvent;
 
 use super::get::remember;
 use super::{described, lines, meant};
-use crate::a2a::Event;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
     let whom = args.reach.whom(&cx.state, &named)?;
     let task = whom.agent(cx)?.cancel(&id).map_err(|error| failed(&named.url, Some(&id), error))?;
-    remember(cx, &named.url, &id, &Event::Task(task.clone()))?;
+    remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
     sessile::history::record(&cx.state, "task cancel", &id, "send the message again")?;
     cx.changed(described(&named, &task), || lines(&task))
 }

@@ -1,7 +1,7 @@
 //! `sessile task get`.
+use sessile_wire::a2a::AgentEvent;
 
 use super::{described, lines, meant};
-use crate::a2a::Event;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -28,12 +28,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let whom = args.reach.whom(&cx.state, &named)?;
     let task = whom.agent(cx)?.task(&id, args.history_length);
     let task = task.map_err(|error| failed(&named.url, Some(&id), error))?;
-    remember(cx, &named.url, &id, &Event::Task(task.clone()))?;
+    remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
     cx.out.result(&described(&named, &task), || lines(&task))
 }
 
 /// Remembers how a task stands that a conversation of this session is about.
-pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &Event) -> Result<(), sessile::Error> {
+pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &AgentEvent) -> Result<(), sessile::Error> {
     if cx.state.session()?.is_none() {
         return Ok(());
     }

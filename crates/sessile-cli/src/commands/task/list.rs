@@ -4,9 +4,9 @@ use serde_json::Value;
 use sessile::conversation::TaskState;
 use sessile::error::UsageError;
 use sessile::text::shown;
+use sessile_wire::a2a::TaskFilter;
 
 use super::described;
-use crate::a2a::TaskFilter;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;

@@ -11,8 +11,8 @@ use sessile::Error;
 use sessile::agents::Agent;
 use sessile::error::UsageError;
 use sessile::text::{shown, shown_lines};
+use sessile_wire::a2a::AgentTask;
 
-use crate::a2a::TaskView;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -80,7 +80,7 @@ pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<
 }
 
 /// A task as it is shown.
-pub(crate) fn described(agent: &Agent, task: &TaskView) -> Value {
+pub(crate) fn described(agent: &Agent, task: &AgentTask) -> Value {
     json!({
         "source": "agent",
         "agent_url": agent.url,
@@ -92,7 +92,7 @@ pub(crate) fn described(agent: &Agent, task: &TaskView) -> Value {
     })
 }
 
-pub(crate) fn lines(task: &TaskView) -> String {
+pub(crate) fn lines(task: &AgentTask) -> String {
     let mut text = format!("task      {}\nstate     {}\n", shown(&task.id), task.state);
     if let Some(context) = &task.context_id {
         text.push_str(&format!("context   {}\n", shown(context)));

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use sessile::text::shown;
+use sessile_wire::a2a::{PushConfig, PushRegistration};
 
 use super::meant;
-use crate::a2a::{PushConfig, PushView};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -90,11 +90,11 @@ impl Command {
     }
 }
 
-fn described(task: &str, push: &PushView) -> Value {
+fn described(task: &str, push: &PushRegistration) -> Value {
     json!({ "source": "agent", "task_id": task, "id": push.id, "url": push.url, "raw": push.raw })
 }
 
-fn line(push: &PushView) -> String {
+fn line(push: &PushRegistration) -> String {
     format!("{} {}\n", shown(push.id.as_deref().unwrap_or("-")), shown(&push.url))
 }
 

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use sessile::error::RequestError;
+use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
 
 use super::meant;
-use crate::a2a::{Event, RefusalKind};
 use crate::cli::Cx;
 use crate::commands::message::{Heard, follow, listen};
 use crate::error::Outcome;
@@ -49,12 +49,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             // It has ended meanwhile, or cannot be followed: then it is looked at.
             Err(error)
                 if matches!(
-                    error.refusal(),
+                    error.agent_error_kind(),
                     Some(
-                        RefusalKind::TaskTerminal
-                            | RefusalKind::UnsupportedOperation
-                            | RefusalKind::InvalidParams
-                            | RefusalKind::MethodNotFound
+                        AgentErrorKind::TaskTerminal
+                            | AgentErrorKind::UnsupportedOperation
+                            | AgentErrorKind::InvalidParams
+                            | AgentErrorKind::MethodNotFound
                     )
                 ) => {}
             Err(error) => return Err(failed(&named.url, Some(&id), error).into()),
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     loop {
         let task = agent.task(&id, None).map_err(|error| failed(&named.url, Some(&id), error))?;
         let is_over = task.state.is_terminal() || task.state.waits();
-        follow(cx, &mut memory, &mut heard, &Event::Task(task))?;
+        follow(cx, &mut memory, &mut heard, &AgentEvent::Task(task))?;
         if is_over {
             return heard.finish(&memory, false);
         }

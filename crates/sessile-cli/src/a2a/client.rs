@@ -1,91 +1,89 @@
-//! An agent that can be talked to.
+//! Client of one agent.
 
 use serde_json::Value;
 use sessile::vault::Secret;
+use sessile_wire::a2a::{AgentCard, AgentInterface, AgentRequest, Dialect, HttpMethod, ProtocolVersion};
+use ureq::http::Method;
 
 use super::authorize::Authorize;
-use super::card::Card;
-use super::dialect::Dialect;
+use super::discovery;
 use super::error::A2aError;
-use super::find;
-use super::interface::{Interface, ProtocolVersion};
-use super::limits::Limits;
-use super::operation::Operation;
-use super::wire::{Asking, Wire};
+use super::limits::ReplyLimits;
+use super::transport::{Transport, TransportRequest};
 use crate::http::{Address, Coming, Http, HttpError};
 
-/// How an agent is talked to, apart from what it says itself.
+/// Options of the user for the requests to an agent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
-    /// The extensions that are asked for, by their addresses.
+pub(crate) struct ClientOptions {
+    /// URIs of the extensions that every request activates.
     pub(crate) extensions: Vec<String>,
     /// Headers of every request to the origin that the user named. They may be secret.
     pub(crate) headers: Vec<(String, Secret)>,
-    /// What a reply may cost.
-    pub(crate) limits: Limits,
+    /// Limits of a reply.
+    pub(crate) limits: ReplyLimits,
 }
 
-/// An agent, by its card and the best of its interfaces.
-pub(crate) struct Agent<'a> {
-    /// What it says about itself.
-    pub(crate) card: Card,
-    /// How it is talked to.
-    pub(crate) interface: Interface,
+/// Client of one agent, over the first supported interface of its card.
+pub(crate) struct AgentClient<'a> {
+    /// Card of the agent.
+    pub(crate) card: AgentCard,
+    /// Interface that requests go to.
+    pub(crate) interface: AgentInterface,
     pub(super) dialect: Dialect,
-    pub(super) options: Options,
+    pub(super) options: ClientOptions,
     http: &'a Http,
     auth: &'a dyn Authorize,
     named: Address,
     address: Address,
 }
 
-impl<'a> Agent<'a> {
-    /// Finds the card of the agent at this address, and chooses an interface.
+impl<'a> AgentClient<'a> {
+    /// Client of the agent at this URL, with the card that is found there.
     #[cfg(test)]
     pub(crate) fn open(
         http: &'a Http,
         url: &str,
         auth: &'a dyn Authorize,
-        options: Options,
+        options: ClientOptions,
     ) -> Result<Self, A2aError> {
-        let card = Agent::find_card(http, url, auth, &options)?;
-        Agent::from_card(http, url, auth, options, card)
+        let card = AgentClient::find_card(http, url, auth, &options)?;
+        AgentClient::from_card(http, url, auth, options, card)
     }
 
-    /// Finds the card of the agent at this address.
+    /// Finds the card of the agent at this URL.
     pub(crate) fn find_card(
         http: &Http,
         url: &str,
         auth: &dyn Authorize,
-        options: &Options,
-    ) -> Result<Card, A2aError> {
+        options: &ClientOptions,
+    ) -> Result<AgentCard, A2aError> {
         let named = Address::parse(url)?;
-        let wire = Wire { http, auth, extra: &options.headers, named: &named, limits: options.limits };
-        find::card(&wire, &options.extensions)
+        let wire = Transport { http, auth, extra: &options.headers, named: &named, limits: options.limits };
+        discovery::find_card(&wire, &options.extensions)
     }
 
-    /// An agent whose card is known already.
+    /// Client of an agent whose card is known.
     pub(crate) fn from_card(
         http: &'a Http,
         url: &str,
         auth: &'a dyn Authorize,
-        options: Options,
-        card: Card,
+        options: ClientOptions,
+        card: AgentCard,
     ) -> Result<Self, A2aError> {
         let named = Address::parse(url)?;
         let (interface, dialect, address) = choose(&card)?;
-        Ok(Agent { card, interface, dialect, options, http, auth, named, address })
+        Ok(AgentClient { card, interface, dialect, options, http, auth, named, address })
     }
 
-    /// Whether its interface is where the user said that it is.
+    /// Whether the interface has the origin that the user named.
     pub(crate) fn is_at_home(&self) -> bool {
         self.named.is_same_origin(&self.address)
     }
 
-    /// Asks, and gives back an answer with a status of success.
-    pub(super) fn ask(&self, operation: &Operation<'_>) -> Result<Coming, A2aError> {
-        let call = operation.call(&self.interface, self.dialect)?;
-        let is_stream = operation.is_stream();
+    /// Sends a request and returns a response with a status of success.
+    pub(super) fn ask(&self, request: &AgentRequest<'_>) -> Result<Coming, A2aError> {
+        let call = request.call(&self.interface, self.dialect).map_err(A2aError::from)?;
+        let is_stream = request.is_stream();
         let accept = if is_stream { "text/event-stream, application/json;q=0.9" } else { "application/json" };
         let version = self.interface.version.as_str().to_owned();
         let mut headers = vec![("accept", accept.to_owned()), ("a2a-version", version)];
@@ -100,37 +98,37 @@ impl<'a> Agent<'a> {
             headers.push((name, self.options.extensions.join(", ")));
         }
         let limits = self.options.limits;
-        let wire = Wire {
+        let wire = Transport {
             http: self.http,
             auth: self.auth,
             extra: &self.options.headers,
             named: &self.named,
             limits,
         };
-        let coming = wire.ask(Asking {
-            method: call.method,
+        let coming = wire.ask(TransportRequest {
+            method: http_method(call.method),
             address: Address::parse(&call.url)?,
             headers,
             body: call.body.as_ref(),
             patience: limits.patience(is_stream),
-            may_leave: false,
+            may_leave_origin: false,
         })?;
         match coming.status {
             200..=299 => Ok(coming),
-            _ => Err(super::fault::of_status(coming)),
+            _ => Err(A2aError::of_response(coming)),
         }
     }
 
-    /// Asks, and reads the answer.
-    pub(super) fn answer(&self, operation: &Operation<'_>) -> Result<Value, A2aError> {
-        let mut coming = self.ask(operation)?;
+    /// Sends a request and parses the response.
+    pub(super) fn answer(&self, request: &AgentRequest<'_>) -> Result<Value, A2aError> {
+        let mut coming = self.ask(request)?;
         let said = coming.read_all(self.options.limits.bytes)?;
         self.unwrapped(&said)
     }
 }
 
-/// The first interface of the card that is supported, and may be asked.
-fn choose(card: &Card) -> Result<(Interface, Dialect, Address), A2aError> {
+/// First interface of the card that is supported and that requests may be sent to.
+fn choose(card: &AgentCard) -> Result<(AgentInterface, Dialect, Address), A2aError> {
     let mut refused: Option<HttpError> = None;
     for interface in &card.interfaces {
         let Some(dialect) = interface.dialect() else { continue };
@@ -143,4 +141,12 @@ fn choose(card: &Card) -> Result<(Interface, Dialect, Address), A2aError> {
         || A2aError::NoUsableInterface { offered: card.interfaces.iter().map(ToString::to_string).collect() },
         A2aError::Http,
     ))
+}
+
+fn http_method(method: HttpMethod) -> Method {
+    match method {
+        HttpMethod::Get => Method::GET,
+        HttpMethod::Post => Method::POST,
+        HttpMethod::Delete => Method::DELETE,
+    }
 }

@@ -1,30 +1,30 @@
-//! Where a task of an agent stands.
+//! States of a task.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The states that the protocol knows.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskState {
-    /// Taken, and not begun.
+    /// Accepted, not started.
     Submitted,
-    /// At work.
+    /// In progress.
     Working,
-    /// It waits for an answer.
+    /// Waits for input of the user.
     InputRequired,
-    /// It waits for a credential.
+    /// Waits for a credential.
     AuthRequired,
-    /// Done.
+    /// Ended with a result.
     Completed,
-    /// Ended on demand.
+    /// Canceled.
     Canceled,
-    /// Ended in vain.
+    /// Failed.
     Failed,
-    /// Not taken.
+    /// Refused by the agent.
     Rejected,
-    /// The agent does not say.
+    /// Not stated by the agent, or not known to this version.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ impl TaskState {
         TaskState::Unknown,
     ];
 
-    /// Its word.
+    /// Name of the state, as version 0.3 spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             TaskState::Submitted => "submitted",
@@ -56,19 +56,27 @@ impl TaskState {
         }
     }
 
-    /// The state of a word, in the spelling of any version of the protocol; what is new to us is unknown.
+    /// State by its name in any version of the protocol. Other names are [`TaskState::Unknown`].
     pub fn of(word: &str) -> Self {
         let word = word.trim_start_matches("TASK_STATE_").to_ascii_lowercase().replace('_', "-");
         let word = if word == "cancelled" { "canceled" } else { word.as_str() };
         TaskState::ALL.into_iter().find(|state| state.as_str() == word).unwrap_or(TaskState::Unknown)
     }
 
-    /// Whether nothing more comes of it.
+    /// Name of the state, as version 1.0 spells it.
+    pub(super) fn to_v1(self) -> String {
+        match self {
+            TaskState::Unknown => "TASK_STATE_UNSPECIFIED".to_owned(),
+            state => format!("TASK_STATE_{}", state.as_str().to_ascii_uppercase().replace('-', "_")),
+        }
+    }
+
+    /// Whether the task has ended.
     pub fn is_terminal(self) -> bool {
         matches!(self, TaskState::Completed | TaskState::Canceled | TaskState::Failed | TaskState::Rejected)
     }
 
-    /// Whether it waits for the user.
+    /// Whether the task waits for the user.
     pub fn waits(self) -> bool {
         matches!(self, TaskState::InputRequired | TaskState::AuthRequired)
     }
@@ -85,11 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_state_is_that_state() {
+    fn state_is_parsed_in_every_spelling() {
         for state in TaskState::ALL {
             assert_eq!(TaskState::of(state.as_str()), state);
-            let upper = state.as_str().to_ascii_uppercase().replace('-', "_");
-            assert_eq!(TaskState::of(&format!("TASK_STATE_{upper}")), state);
+            assert_eq!(TaskState::of(&state.to_v1()), state);
         }
         assert_eq!(TaskState::of("TASK_STATE_CANCELLED"), TaskState::Canceled);
         assert_eq!(TaskState::of("paused"), TaskState::Unknown);

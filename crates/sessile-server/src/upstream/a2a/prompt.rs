@@ -1,11 +1,11 @@
-//! What a session's messages are for an agent: texts.
+//! Prompt: the messages of a session as the text parts of one message to an agent.
 
 use serde_json::Value;
 
 use super::super::chat;
 
-/// The parts of a message to an agent. One that does not know yet what was said is told first, a message on each line, as
-/// JSON: so nobody's text can pass for another's.
+/// Text parts of a message to an agent. An agent without the context gets the history first, one message on each line as JSON,
+/// so that no text can pass for another message.
 pub(super) fn parts(history: &[Value], messages: &[Value]) -> Vec<String> {
     let mut parts = Vec::new();
     if !history.is_empty() {
@@ -19,7 +19,7 @@ pub(super) fn parts(history: &[Value], messages: &[Value]) -> Vec<String> {
     parts
 }
 
-/// What the user said, as it is; what somebody else said, with who it was.
+/// Text of a message: that of the user as it is, any other with its role.
 fn text(body: &Value) -> String {
     let message = chat::message(body);
     if message["role"] != "user" {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_is_told_who_said_what() {
+    fn messages_of_other_roles_keep_their_role() {
         let user = json!({ "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] });
         assert_eq!(parts(&[], &[user, json!("plain"), json!({ "n": 1 })]), ["a\nb", "plain", "{\"n\":1}"]);
         let system = json!({ "role": "system", "content": "be kind", "x": 1 });

@@ -1,41 +1,42 @@
-//! What messages and artifacts are made of.
+//! Parts of messages and artifacts.
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
+use super::field::string;
 
-/// One piece of a message or an artifact.
+/// Part of a message or an artifact.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part {
+pub enum Part {
     /// Text.
     Text(String),
-    /// A file's content.
+    /// Content of a file.
     File {
-        /// What is in it.
+        /// Content.
         bytes: Vec<u8>,
-        /// What it is called. From an agent it may be any text, also a path to somewhere else.
+        /// File name. From an agent it may be any text, also a path out of the directory.
         name: Option<String>,
-        /// Its media type.
+        /// Media type.
         mime: Option<String>,
     },
-    /// Where a file is.
+    /// Link to a file.
     Link {
-        /// The address.
+        /// URL of the file.
         url: String,
-        /// What it is called.
+        /// File name.
         name: Option<String>,
-        /// Its media type.
+        /// Media type.
         mime: Option<String>,
     },
     /// Structured data.
     Data(Value),
-    /// What none of these is, as the agent said it.
+    /// Any other part as the agent sent it.
     Other(Value),
 }
 
-/// Agents leave padding away, and some write the alphabet of addresses.
+/// Agents omit the padding; some use the URL-safe alphabet.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -45,14 +46,14 @@ impl Part {
     pub(super) fn to_json(&self, dialect: Dialect) -> Value {
         match (self, dialect) {
             (Part::Other(raw), _) => raw.clone(),
-            (Part::Text(text), Dialect::Kinds) => json!({ "kind": "text", "text": text }),
+            (Part::Text(text), Dialect::V03JsonRpc) => json!({ "kind": "text", "text": text }),
             (Part::Text(text), _) => json!({ "text": text }),
-            (Part::Data(data), Dialect::One) => json!({ "data": data }),
-            (Part::Data(data), Dialect::Kinds) => json!({ "kind": "data", "data": object(data) }),
-            (Part::Data(data), Dialect::Buffers) => json!({ "data": { "data": object(data) } }),
+            (Part::Data(data), Dialect::V1) => json!({ "data": data }),
+            (Part::Data(data), Dialect::V03JsonRpc) => json!({ "kind": "data", "data": object(data) }),
+            (Part::Data(data), Dialect::V03Rest) => json!({ "data": { "data": object(data) } }),
             (Part::File { bytes, name, mime }, dialect) => {
                 let mut encoded = BASE64.encode(bytes);
-                if dialect == Dialect::Buffers {
+                if dialect == Dialect::V03Rest {
                     encoded = BASE64.encode(encoded);
                 }
                 file(dialect, ["raw", "bytes", "fileWithBytes"], &encoded, name, mime)
@@ -65,21 +66,21 @@ impl Part {
 
     pub(super) fn from_json(raw: &Value, dialect: Dialect) -> Self {
         let other = || Part::Other(raw.clone());
-        if let Some(text) = text(raw, &["text"]) {
+        if let Some(text) = string(raw, &["text"]) {
             return Part::Text(text);
         }
         if let Some(data) = raw.get("data") {
-            let inner = if dialect == Dialect::Buffers { data.get("data") } else { None };
+            let inner = if dialect == Dialect::V03Rest { data.get("data") } else { None };
             return Part::Data(inner.unwrap_or(data).clone());
         }
         let file = raw.get("file").unwrap_or(raw);
-        let (name, mime) = (text(file, &["filename", "name"]), text(file, &["mediaType", "mimeType"]));
-        if let Some(url) = text(file, &["url", "uri", "fileWithUri"]) {
+        let (name, mime) = (string(file, &["filename", "name"]), string(file, &["mediaType", "mimeType"]));
+        if let Some(url) = string(file, &["url", "uri", "fileWithUri"]) {
             return Part::Link { url, name, mime };
         }
-        let Some(encoded) = text(file, &["raw", "bytes", "fileWithBytes"]) else { return other() };
+        let Some(encoded) = string(file, &["raw", "bytes", "fileWithBytes"]) else { return other() };
         match BASE64.decode(encoded.replace('-', "+").replace('_', "/")) {
-            Ok(bytes) if dialect == Dialect::Buffers => {
+            Ok(bytes) if dialect == Dialect::V03Rest => {
                 Part::File { bytes: decoded_again(bytes), name, mime }
             }
             Ok(bytes) => Part::File { bytes, name, mime },
@@ -88,13 +89,13 @@ impl Part {
     }
 }
 
-/// In [`Dialect::Buffers`] the official SDK encodes a file twice, and cannot read what is encoded once. What comes is
-/// taken as such wherever it can be.
+/// In [`Dialect::V03Rest`] the official SDK encodes files twice and cannot read those that are encoded once. Input that is not
+/// valid after the second decoding was encoded once.
 fn decoded_again(bytes: Vec<u8>) -> Vec<u8> {
     base64::engine::general_purpose::STANDARD.decode(&bytes).unwrap_or(bytes)
 }
 
-/// Version 0.3 has only objects for data.
+/// Data as an object: version 0.3 has no other data.
 fn object(data: &Value) -> Value {
     if data.is_object() { data.clone() } else { json!({ "value": data }) }
 }
@@ -107,9 +108,9 @@ fn file(
     mime: &Option<String>,
 ) -> Value {
     let (key, name_key, mime_key) = match dialect {
-        Dialect::One => (keys[0], "filename", "mediaType"),
-        Dialect::Kinds => (keys[1], "name", "mimeType"),
-        Dialect::Buffers => (keys[2], "name", "mimeType"),
+        Dialect::V1 => (keys[0], "filename", "mediaType"),
+        Dialect::V03JsonRpc => (keys[1], "name", "mimeType"),
+        Dialect::V03Rest => (keys[2], "name", "mimeType"),
     };
     let mut file = Map::new();
     file.insert(key.to_owned(), content.into());
@@ -119,19 +120,14 @@ fn file(
         }
     }
     match dialect {
-        Dialect::One => file.into(),
-        Dialect::Kinds => json!({ "kind": "file", "file": file }),
-        Dialect::Buffers => json!({ "file": file }),
+        Dialect::V1 => file.into(),
+        Dialect::V03JsonRpc => json!({ "kind": "file", "file": file }),
+        Dialect::V03Rest => json!({ "file": file }),
     }
 }
 
-/// The first of these fields that is a text.
-pub(super) fn text(raw: &Value, keys: &[&str]) -> Option<String> {
-    keys.iter().find_map(|key| raw.get(key)?.as_str()).map(str::to_owned)
-}
-
-/// The texts among the parts, each on lines of its own.
-pub(super) fn joined(parts: &[Part]) -> String {
+/// Text parts, each on lines of its own.
+pub(super) fn joined_text(parts: &[Part]) -> String {
     let texts: Vec<&str> = parts
         .iter()
         .filter_map(|part| match part {
@@ -158,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn every_dialect_is_read_as_it_is_written() {
-        for dialect in [Dialect::One, Dialect::Kinds, Dialect::Buffers] {
+    fn parts_round_trip_in_every_dialect() {
+        for dialect in Dialect::ALL {
             for part in all() {
                 assert_eq!(Part::from_json(&part.to_json(dialect), dialect), part, "{dialect:?}");
             }
@@ -167,34 +163,34 @@ mod tests {
     }
 
     #[test]
-    fn each_dialect_has_its_own_names() {
+    fn field_names_depend_on_the_dialect() {
         let [text, file, _, link, _] = all();
-        assert_eq!(text.to_json(Dialect::Kinds), json!({"kind": "text", "text": "hi"}));
+        assert_eq!(text.to_json(Dialect::V03JsonRpc), json!({"kind": "text", "text": "hi"}));
         let one = json!({"raw": "AP8+", "filename": "a.bin", "mediaType": "application/x"});
-        assert_eq!(file.to_json(Dialect::One), one);
+        assert_eq!(file.to_json(Dialect::V1), one);
         let inner =
             json!({"fileWithUri": "https://a.example/x", "name": "a.bin", "mimeType": "application/x"});
-        assert_eq!(link.to_json(Dialect::Buffers), json!({ "file": inner }));
+        assert_eq!(link.to_json(Dialect::V03Rest), json!({ "file": inner }));
     }
 
     #[test]
-    fn the_old_binding_encodes_files_twice_and_reads_them_either_way() {
+    fn v03_rest_encodes_files_twice_and_reads_both_encodings() {
         let [_, file, ..] = all();
         let Part::File { bytes, .. } = &file else { panic!("no file") };
-        assert_eq!(file.to_json(Dialect::Buffers)["file"]["fileWithBytes"], BASE64.encode("AP8+"));
+        assert_eq!(file.to_json(Dialect::V03Rest)["file"]["fileWithBytes"], BASE64.encode("AP8+"));
         let once = json!({"file": {"fileWithBytes": "AP8+", "name": "a.bin", "mimeType": "application/x"}});
-        assert_eq!(Part::from_json(&once, Dialect::Buffers), file, "{bytes:?}");
+        assert_eq!(Part::from_json(&once, Dialect::V03Rest), file, "{bytes:?}");
     }
 
     #[test]
-    fn what_is_unknown_or_broken_stays_as_it_is() {
+    fn unknown_part_is_kept_as_sent() {
         for raw in [json!({"hologram": 1}), json!({"raw": "!"}), json!(7), json!({"file": []})] {
-            let part = Part::from_json(&raw, Dialect::One);
+            let part = Part::from_json(&raw, Dialect::V1);
             assert_eq!(part, Part::Other(raw.clone()));
-            assert_eq!(part.to_json(Dialect::One), raw);
+            assert_eq!(part.to_json(Dialect::V1), raw);
         }
         let unpadded = json!({"raw": "_-8"});
         let file = Part::File { bytes: vec![255, 239], name: None, mime: None };
-        assert_eq!(Part::from_json(&unpadded, Dialect::One), file);
+        assert_eq!(Part::from_json(&unpadded, Dialect::V1), file);
     }
 }

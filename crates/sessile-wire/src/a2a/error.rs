@@ -1,0 +1,158 @@
+//! Errors that an agent returns, over JSON-RPC and both versions of HTTP+JSON.
+
+use serde_json::Value;
+
+use super::field::string;
+
+/// Error that an agent returned in place of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentError {
+    /// Meaning of the error.
+    pub kind: AgentErrorKind,
+    /// Numeric code, if the agent sent one.
+    pub code: Option<i64>,
+    /// Message of the agent.
+    pub message: String,
+    /// Name of the error, such as `TASK_NOT_FOUND`.
+    pub reason: Option<String>,
+}
+
+/// Meaning of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentErrorKind {
+    /// Task not found.
+    TaskNotFound,
+    /// Task that cannot be canceled.
+    TaskNotCancelable,
+    /// Task that has ended and takes no further message.
+    TaskTerminal,
+    /// Agent without push notifications.
+    PushNotSupported,
+    /// Operation that the agent does not support.
+    UnsupportedOperation,
+    /// Media type that the agent neither accepts nor produces.
+    ContentTypeNotSupported,
+    /// Unusable response of the program behind the agent.
+    InvalidAgentResponse,
+    /// Agent without an extended card.
+    NoExtendedCard,
+    /// Extension that the agent requires.
+    ExtensionRequired,
+    /// Version of the protocol that the agent does not support.
+    VersionNotSupported,
+    /// Invalid parameters.
+    InvalidParams,
+    /// Invalid request.
+    InvalidRequest,
+    /// Unknown method.
+    MethodNotFound,
+    /// Internal error of the agent.
+    Internal,
+    /// Any other error.
+    Other,
+}
+
+/// Codes of JSON-RPC and names of version 1.0.
+const KINDS: [(i64, &str, AgentErrorKind); 14] = [
+    (-32001, "TASK_NOT_FOUND", AgentErrorKind::TaskNotFound),
+    (-32002, "TASK_NOT_CANCELABLE", AgentErrorKind::TaskNotCancelable),
+    (-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", AgentErrorKind::PushNotSupported),
+    (-32004, "UNSUPPORTED_OPERATION", AgentErrorKind::UnsupportedOperation),
+    (-32005, "CONTENT_TYPE_NOT_SUPPORTED", AgentErrorKind::ContentTypeNotSupported),
+    (-32006, "INVALID_AGENT_RESPONSE", AgentErrorKind::InvalidAgentResponse),
+    (-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", AgentErrorKind::NoExtendedCard),
+    (-32008, "EXTENSION_SUPPORT_REQUIRED", AgentErrorKind::ExtensionRequired),
+    (-32009, "VERSION_NOT_SUPPORTED", AgentErrorKind::VersionNotSupported),
+    (-32602, "INVALID_PARAMS", AgentErrorKind::InvalidParams),
+    (-32600, "INVALID_REQUEST", AgentErrorKind::InvalidRequest),
+    (-32601, "METHOD_NOT_FOUND", AgentErrorKind::MethodNotFound),
+    (-32603, "INTERNAL_ERROR", AgentErrorKind::Internal),
+    (-32700, "JSON_PARSE_ERROR", AgentErrorKind::InvalidRequest),
+];
+
+impl AgentError {
+    /// Parses the `error` object of a response, of JSON-RPC or of HTTP+JSON in version 1.0.
+    pub fn read(error: &Value) -> Self {
+        let code = error.get("code").and_then(Value::as_i64);
+        let details = error.get("data").or_else(|| error.get("details"));
+        let details = details.and_then(Value::as_array).into_iter().flatten();
+        let reason = details.into_iter().find_map(|detail| string(detail, &["reason"]));
+        let by_name = KINDS.iter().find(|(_, name, _)| Some(*name) == reason.as_deref());
+        let by_code = || KINDS.iter().find(|(number, ..)| Some(*number) == code);
+        let kind = by_name.or_else(by_code).map_or(AgentErrorKind::Other, |(.., kind)| *kind);
+        AgentError::new(kind, code, string(error, &["message"]).unwrap_or_default(), reason)
+    }
+
+    fn new(kind: AgentErrorKind, code: Option<i64>, message: String, reason: Option<String>) -> Self {
+        // No version has a code for this, and servers use different ones.
+        let may_be_terminal = matches!(
+            kind,
+            AgentErrorKind::InvalidParams
+                | AgentErrorKind::InvalidRequest
+                | AgentErrorKind::UnsupportedOperation
+                | AgentErrorKind::Other
+        );
+        let lower = message.to_ascii_lowercase();
+        let is_terminal = may_be_terminal && lower.contains("task") && lower.contains("terminal state");
+        let kind = if is_terminal { AgentErrorKind::TaskTerminal } else { kind };
+        AgentError { kind, code, message, reason }
+    }
+
+    /// Error of version 0.3 over HTTP+JSON: an HTTP status and a message.
+    pub fn of_status(status: u16, message: String) -> Self {
+        let kind = match status {
+            404 if message.to_ascii_lowercase().contains("task") => AgentErrorKind::TaskNotFound,
+            404 if message.to_ascii_lowercase().contains("card") => AgentErrorKind::NoExtendedCard,
+            409 => AgentErrorKind::TaskNotCancelable,
+            415 => AgentErrorKind::ContentTypeNotSupported,
+            422 => AgentErrorKind::InvalidParams,
+            501 if message.to_ascii_lowercase().contains("push") => AgentErrorKind::PushNotSupported,
+            501 => AgentErrorKind::UnsupportedOperation,
+            404 | 405 => AgentErrorKind::MethodNotFound,
+            400 => AgentErrorKind::InvalidRequest,
+            500.. => AgentErrorKind::Internal,
+            _ => AgentErrorKind::Other,
+        };
+        AgentError::new(kind, None, message, None)
+    }
+
+    /// Parses the error of a response by its HTTP status and body. Returns `None` if the body holds none.
+    pub fn of_response(status: u16, body: &Value) -> Option<Self> {
+        let mut error = match body.get("error") {
+            Some(error) if error.is_object() => AgentError::read(error),
+            _ => AgentError::of_status(status, string(body, &["message"])?),
+        };
+        if error.kind == AgentErrorKind::Other {
+            error.kind = AgentError::of_status(status, error.message.clone()).kind;
+        }
+        Some(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn name_takes_precedence_over_code() {
+        let details = json!([{"@type": "x"}, {"reason": "TASK_NOT_FOUND"}]);
+        let error = json!({"code": 404, "message": "gone", "details": details});
+        assert_eq!(AgentError::read(&error).kind, AgentErrorKind::TaskNotFound);
+        let error = json!({"code": -32603, "message": "gone", "data": [{"reason": "TASK_NOT_FOUND"}]});
+        assert_eq!(AgentError::read(&error).kind, AgentErrorKind::TaskNotFound);
+        assert_eq!(AgentError::read(&json!({"code": -32009})).kind, AgentErrorKind::VersionNotSupported);
+        assert_eq!(AgentError::read(&json!({"code": "x"})).kind, AgentErrorKind::Other);
+    }
+
+    #[test]
+    fn terminal_task_is_recognized_under_any_code() {
+        for code in [-32600, -32602, -32004] {
+            let error = json!({"code": code, "message": "Task 1 is in terminal state: completed"});
+            assert_eq!(AgentError::read(&error).kind, AgentErrorKind::TaskTerminal);
+        }
+        let error = json!({"code": -32001, "message": "Task is in terminal state"});
+        assert_eq!(AgentError::read(&error).kind, AgentErrorKind::TaskNotFound);
+    }
+}
