@@ -3,6 +3,7 @@
 //! Reading order: [`cli`] (the command tree), `dispatch` (the path of a call), one file in [`commands`], [`output`].
 
 mod a2a;
+mod agent_session;
 mod ask;
 mod child;
 pub mod cli;
@@ -28,7 +29,6 @@ mod remote;
 mod renewer;
 mod settings;
 mod shell;
-mod talk;
 mod throwaway;
 mod unlocked;
 

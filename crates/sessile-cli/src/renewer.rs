@@ -4,20 +4,20 @@ use sessile::Error;
 use sessile::error::{RequestError, UsageError};
 use sessile::vault::{Credential, Grant, Kind, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
 
-use crate::http::{Http, HttpError, Roots};
-use crate::oauth::{Client, OAuthError, Tokens};
+use crate::http::{HttpClient, HttpError, TrustRoots};
+use crate::oauth::{OAuthClient, OAuthError, Tokens};
 
 /// A client for the network. Nothing of it is set up before it is needed.
 pub(crate) struct Renewer {
-    http: Http,
+    http: HttpClient,
 }
 
 impl Renewer {
     pub(crate) fn new() -> Self {
-        Renewer { http: Http::new(Roots::System) }
+        Renewer { http: HttpClient::new(TrustRoots::System) }
     }
 
-    pub(crate) fn http(&self) -> &Http {
+    pub(crate) fn http(&self) -> &HttpClient {
         &self.http
     }
 
@@ -74,8 +74,8 @@ impl Renew for Renewer {
 }
 
 /// The client that a credential was given to.
-pub(crate) fn client(oauth: &OAuth2, secret: Option<&Secret>) -> Client {
-    Client {
+pub(crate) fn client(oauth: &OAuth2, secret: Option<&Secret>) -> OAuthClient {
+    OAuthClient {
         token_url: oauth.token_url.clone(),
         device_url: oauth.device_url.clone(),
         client_id: oauth.client_id.clone(),

@@ -10,7 +10,7 @@ use super::discovery;
 use super::error::A2aError;
 use super::limits::ReplyLimits;
 use super::transport::{Transport, TransportRequest};
-use crate::http::{Address, Coming, Http, HttpError};
+use crate::http::{Address, HttpClient, HttpError, HttpResponse};
 
 /// Options of the user for the requests to an agent.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct AgentClient<'a> {
     pub(crate) interface: AgentInterface,
     pub(super) dialect: Dialect,
     pub(super) options: ClientOptions,
-    http: &'a Http,
+    http: &'a HttpClient,
     auth: &'a dyn Authorize,
     named: Address,
     address: Address,
@@ -41,7 +41,7 @@ impl<'a> AgentClient<'a> {
     /// Client of the agent at this URL, with the card that is found there.
     #[cfg(test)]
     pub(crate) fn open(
-        http: &'a Http,
+        http: &'a HttpClient,
         url: &str,
         auth: &'a dyn Authorize,
         options: ClientOptions,
@@ -52,7 +52,7 @@ impl<'a> AgentClient<'a> {
 
     /// Finds the card of the agent at this URL.
     pub(crate) fn find_card(
-        http: &Http,
+        http: &HttpClient,
         url: &str,
         auth: &dyn Authorize,
         options: &ClientOptions,
@@ -64,7 +64,7 @@ impl<'a> AgentClient<'a> {
 
     /// Client of an agent whose card is known.
     pub(crate) fn from_card(
-        http: &'a Http,
+        http: &'a HttpClient,
         url: &str,
         auth: &'a dyn Authorize,
         options: ClientOptions,
@@ -81,7 +81,7 @@ impl<'a> AgentClient<'a> {
     }
 
     /// Sends a request and returns a response with a status of success.
-    pub(super) fn ask(&self, request: &AgentRequest<'_>) -> Result<Coming, A2aError> {
+    pub(super) fn ask(&self, request: &AgentRequest<'_>) -> Result<HttpResponse, A2aError> {
         let call = request.call(&self.interface, self.dialect).map_err(A2aError::from)?;
         let is_stream = request.is_stream();
         let accept = if is_stream { "text/event-stream, application/json;q=0.9" } else { "application/json" };

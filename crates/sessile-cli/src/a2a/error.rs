@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sessile::text;
-use sessile_wire::a2a::{AgentError, AgentErrorKind, RequestError};
+use sessile_wire::a2a::{CallError, RpcError, RpcErrorKind};
 
-use crate::http::{Coming, HttpError};
+use crate::http::{HttpError, HttpResponse};
 
 /// Failure of a request to an agent. `Display` sanitizes the texts of the agent.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) enum A2aError {
         challenge: Option<String>,
     },
     /// Error that the agent returned.
-    Agent(AgentError),
+    Rpc(RpcError),
     /// Response that cannot be parsed.
     Malformed(String),
     /// Redirect that was not followed.
@@ -72,15 +72,15 @@ pub(crate) enum A2aError {
 
 impl A2aError {
     /// Kind of the error that the agent returned, if it is one.
-    pub(crate) fn agent_error_kind(&self) -> Option<AgentErrorKind> {
+    pub(crate) fn rpc_error_kind(&self) -> Option<RpcErrorKind> {
         match self {
-            A2aError::Agent(error) => Some(error.kind),
+            A2aError::Rpc(error) => Some(error.kind),
             _ => None,
         }
     }
 
     /// Error of a response with a status other than 2xx. The body is parsed, up to a limit.
-    pub(super) fn of_response(mut coming: Coming) -> Self {
+    pub(super) fn of_response(mut coming: HttpResponse) -> Self {
         let (status, url) = (coming.status, coming.address().to_string());
         match status {
             401 | 403 => {
@@ -92,10 +92,10 @@ impl A2aError {
         }
         let body = coming.read_all(1 << 20).ok();
         let body = body.and_then(|body| sessile::json::from_slice::<Value>(&body).ok());
-        match body.and_then(|body| AgentError::of_response(status, &body)) {
-            Some(error) => A2aError::Agent(error),
+        match body.and_then(|body| RpcError::of_response(status, &body)) {
+            Some(error) => A2aError::Rpc(error),
             None if status >= 500 => A2aError::Server { status, url },
-            None => A2aError::Agent(AgentError::of_status(status, format!("HTTP status {status}"))),
+            None => A2aError::Rpc(RpcError::of_status(status, format!("HTTP status {status}"))),
         }
     }
 
@@ -110,14 +110,14 @@ impl A2aError {
     }
 }
 
-impl From<RequestError> for A2aError {
-    fn from(error: RequestError) -> Self {
+impl From<CallError> for A2aError {
+    fn from(error: CallError) -> Self {
         match error {
-            RequestError::InvalidId(id) => A2aError::Malformed(format!("{} is no id", text::quoted(id))),
-            RequestError::Unsupported => A2aError::Agent(AgentError {
-                kind: AgentErrorKind::UnsupportedOperation,
+            CallError::InvalidId(id) => A2aError::Malformed(format!("{} is no id", text::quoted(id))),
+            CallError::Unsupported => A2aError::Rpc(RpcError {
+                kind: RpcErrorKind::UnsupportedOperation,
                 code: None,
-                message: RequestError::Unsupported.to_string(),
+                message: CallError::Unsupported.to_string(),
                 reason: None,
             }),
         }
@@ -151,7 +151,7 @@ impl fmt::Display for A2aError {
                 write!(f, "{} does not allow this with the credential it got", shown(url))
             }
             A2aError::Unauthorized { url, .. } => write!(f, "{} wants a credential", shown(url)),
-            A2aError::Agent(error) => f.write_str(&agent_error(error)),
+            A2aError::Rpc(error) => f.write_str(&rpc_error_text(error)),
             A2aError::Malformed(why) => f.write_str(&shown(why)),
             A2aError::Redirected { url, reason } => {
                 write!(f, "{} points elsewhere, which is not followed: {reason}", shown(url))
@@ -168,7 +168,7 @@ impl fmt::Display for A2aError {
 }
 
 /// Message of an agent's error. The text of the agent is sanitized and shortened.
-fn agent_error(error: &AgentError) -> String {
+fn rpc_error_text(error: &RpcError) -> String {
     let message = text::shown(text::shortened(&error.message, 400));
     match error.code {
         Some(code) if message.is_empty() => format!("the agent refused, code {code}"),
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn agent_message_is_sanitized_and_shortened() {
         let error = json!({"code": 1, "message": format!("\u{1b}[31m{}", "x".repeat(10_000))});
-        let told = A2aError::Agent(AgentError::read(&error)).to_string();
+        let told = A2aError::Rpc(RpcError::read(&error)).to_string();
         assert!(told.len() < 500 && !told.contains('\u{1b}'), "{told}");
     }
 }

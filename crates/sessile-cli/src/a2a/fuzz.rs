@@ -2,7 +2,7 @@
 
 use sessile::text::shown_lines;
 use sessile_wire::a2a::{
-    AgentCard, AgentError, AgentEvent, AgentTask, ArtifactUpdate, Dialect, PushRegistration,
+    AgentCard, AgentEvent, AgentTask, ArtifactUpdate, Dialect, PushRegistration, RpcError,
 };
 use sessile_wire::sse::{SseEvent, SseReader};
 
@@ -32,7 +32,7 @@ pub fn a2a_frame(bytes: &[u8]) {
         }
     };
     if let Some(error) = raw.get("error") {
-        let _ = AgentError::read(error);
+        let _ = RpcError::read(error);
     }
     let result = raw.get("result").unwrap_or(&raw);
     for dialect in Dialect::ALL {

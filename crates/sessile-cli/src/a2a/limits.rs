@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::http::Patience;
+use crate::http::Timeouts;
 
 /// Limits of one reply: time, bytes, values.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +52,9 @@ impl ReplyLimits {
         }
     }
 
-    pub(super) fn patience(&self, is_stream: bool) -> Patience {
+    pub(super) fn patience(&self, is_stream: bool) -> Timeouts {
         let silence = if is_stream { self.idle } else { self.head };
         let total = if is_stream { self.stream } else { Some(self.total) };
-        Patience { head: silence, silence, total }
+        Timeouts { head: silence, silence, total }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 use sessile_wire::a2a::{
-    AgentCard, AgentError, AgentEvent, AgentRequest, AgentTask, OutgoingMessage, ProtocolBinding, PushConfig,
-    PushRegistration, TaskFilter,
+    AgentCard, AgentEvent, AgentRequest, AgentTask, OutgoingMessage, ProtocolBinding, PushConfig,
+    PushRegistration, RpcError, TaskFilter,
 };
 use sessile_wire::sse::SseReader;
 
@@ -207,7 +207,7 @@ impl AgentClient<'_> {
 /// Error that a response holds in place of a result.
 fn error_of(raw: &Value) -> Option<A2aError> {
     let error = raw.get("error").filter(|error| error.is_object())?;
-    Some(A2aError::Agent(AgentError::read(error)))
+    Some(A2aError::Rpc(RpcError::read(error)))
 }
 
 fn malformed(what: &str, raw: &Value) -> A2aError {

@@ -8,14 +8,14 @@ use zeroize::Zeroizing;
 use super::authorize::{Authorize, RequestCredential};
 use super::error::A2aError;
 use super::limits::ReplyLimits;
-use crate::http::{Address, Coming, Http, Patience, Sending, form};
+use crate::http::{Address, HttpClient, HttpRequest, HttpResponse, Timeouts, form};
 
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
 /// What all requests to one agent share.
 pub(super) struct Transport<'a> {
-    pub(super) http: &'a Http,
+    pub(super) http: &'a HttpClient,
     pub(super) auth: &'a dyn Authorize,
     /// Headers that the user asked for. They may be secret, and so go only to the origin that the user named.
     pub(super) extra: &'a [(String, Secret)],
@@ -31,14 +31,14 @@ pub(super) struct TransportRequest<'a> {
     /// Headers without secrets.
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Option<&'a Value>,
-    pub(super) patience: Patience,
+    pub(super) patience: Timeouts,
     /// Whether a redirect may lead to another origin, without credentials: for cards.
     pub(super) may_leave_origin: bool,
 }
 
 impl Transport<'_> {
     /// Sends a request and follows redirects as far as that is safe. The response has any status but that of a redirect.
-    pub(super) fn ask(&self, mut request: TransportRequest<'_>) -> Result<Coming, A2aError> {
+    pub(super) fn ask(&self, mut request: TransportRequest<'_>) -> Result<HttpResponse, A2aError> {
         let body = request.body.map(|body| Zeroizing::new(body.to_string()));
         let mut left = false;
         for _ in 0..=MAX_REDIRECTS {
@@ -70,7 +70,7 @@ impl Transport<'_> {
         request: &TransportRequest<'_>,
         body: Option<&[u8]>,
         left: bool,
-    ) -> Result<Coming, A2aError> {
+    ) -> Result<HttpResponse, A2aError> {
         let mut credentials = Vec::new();
         if !left {
             let url = request.address.uri().to_string();
@@ -105,7 +105,7 @@ impl Transport<'_> {
             headers.push(("cookie", &cookies));
         }
         let address = address.as_ref().unwrap_or(&request.address);
-        let sending = Sending { method: request.method.clone(), address, headers: &headers, body };
+        let sending = HttpRequest { method: request.method.clone(), address, headers: &headers, body };
         Ok(self.http.exchange(&sending, request.patience)?)
     }
 }

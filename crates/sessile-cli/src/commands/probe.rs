@@ -18,6 +18,7 @@ use sessile_wire::a2a::AgentCard;
 use signal_hook::consts::SIGINT;
 
 use crate::a2a::{AgentClient, Authorize, ClientOptions, RequestCredential};
+use crate::agent_session::{AgentCredentials, agent_error, header};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -29,9 +30,9 @@ use crate::probe::request::RequestArgs;
 use crate::probe::sessile::SessileService;
 use crate::probe::template::Template;
 use crate::probe::{
-    About, Canaries, Fixed, Headers, Plan, Progress, Report, Run, Service, Wire, capturing_client,
+    Canaries, FixedCredentials, HeaderTemplates, ProbePlan, ProbeProgress, ProbeReport, ProbeSubject,
+    ProbeTransport, Run, Service, capturing_client,
 };
-use crate::talk::{Credentials, failed, header};
 use crate::unlocked::unlocked;
 
 /// The status of what the signal ended.
@@ -191,7 +192,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let rounds = args.rounds(tokens.as_ref().map(Vec::len))?;
     let service = args.service(cx, &named, tokens.unwrap_or_default())?;
     cx.state.contexts().recheck(true)?;
-    let plan = Plan {
+    let plan = ProbePlan {
         turns: args.turns,
         concurrency: args.concurrency.unwrap_or(u32::MAX),
         rate: args.rate,
@@ -200,7 +201,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         rounds,
     };
     let total = plan.requests();
-    let about = About { url: named.url.clone(), protocol: args.protocol.as_str(), seed: args.seed };
+    let about = ProbeSubject { url: named.url.clone(), protocol: args.protocol.as_str(), seed: args.seed };
 
     let is_ended = Arc::new(AtomicBool::new(false));
     // Whoever insists does not even wait for the report.
@@ -219,7 +220,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let users = run.rounds().iter().map(|round| round.users).sum();
     let ended = run.end(args.ending(matches!(finished, Ok(true)), users));
     let is_complete = finished.map_err(|error| UsageError::Arguments(format!("cannot start {error}")))?;
-    let report = Report::new(about, &run, is_complete, ended);
+    let report = ProbeReport::new(about, &run, is_complete, ended);
     if let Some(failure) = report.failure() {
         return Err(failure);
     }
@@ -237,9 +238,9 @@ fn allow_connections() {
 }
 
 /// How far it is, always of the same length.
-fn bar(progress: Progress, total: u32) -> String {
+fn bar(progress: ProbeProgress, total: u32) -> String {
     const WIDTH: u64 = 24;
-    let Progress { answered, failed, leaks } = progress;
+    let ProbeProgress { answered, failed, leaks } = progress;
     let (done, total) = (answered + failed, u64::from(total));
     let full = usize::try_from((done * WIDTH / total.max(1)).min(WIDTH)).unwrap_or_default();
     let (full, rest) = ("#".repeat(full), "-".repeat(24 - full));
@@ -358,8 +359,9 @@ impl Args {
             return Ok(Box::new(self.agent(cx, named, headers)?));
         }
         // Users with tokens of their own need no other.
-        let auth = if headers.tokens.is_empty() { self.auth(cx, named, None)? } else { Fixed::default() };
-        let wire = Wire::new(&named.url, headers, auth, self.timeout);
+        let auth =
+            if headers.tokens.is_empty() { self.auth(cx, named, None)? } else { FixedCredentials::default() };
+        let wire = ProbeTransport::new(&named.url, headers, auth, self.timeout);
         Ok(match self.protocol {
             Protocol::Openai => Box::new(OpenAiService {
                 wire,
@@ -371,8 +373,8 @@ impl Args {
         })
     }
 
-    fn headers(&self, cx: &Cx) -> Result<Headers, Error> {
-        let mut headers = Headers::default();
+    fn headers(&self, cx: &Cx) -> Result<HeaderTemplates, Error> {
+        let mut headers = HeaderTemplates::default();
         for text in self.header.iter().chain(&self.request.load(&cx.state)?.headers) {
             let wrong = |wrong: String| {
                 Error::Usage(UsageError::Arguments(format!("--header: {wrong} is no placeholder")))
@@ -398,23 +400,31 @@ impl Args {
     }
 
     /// What goes to the service, or to where its card says that it is.
-    fn auth(&self, cx: &Cx, named: &Named, card: Option<(&AgentCard, &str)>) -> Result<Fixed, Failure> {
+    fn auth(
+        &self,
+        cx: &Cx,
+        named: &Named,
+        card: Option<(&AgentCard, &str)>,
+    ) -> Result<FixedCredentials, Failure> {
         let place = card.map_or(named.url.as_str(), |(_, place)| place);
         let site = Some(Site::of_url(place)?);
         if let Some(file) = &self.api_key_file {
-            return Ok(Fixed { site: Some(Site::of_url(&named.url)?), credentials: vec![key(cx, file)?] });
+            return Ok(FixedCredentials {
+                site: Some(Site::of_url(&named.url)?),
+                credentials: vec![key(cx, file)?],
+            });
         }
         let credentials = unlocked(cx, &cx.state, || {
-            let credentials = Credentials::new(&cx.state, named);
+            let credentials = AgentCredentials::new(&cx.state, named);
             if let Some((card, _)) = card {
                 credentials.learn(card);
             }
             credentials.credentials_for(place)
         })?;
-        Ok(Fixed { site, credentials })
+        Ok(FixedCredentials { site, credentials })
     }
 
-    fn agent(&self, cx: &Cx, named: &Named, headers: Headers) -> Result<A2aService, Failure> {
+    fn agent(&self, cx: &Cx, named: &Named, headers: HeaderTemplates) -> Result<A2aService, Failure> {
         let (http, url) = (capturing_client(), named.url.clone());
         let fixed = self.auth(cx, named, None)?;
         let options = ClientOptions {
@@ -423,9 +433,9 @@ impl Args {
             ..ClientOptions::default()
         };
         let card = AgentClient::find_card(&http, &url, &fixed, &options)
-            .map_err(|error| failed(&url, None, error))?;
+            .map_err(|error| agent_error(&url, None, error))?;
         let agent = AgentClient::from_card(&http, &url, &fixed, options, card.clone());
-        let place = agent.map_err(|error| failed(&url, None, error))?.interface.url;
+        let place = agent.map_err(|error| agent_error(&url, None, error))?.interface.url;
         // A card may name any machine.
         self.permit(&place)?;
         let auth = self.auth(cx, named, Some((&card, &place)))?;

@@ -14,7 +14,7 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, Proxy, RequestBuilder};
 use zeroize::Zeroizing;
 
-use super::exchange::Observe;
+use super::exchange::ResponseObserver;
 use super::{Address, HttpError, form};
 
 /// How long a connection may take, TLS included.
@@ -28,7 +28,7 @@ const LARGEST: usize = 1 << 20;
 
 /// Whose word counts for who a server is.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Roots {
+pub(crate) enum TrustRoots {
     /// The authorities that the system trusts, or those that SSL_CERT_FILE and SSL_CERT_DIR name.
     #[default]
     System,
@@ -38,17 +38,17 @@ pub(crate) enum Roots {
 }
 
 /// Asks servers. Making one costs nothing: what TLS needs is read at the first request that needs it.
-pub(crate) struct Http {
-    roots: Roots,
+pub(crate) struct HttpClient {
+    roots: TrustRoots,
     connect: Duration,
     total: Duration,
     loaded: OnceLock<Arc<Vec<Certificate<'static>>>>,
-    pub(super) observer: Option<Arc<dyn Observe>>,
+    pub(super) observer: Option<Arc<dyn ResponseObserver>>,
 }
 
 /// What a server said. Any status is an answer, also a redirect: it is never followed.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct BufferedResponse {
     /// The status.
     pub(crate) status: u16,
     /// How long to wait before asking again.
@@ -57,21 +57,21 @@ pub(crate) struct Answer {
     pub(crate) body: Secret,
 }
 
-impl Http {
+impl HttpClient {
     /// A client that trusts these authorities.
-    pub(crate) fn new(roots: Roots) -> Self {
-        Http { roots, connect: CONNECT, total: TOTAL, loaded: OnceLock::new(), observer: None }
+    pub(crate) fn new(roots: TrustRoots) -> Self {
+        HttpClient { roots, connect: CONNECT, total: TOTAL, loaded: OnceLock::new(), observer: None }
     }
 
-    /// With an observer of the answers to [`Http::exchange`].
-    pub(crate) fn with_observer(self, observer: Arc<dyn Observe>) -> Self {
-        Http { observer: Some(observer), ..self }
+    /// With an observer of the answers to [`HttpClient::exchange`].
+    pub(crate) fn with_observer(self, observer: Arc<dyn ResponseObserver>) -> Self {
+        HttpClient { observer: Some(observer), ..self }
     }
 
     /// With other limits, for connecting and for all of a request.
     #[cfg(test)]
     pub(crate) fn with_timeouts(self, connect: Duration, total: Duration) -> Self {
-        Http { connect, total, ..self }
+        HttpClient { connect, total, ..self }
     }
 
     /// Asks for a page and looks at the status alone.
@@ -83,7 +83,7 @@ impl Http {
     }
 
     /// Asks for a page.
-    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Answer, HttpError> {
+    pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<BufferedResponse, HttpError> {
         let address = Address::parse(url)?;
         let request: RequestBuilder<WithoutBody> = self.agent(&address)?.get(address.uri());
         let sent = with_headers(request, &address, headers)?.call();
@@ -96,7 +96,7 @@ impl Http {
         url: &str,
         pairs: &[(&str, &str)],
         headers: &[(&str, &str)],
-    ) -> Result<Answer, HttpError> {
+    ) -> Result<BufferedResponse, HttpError> {
         let address = Address::parse(url)?;
         let request: RequestBuilder<WithBody> = self.agent(&address)?.post(address.uri());
         let request = request.content_type("application/x-www-form-urlencoded");
@@ -141,9 +141,9 @@ impl Http {
             return Ok(Arc::clone(loaded));
         }
         let found = match &self.roots {
-            Roots::System => rustls_native_certs::load_native_certs(),
+            TrustRoots::System => rustls_native_certs::load_native_certs(),
             #[cfg(test)]
-            Roots::File(path) => rustls_native_certs::load_certs_from_paths(Some(path), None),
+            TrustRoots::File(path) => rustls_native_certs::load_certs_from_paths(Some(path), None),
         };
         // A few that cannot be read are usual; none at all is a reason.
         if found.certs.is_empty() {
@@ -178,9 +178,9 @@ pub(super) fn header_value(address: &Address, value: &str) -> Result<HeaderValue
 fn answer(
     address: &Address,
     sent: Result<ureq::http::Response<Body>, ureq::Error>,
-) -> Result<Answer, HttpError> {
+) -> Result<BufferedResponse, HttpError> {
     let (head, body) = sent.map_err(|error| HttpError::new(address, error))?.into_parts();
-    Ok(Answer {
+    Ok(BufferedResponse {
         status: head.status.as_u16(),
         retry_after: header(&head.headers, "retry-after")
             .and_then(|seconds| seconds.trim().parse().ok())

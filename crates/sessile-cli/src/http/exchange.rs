@@ -8,11 +8,11 @@ use ureq::BodyReader;
 use ureq::http::{HeaderMap, Method, Request};
 
 use super::client::{header, header_value};
-use super::{Address, Http, HttpError};
+use super::{Address, HttpClient, HttpError};
 
 /// How long who asks is willing to wait.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// For the first line of the answer and its headers.
     pub(crate) head: Duration,
     /// For the next byte.
@@ -23,7 +23,7 @@ pub(crate) struct Patience {
 
 /// What is sent.
 #[derive(Debug)]
-pub(crate) struct Sending<'a> {
+pub(crate) struct HttpRequest<'a> {
     /// The method.
     pub(crate) method: Method,
     /// To whom.
@@ -35,7 +35,7 @@ pub(crate) struct Sending<'a> {
 }
 
 /// Observer of everything that a client receives.
-pub(crate) trait Observe: Send + Sync {
+pub(crate) trait ResponseObserver: Send + Sync {
     /// The headers of an answer.
     fn head(&self, headers: &HeaderMap);
 
@@ -44,7 +44,7 @@ pub(crate) trait Observe: Send + Sync {
 }
 
 /// An answer whose body is still to come. Any status is an answer, also a redirect: it is never followed.
-pub(crate) struct Coming {
+pub(crate) struct HttpResponse {
     /// The status.
     pub(crate) status: u16,
     address: Address,
@@ -52,12 +52,16 @@ pub(crate) struct Coming {
     length: Option<u64>,
     body: BodyReader<'static>,
     until: Option<Instant>,
-    observer: Option<Arc<dyn Observe>>,
+    observer: Option<Arc<dyn ResponseObserver>>,
 }
 
-impl Http {
+impl HttpClient {
     /// Sends, and waits for the head of the answer.
-    pub(crate) fn exchange(&self, sending: &Sending<'_>, patience: Patience) -> Result<Coming, HttpError> {
+    pub(crate) fn exchange(
+        &self,
+        sending: &HttpRequest<'_>,
+        patience: Timeouts,
+    ) -> Result<HttpResponse, HttpError> {
         let address = sending.address;
         let until = patience.total.and_then(|total| Instant::now().checked_add(total));
         let mut request = Request::builder().method(&sending.method).uri(address.uri());
@@ -81,7 +85,7 @@ impl Http {
         if let Some(observer) = &self.observer {
             observer.head(&head.headers);
         }
-        Ok(Coming {
+        Ok(HttpResponse {
             status: head.status.as_u16(),
             address: address.clone(),
             length: body.content_length(),
@@ -93,7 +97,7 @@ impl Http {
     }
 }
 
-impl Coming {
+impl HttpResponse {
     /// Who answers.
     pub(crate) fn address(&self) -> &Address {
         &self.address

@@ -14,7 +14,7 @@ pub(crate) mod fuzz;
 mod tests;
 
 pub(crate) use address::Address;
-pub(crate) use client::{Answer, Http, Roots};
+pub(crate) use client::{BufferedResponse, HttpClient, TrustRoots};
 pub(crate) use error::HttpError;
-pub(crate) use exchange::{Coming, Observe, Patience, Sending};
+pub(crate) use exchange::{HttpRequest, HttpResponse, ResponseObserver, Timeouts};
 pub(crate) use form::{basic, form};

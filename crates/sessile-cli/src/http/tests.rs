@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use testkit::TlsServer;
 use ureq::http::Method;
 
-use super::{Address, Http, HttpError, Patience, Roots, Sending};
+use super::{Address, HttpClient, HttpError, HttpRequest, Timeouts, TrustRoots};
 
-fn http() -> Http {
-    Http::new(Roots::System)
+fn http() -> HttpClient {
+    HttpClient::new(TrustRoots::System)
 }
 
 /// Serves one connection, after its request has come, and tells the request. A form must end with `c=&`.
@@ -48,7 +48,7 @@ fn say(text: &str) -> impl FnOnce(&mut TcpStream) + Send + use<> {
 #[test]
 fn a_server_is_believed_if_a_trusted_authority_vouches_for_it() {
     let (server, other) = (TlsServer::start(), TlsServer::start());
-    let trusting = Http::new(Roots::File(server.authority()));
+    let trusting = HttpClient::new(TrustRoots::File(server.authority()));
     let answer = trusting.get(&server.url("/"), &[]).unwrap();
     assert_eq!((answer.status, answer.body.expose()), (200, "GET over TLS"));
     let answer = trusting.post_form(&server.url("/"), &[("a", "b")], &[]).unwrap();
@@ -57,11 +57,14 @@ fn a_server_is_believed_if_a_trusted_authority_vouches_for_it() {
     let by_number = server.url("/").replace("localhost", "127.0.0.1");
     assert_eq!(trusting.get(&by_number, &[]).unwrap().status, 200);
 
-    let refused = Http::new(Roots::File(other.authority())).get(&server.url("/"), &[]).unwrap_err();
+    let refused =
+        HttpClient::new(TrustRoots::File(other.authority())).get(&server.url("/"), &[]).unwrap_err();
     assert!(refused.to_string().contains("invalid peer certificate"), "{refused}");
     let refused = http().get(&server.url("/"), &[]).unwrap_err();
     assert!(matches!(refused, HttpError::Unreachable { .. }), "{refused:?}");
-    let nobody = Http::new(Roots::File("/nonexistent/ca.pem".into())).get(&server.url("/"), &[]).unwrap_err();
+    let nobody = HttpClient::new(TrustRoots::File("/nonexistent/ca.pem".into()))
+        .get(&server.url("/"), &[])
+        .unwrap_err();
     assert!(nobody.to_string().contains("no certificates of authorities were found"), "{nobody}");
 }
 
@@ -110,7 +113,8 @@ fn a_proxy_is_asked_for_other_machines_only() {
 #[test]
 fn a_redirect_is_an_answer_and_is_not_followed() {
     let server = TlsServer::start();
-    let answer = Http::new(Roots::File(server.authority())).get(&server.url("/away"), &[]).unwrap();
+    let answer =
+        HttpClient::new(TrustRoots::File(server.authority())).get(&server.url("/away"), &[]).unwrap();
     assert_eq!(answer.status, 302);
     for status in ["301 x", "302 x", "303 x", "307 x", "308 x"] {
         let head = format!("HTTP/1.1 {status}\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
@@ -220,17 +224,22 @@ fn an_answer_that_is_not_text_is_read_all_the_same() {
     served.join().unwrap();
 }
 
-fn exchange(http: &Http, url: &str, method: Method, body: Option<&[u8]>) -> Result<super::Coming, HttpError> {
+fn exchange(
+    http: &HttpClient,
+    url: &str,
+    method: Method,
+    body: Option<&[u8]>,
+) -> Result<super::HttpResponse, HttpError> {
     let (address, second) = (Address::parse(url).unwrap(), Duration::from_secs(2));
     let headers = &[("x-a", "1")];
-    let patience = Patience { head: second, silence: second, total: Some(2 * second) };
-    http.exchange(&Sending { method, address: &address, headers, body }, patience)
+    let patience = Timeouts { head: second, silence: second, total: Some(2 * second) };
+    http.exchange(&HttpRequest { method, address: &address, headers, body }, patience)
 }
 
 #[test]
 fn any_method_is_sent_and_its_answer_read_as_it_comes() {
     let server = TlsServer::start();
-    let trusting = Http::new(Roots::File(server.authority()));
+    let trusting = HttpClient::new(TrustRoots::File(server.authority()));
     let mut coming = exchange(&trusting, &server.url("/"), Method::POST, Some(b"{}")).unwrap();
     assert_eq!((coming.status, coming.read_all(99).unwrap()), (200, b"POST over TLS".to_vec()));
     let coming = exchange(&trusting, &server.url("/away"), Method::GET, None).unwrap();

@@ -2,13 +2,13 @@
 
 use sessile::vault::Secret;
 
-use super::fields::Fields;
+use super::fields::JsonFields;
 use super::{OAuthError, Tokens};
-use crate::http::{Answer, Http, basic};
+use crate::http::{BufferedResponse, HttpClient, basic};
 
 /// Where and as whom tokens are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Client {
+pub(crate) struct OAuthClient {
     /// The token endpoint.
     pub(crate) token_url: String,
     /// Where device codes are given, if they are.
@@ -22,11 +22,11 @@ pub(crate) struct Client {
 /// The fields of a request's form.
 pub(super) type Form<'a> = Vec<(&'static str, &'a str)>;
 
-impl Client {
+impl OAuthClient {
     /// A token for the client itself (RFC 6749, 4.4).
     pub(crate) fn client_credentials(
         &self,
-        http: &Http,
+        http: &HttpClient,
         scopes: &[String],
         audience: Option<&str>,
         resource: Option<&str>,
@@ -41,7 +41,7 @@ impl Client {
     /// if the answer holds another, only that one is good.
     pub(crate) fn refresh(
         &self,
-        http: &Http,
+        http: &HttpClient,
         refresh_token: &Secret,
         scopes: &[String],
         audience: Option<&str>,
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// Gives a token back (RFC 7009).
-    pub(crate) fn revoke(&self, http: &Http, url: &str, token: &Secret) -> Result<(), OAuthError> {
+    pub(crate) fn revoke(&self, http: &HttpClient, url: &str, token: &Secret) -> Result<(), OAuthError> {
         let mut form: Form<'_> = vec![("token", token.expose())];
         let answer = self.post(http, url, &mut form)?;
         match answer.status {
@@ -66,11 +66,11 @@ impl Client {
     /// Sends a form as this client and reads the answer. An explanation that repeats a secret of the request is dropped.
     pub(super) fn ask<'a, T>(
         &'a self,
-        http: &Http,
+        http: &HttpClient,
         url: &str,
         mut form: Form<'a>,
         sent: Option<&Secret>,
-        read: impl FnOnce(&Fields<'_>) -> Result<T, OAuthError>,
+        read: impl FnOnce(&JsonFields<'_>) -> Result<T, OAuthError>,
     ) -> Result<T, OAuthError> {
         let answer = self.post(http, url, &mut form)?;
         let done = judge(&answer).and_then(|fields| read(&fields));
@@ -78,8 +78,13 @@ impl Client {
     }
 }
 
-impl Client {
-    fn post<'a>(&'a self, http: &Http, url: &str, form: &mut Form<'a>) -> Result<Answer, OAuthError> {
+impl OAuthClient {
+    fn post<'a>(
+        &'a self,
+        http: &HttpClient,
+        url: &str,
+        form: &mut Form<'a>,
+    ) -> Result<BufferedResponse, OAuthError> {
         let basic = self.client_secret.as_ref().map(|secret| basic(&self.client_id, secret.expose()));
         let mut headers = vec![("accept", "application/json")];
         match &basic {
@@ -98,13 +103,13 @@ pub(super) fn wanted<'a>(scope: &'a str, audience: Option<&'a str>, resource: Op
 }
 
 /// The fields of an answer that grants what was asked. Some servers refuse with status 200, so the fields decide.
-pub(super) fn judge(answer: &Answer) -> Result<Fields<'_>, OAuthError> {
+pub(super) fn judge(answer: &BufferedResponse) -> Result<JsonFields<'_>, OAuthError> {
     match answer.status {
         429 => return Err(OAuthError::RateLimited { retry_after: answer.retry_after }),
         500.. => return Err(OAuthError::Server { status: answer.status }),
         _ => {}
     }
-    let fields = Fields::read(&answer.body);
+    let fields = JsonFields::read(&answer.body);
     if let Ok(fields) = &fields
         && let Ok(Some(error)) = fields.text("error")
     {

@@ -8,9 +8,9 @@ use sessile::vault::Secret;
 use sessile_wire::backoff::Backoff;
 
 use super::client::wanted;
-use super::fields::{Fields, required};
-use super::{Client, OAuthError, Tokens};
-use crate::http::{Address, Http};
+use super::fields::{JsonFields, required};
+use super::{OAuthClient, OAuthError, Tokens};
+use crate::http::{Address, HttpClient};
 
 /// The time between two questions if the server does not say, and what `slow_down` adds to it.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -45,11 +45,11 @@ impl fmt::Display for DeviceCode {
     }
 }
 
-impl Client {
+impl OAuthClient {
     /// Asks for a code.
     pub(crate) fn start_device(
         &self,
-        http: &Http,
+        http: &HttpClient,
         scopes: &[String],
         audience: Option<&str>,
         resource: Option<&str>,
@@ -65,7 +65,7 @@ impl Client {
     /// code was given; failures of the network and of the server are waited out.
     pub(crate) fn poll_device(
         &self,
-        http: &Http,
+        http: &HttpClient,
         code: &DeviceCode,
         elapsed: impl Fn() -> Duration,
         sleep: impl Fn(Duration),
@@ -108,7 +108,7 @@ impl Client {
         }
     }
 
-    fn ask_device(&self, http: &Http, code: &DeviceCode) -> Result<Tokens, OAuthError> {
+    fn ask_device(&self, http: &HttpClient, code: &DeviceCode) -> Result<Tokens, OAuthError> {
         let form = vec![
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
             ("device_code", code.device_code.expose()),
@@ -118,7 +118,7 @@ impl Client {
 }
 
 impl DeviceCode {
-    fn read(fields: &Fields<'_>) -> Result<Self, OAuthError> {
+    fn read(fields: &JsonFields<'_>) -> Result<Self, OAuthError> {
         // An address that is opened in a browser: one of a file or of a script would be carried out there.
         let checked = |name: &str, uri: Option<String>| match uri {
             Some(uri) if Address::parse(&uri).is_err() => {

@@ -1,8 +1,8 @@
 //! What an authorization server says about itself (RFC 8414, and OpenID Connect Discovery).
 
 use super::OAuthError;
-use super::fields::{Fields, required};
-use crate::http::{Address, Http, HttpError};
+use super::fields::{JsonFields, required};
+use crate::http::{Address, HttpClient, HttpError};
 
 /// Where an authorization server takes requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Endpoints {
 
 /// Asks an issuer for its endpoints. Nothing that names another issuer is believed, nor an endpoint that is less
 /// protected than the issuer.
-pub(crate) fn discover(http: &Http, issuer: &str) -> Result<Endpoints, OAuthError> {
+pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAuthError> {
     let address = Address::parse(issuer)?;
     if issuer.contains(['?', '#']) {
         let why = format!("{address} is not asked: an issuer has no query and no fragment");
@@ -35,7 +35,7 @@ pub(crate) fn discover(http: &Http, issuer: &str) -> Result<Endpoints, OAuthErro
             _ => continue,
         }
         // Many servers have a page for every path: what is none of this is as good as not found.
-        match Fields::read(&answer.body).and_then(|fields| read(&fields, issuer, &address)) {
+        match JsonFields::read(&answer.body).and_then(|fields| read(&fields, issuer, &address)) {
             Ok(endpoints) => return Ok(endpoints),
             Err(error) => told = told.or(Some(error)),
         }
@@ -56,7 +56,7 @@ fn places(issuer: &str, address: &Address) -> [String; 2] {
     ]
 }
 
-fn read(fields: &Fields<'_>, issuer: &str, address: &Address) -> Result<Endpoints, OAuthError> {
+fn read(fields: &JsonFields<'_>, issuer: &str, address: &Address) -> Result<Endpoints, OAuthError> {
     if required("issuer", fields.text("issuer")?)? != issuer {
         return Err(OAuthError::Malformed("issuer is not the one that was asked".to_owned()));
     }
@@ -84,7 +84,7 @@ mod tests {
     fn judged(issuer: &str, document: &str) -> Result<Endpoints, String> {
         let document = Secret::new(document);
         let address = Address::parse(issuer).unwrap();
-        read(&Fields::read(&document).unwrap(), issuer, &address).map_err(|error| error.to_string())
+        read(&JsonFields::read(&document).unwrap(), issuer, &address).map_err(|error| error.to_string())
     }
 
     #[test]

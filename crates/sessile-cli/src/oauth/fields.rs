@@ -12,14 +12,14 @@ use super::OAuthError;
 const LONGEST: u64 = 100 * 366 * 24 * 60 * 60;
 
 /// An object whose values are still where they were read. A field that is `null` or empty is not there.
-pub(super) struct Fields<'a>(HashMap<String, &'a RawValue>);
+pub(super) struct JsonFields<'a>(HashMap<String, &'a RawValue>);
 
-impl<'a> Fields<'a> {
+impl<'a> JsonFields<'a> {
     /// The fields of an answer.
     pub(super) fn read(body: &'a Secret) -> Result<Self, OAuthError> {
         // The parser's own words would repeat what it read.
         sessile::json::from_str(body.expose())
-            .map(Fields)
+            .map(JsonFields)
             .map_err(|_| OAuthError::Malformed("it is not a JSON object".to_owned()))
     }
 
@@ -65,7 +65,7 @@ mod tests {
         let body = Secret::new(
             r#"{"a": 3600, "b": "60", "c": 18446744073709551615, "d": -1, "e": 1.5, "f": "soon", "g": null, "h": []}"#,
         );
-        let fields = Fields::read(&body).unwrap();
+        let fields = JsonFields::read(&body).unwrap();
         let read = |name| fields.seconds(name).map_err(|error| error.to_string());
         assert_eq!([read("a"), read("b"), read("c")], [Ok(Some(3600)), Ok(Some(60)), Ok(Some(LONGEST))]);
         assert_eq!([read("g"), read("absent")], [Ok(None), Ok(None)]);
@@ -77,11 +77,11 @@ mod tests {
     #[test]
     fn what_is_not_as_expected_is_named_and_not_repeated() {
         for body in [r#""hunter2""#, r#"["hunter2"]"#, "hunter2", "", r#"{"a": "hunter2""#] {
-            let told = Fields::read(&Secret::new(body)).err().unwrap().to_string();
+            let told = JsonFields::read(&Secret::new(body)).err().unwrap().to_string();
             assert!(told.ends_with("it is not a JSON object"), "{told}");
         }
         let body = Secret::new(r#"{"a": ["hunter2"], "b": "", "c": null, "d": "\u0041"}"#);
-        let fields = Fields::read(&body).unwrap();
+        let fields = JsonFields::read(&body).unwrap();
         assert!(fields.text("a").unwrap_err().to_string().ends_with(": a is not a text"));
         assert_eq!(fields.secret("a").unwrap_err(), OAuthError::Malformed("a is not a text".to_owned()));
         assert_eq!(fields.text("b"), Ok(None));

@@ -2,14 +2,14 @@
 
 use sessile::vault::Secret;
 
-use super::fields::Fields;
+use super::fields::JsonFields;
 use super::tokens::Tokens;
 
 /// The answer of a token endpoint. An error repeats nothing of it.
 pub fn token_response(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let body = Secret::new(text);
-    let tokens = Fields::read(&body).and_then(|fields| Tokens::read(&fields));
+    let tokens = JsonFields::read(&body).and_then(|fields| Tokens::read(&fields));
     match tokens {
         Ok(tokens) => {
             let shown = format!("{tokens:?}");

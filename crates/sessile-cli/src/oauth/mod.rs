@@ -14,7 +14,7 @@ pub(crate) mod fuzz;
 mod tests;
 mod tokens;
 
-pub(crate) use client::Client;
+pub(crate) use client::OAuthClient;
 pub(crate) use device::DeviceCode;
 pub(crate) use discovery::discover;
 pub(crate) use error::OAuthError;

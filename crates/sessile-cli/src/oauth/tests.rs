@@ -9,33 +9,33 @@ use std::time::Duration;
 use sessile::vault::Secret;
 use testkit::{OidcOptions, OidcServer};
 
-use super::{Client, DeviceCode, OAuthError, discover};
-use crate::http::{Http, Roots};
+use super::{DeviceCode, OAuthClient, OAuthError, discover};
+use crate::http::{HttpClient, TrustRoots};
 
-fn http() -> Http {
-    Http::new(Roots::System)
+fn http() -> HttpClient {
+    HttpClient::new(TrustRoots::System)
 }
 
 fn scopes(names: &str) -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-fn robot(server: &OidcServer) -> Client {
+fn robot(server: &OidcServer) -> OAuthClient {
     client(server, OidcServer::SECRET_CLIENT, Some(Secret::new(OidcServer::SECRET)))
 }
 
-fn client(server: &OidcServer, id: &str, client_secret: Option<Secret>) -> Client {
+fn client(server: &OidcServer, id: &str, client_secret: Option<Secret>) -> OAuthClient {
     let found = discover(&http(), server.issuer()).unwrap();
     let (token_url, device_url) = (found.token_url, found.device_url);
-    Client { token_url, device_url, client_id: id.to_owned(), client_secret }
+    OAuthClient { token_url, device_url, client_id: id.to_owned(), client_secret }
 }
 
-fn terminal(server: &OidcServer) -> Client {
+fn terminal(server: &OidcServer) -> OAuthClient {
     client(server, OidcServer::PUBLIC_CLIENT, None)
 }
 
 /// Logs in as this account, by a code that is approved at once.
-fn log_in(server: &OidcServer, client: &Client, names: &str, account: &str) -> super::Tokens {
+fn log_in(server: &OidcServer, client: &OAuthClient, names: &str, account: &str) -> super::Tokens {
     let code = client.start_device(&http(), &scopes(names), None, None).unwrap();
     server.approve(&code.user_code, account);
     client.poll_device(&http(), &code, || Duration::ZERO, |_| ()).unwrap()
@@ -50,7 +50,7 @@ fn refused(result: Result<super::Tokens, OAuthError>) -> String {
 }
 
 /// Gives these answers, one for each connection; an empty one is a connection that breaks.
-fn script(answers: Vec<String>) -> (Client, JoinHandle<()>) {
+fn script(answers: Vec<String>) -> (OAuthClient, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
@@ -65,7 +65,7 @@ fn script(answers: Vec<String>) -> (Client, JoinHandle<()>) {
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });
-    let client = Client {
+    let client = OAuthClient {
         token_url: url.clone(),
         device_url: Some(url),
         client_id: "me".to_owned(),
@@ -95,7 +95,7 @@ fn a_client_gets_a_token_of_its_own() {
 #[test]
 fn a_wrong_secret_and_a_wrong_scope_are_refused() {
     let server = OidcServer::start();
-    let wrong = Client { client_secret: Some(Secret::new("hunter2")), ..robot(&server) };
+    let wrong = OAuthClient { client_secret: Some(Secret::new("hunter2")), ..robot(&server) };
     assert_eq!(refused(wrong.client_credentials(&http(), &[], None, None)), "invalid_client");
     let told = robot(&server).client_credentials(&http(), &scopes("api:admin"), None, None).unwrap_err();
     assert!(told.to_string().starts_with("the authorization server refuses: invalid_scope ("), "{told}");

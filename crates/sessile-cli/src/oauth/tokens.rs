@@ -6,7 +6,7 @@ use sessile::vault::Secret;
 use zeroize::Zeroizing;
 
 use super::OAuthError;
-use super::fields::{Fields, required};
+use super::fields::{JsonFields, required};
 
 /// The claims that say whose tokens they are, the most telling first.
 const ACCOUNT: [&str; 3] = ["email", "preferred_username", "sub"];
@@ -28,7 +28,7 @@ pub(crate) struct Tokens {
 
 impl Tokens {
     /// Reads a token endpoint's answer.
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Self, OAuthError> {
+    pub(super) fn read(fields: &JsonFields<'_>) -> Result<Self, OAuthError> {
         let kind = required("token_type", fields.text("token_type")?)?;
         if !kind.eq_ignore_ascii_case("bearer") {
             return Err(OAuthError::Malformed("token_type is not Bearer".to_owned()));
@@ -54,7 +54,7 @@ fn account(id_token: &Secret) -> Option<String> {
     let claims = id_token.expose().split('.').nth(1)?;
     let claims = Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
     let claims = Secret::new(std::str::from_utf8(&claims).ok()?);
-    let claims = Fields::read(&claims).ok()?;
+    let claims = JsonFields::read(&claims).ok()?;
     ACCOUNT.iter().find_map(|name| claims.text(name).ok().flatten())
 }
 
@@ -64,7 +64,7 @@ mod tests {
 
     fn read(body: &str) -> Result<Tokens, String> {
         let body = Secret::new(body);
-        Tokens::read(&Fields::read(&body).unwrap()).map_err(|error| error.to_string())
+        Tokens::read(&JsonFields::read(&body).unwrap()).map_err(|error| error.to_string())
     }
 
     fn id_token(claims: &str) -> Secret {

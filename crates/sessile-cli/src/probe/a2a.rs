@@ -6,21 +6,21 @@ use sessile::conversation::TaskState;
 use sessile::session::SessionId;
 use sessile_wire::a2a::{AgentCard, AgentEvent, AgentTask, OutgoingMessage, Part};
 
-use super::service::{Kind, Said, Service, Stored, Trouble, User};
-use super::wire::{Fixed, Headers, trouble};
+use super::service::{FailureKind, ProbeFailure, ProbeReply, Service, StoredHistory, User};
+use super::transport::{FixedCredentials, HeaderTemplates, trouble};
 use crate::a2a::{A2aError, AgentClient, ClientOptions, ReplyLimits};
-use crate::http::Http;
+use crate::http::HttpClient;
 
 /// How often a task is looked at that an agent has not finished although it was asked to wait.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// An agent.
 pub(crate) struct A2aService {
-    pub(crate) http: Http,
+    pub(crate) http: HttpClient,
     pub(crate) url: String,
     pub(crate) card: AgentCard,
-    pub(crate) headers: Headers,
-    pub(crate) auth: Fixed,
+    pub(crate) headers: HeaderTemplates,
+    pub(crate) auth: FixedCredentials,
     pub(crate) timeout: Duration,
     /// When it began, for the ids of messages.
     pub(crate) now: i64,
@@ -32,7 +32,7 @@ pub(crate) fn limits(timeout: Duration) -> ReplyLimits {
 }
 
 impl A2aService {
-    fn agent(&self, user: &User, message: &str) -> Result<AgentClient<'_>, Trouble> {
+    fn agent(&self, user: &User, message: &str) -> Result<AgentClient<'_>, ProbeFailure> {
         let options = ClientOptions {
             headers: self.headers.of(user, message),
             limits: limits(self.timeout),
@@ -47,10 +47,13 @@ impl A2aService {
         agent: &AgentClient<'_>,
         mut task: AgentTask,
         begun: Instant,
-    ) -> Result<AgentTask, Trouble> {
+    ) -> Result<AgentTask, ProbeFailure> {
         while !(task.state.is_terminal() || task.state.waits() || task.state == TaskState::Unknown) {
             if begun.elapsed() >= self.timeout {
-                return Err(Trouble { whole: task.raw.to_string(), ..Trouble::new(Kind::TimedOut) });
+                return Err(ProbeFailure {
+                    whole: task.raw.to_string(),
+                    ..ProbeFailure::new(FailureKind::TimedOut)
+                });
             }
             std::thread::sleep(PAUSE);
             task = agent.task(&task.id, None).map_err(failed)?;
@@ -60,10 +63,10 @@ impl A2aService {
 }
 
 impl Service for A2aService {
-    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+    fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure> {
         let begun = Instant::now();
         let agent = self.agent(user, message)?;
-        let id = SessionId::new(self.now).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
+        let id = SessionId::new(self.now).map_err(|error| ProbeFailure::unusable(&error.to_string(), ""))?;
         let outgoing = OutgoingMessage {
             message_id: id.to_string(),
             context_id: user.context_id.clone(),
@@ -87,14 +90,14 @@ impl Service for A2aService {
         let (text, whole) = (event.text(), event.raw().to_string());
         match event.state() {
             Some(state @ (TaskState::Failed | TaskState::Rejected | TaskState::Canceled)) => {
-                Err(Trouble::unusable(&format!("the task is {state}"), &whole))
+                Err(ProbeFailure::unusable(&format!("the task is {state}"), &whole))
             }
-            _ => Ok(Said { text, whole }),
+            _ => Ok(ProbeReply { text, whole }),
         }
     }
 
     /// What its tasks hold. How they belong together is the agent's affair, so order and number say nothing.
-    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>> {
+    fn history(&self, user: &User) -> Option<Result<StoredHistory, ProbeFailure>> {
         if user.tasks.is_empty() {
             return None;
         }
@@ -105,22 +108,22 @@ impl Service for A2aService {
                 whole.push_str(&agent.task(id, None).map_err(failed)?.raw.to_string());
                 whole.push('\n');
             }
-            Ok(Stored { whole, ..Stored::default() })
+            Ok(StoredHistory { whole, ..StoredHistory::default() })
         };
         Some(read())
     }
 }
 
-fn failed(error: A2aError) -> Trouble {
+fn failed(error: A2aError) -> ProbeFailure {
     match error {
-        A2aError::TimedOut { .. } => Trouble::new(Kind::TimedOut),
+        A2aError::TimedOut { .. } => ProbeFailure::new(FailureKind::TimedOut),
         A2aError::Http(error) => trouble(error),
         A2aError::Unauthorized { status, .. } | A2aError::Server { status, .. } => {
-            Trouble::new(Kind::Status(status))
+            ProbeFailure::new(FailureKind::Status(status))
         }
-        A2aError::RateLimited { .. } => Trouble::new(Kind::Status(429)),
+        A2aError::RateLimited { .. } => ProbeFailure::new(FailureKind::Status(429)),
         // What the agent says differs from one time to the next: only the kind of it is counted.
-        A2aError::Agent(error) => Trouble::unusable(
+        A2aError::Rpc(error) => ProbeFailure::unusable(
             &match error.code {
                 Some(code) => format!("the agent refused, code {code}"),
                 None => "the agent refused".to_owned(),
@@ -129,7 +132,7 @@ fn failed(error: A2aError) -> Trouble {
         ),
         other => {
             let told = other.to_string();
-            Trouble::unusable(&sessile::text::shortened(&told, 80), &told)
+            ProbeFailure::unusable(&sessile::text::shortened(&told, 80), &told)
         }
     }
 }

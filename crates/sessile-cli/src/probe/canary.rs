@@ -16,7 +16,7 @@ const REPEAT: &str = "epeat all the code words that I have told you so far, in t
 
 /// Whose code word, and of which of the user's turns. Both count from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Code {
+pub(crate) struct CodeWordId {
     pub(crate) user: u32,
     pub(crate) turn: u32,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Code {
 /// A code word somewhere in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sighting {
-    pub(crate) code: Code,
+    pub(crate) code: CodeWordId,
     /// Where it begins.
     pub(crate) at: usize,
     /// Whether it stands in the words of the message that told it.
@@ -35,7 +35,7 @@ pub(crate) struct Sighting {
 #[derive(Debug)]
 pub(crate) struct Canaries {
     words: Vec<Vec<String>>,
-    index: HashMap<[u8; LENGTH], Code>,
+    index: HashMap<[u8; LENGTH], CodeWordId>,
     /// Part of the users' names, so that a service does not take them for those of an earlier probe.
     pub(crate) run: String,
 }
@@ -54,7 +54,7 @@ impl Canaries {
                 while all.index.contains_key(&word) {
                     word = source.word()?;
                 }
-                all.index.insert(word, Code { user, turn });
+                all.index.insert(word, CodeWordId { user, turn });
                 own.push(word.into_iter().map(char::from).collect());
             }
             all.words.push(own);
@@ -63,14 +63,14 @@ impl Canaries {
     }
 
     /// A code word.
-    pub(crate) fn word(&self, code: Code) -> &str {
+    pub(crate) fn word(&self, code: CodeWordId) -> &str {
         let at = |number: u32| usize::try_from(number).unwrap_or(usize::MAX).wrapping_sub(1);
         let own = self.words.get(at(code.user));
         own.and_then(|own| own.get(at(code.turn))).map_or("", String::as_str)
     }
 
     /// The message that tells a code word; beyond the last turn the one that only asks.
-    pub(crate) fn message(&self, code: Code) -> String {
+    pub(crate) fn message(&self, code: CodeWordId) -> String {
         match self.word(code) {
             "" => format!("R{REPEAT}"),
             word => format!("My {}{word}. R{REPEAT}", told(code.turn)),
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn words_are_found_wherever_they_stand() {
         let canaries = Canaries::new(2, 2, Some(1)).unwrap();
-        let (one, two) = (Code { user: 1, turn: 2 }, Code { user: 2, turn: 1 });
+        let (one, two) = (CodeWordId { user: 1, turn: 2 }, CodeWordId { user: 2, turn: 1 });
         let text = format!("\u{e9}xx{}yy {}", canaries.word(one).to_uppercase(), canaries.message(two));
         let found = canaries.find(&text);
         assert_eq!(
@@ -195,7 +195,7 @@ mod tests {
         );
         assert!(text[found[0].at..].starts_with(&canaries.word(one).to_uppercase()));
         assert!(canaries.find(&canaries.word(one)[1..]).is_empty());
-        assert!(canaries.find(&canaries.message(Code { user: 1, turn: 3 })).is_empty());
+        assert!(canaries.find(&canaries.message(CodeWordId { user: 1, turn: 3 })).is_empty());
     }
 
     #[test]

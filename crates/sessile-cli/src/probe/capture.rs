@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use ureq::http::HeaderMap;
 
-use crate::http::{Http, Observe, Roots};
+use crate::http::{HttpClient, ResponseObserver, TrustRoots};
 
 /// Most bytes that are kept of the bodies of one turn.
 const LARGEST: usize = 8 << 20;
 
 /// Headers and bodies as they came.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Received {
+pub(crate) struct CapturedResponse {
     /// The headers, one in each line.
     pub(crate) headers: String,
     pub(crate) body: String,
@@ -29,19 +29,19 @@ thread_local! {
 }
 
 /// A client whose answers are captured for the thread that asks.
-pub(crate) fn capturing_client() -> Http {
-    Http::new(Roots::System).with_observer(Arc::new(Capture))
+pub(crate) fn capturing_client() -> HttpClient {
+    HttpClient::new(TrustRoots::System).with_observer(Arc::new(Capture))
 }
 
 /// What this thread has received since the last call.
-pub(crate) fn take_received() -> Received {
+pub(crate) fn take_received() -> CapturedResponse {
     let Buffers { headers, body } = BUFFERS.take();
-    Received { headers, body: String::from_utf8_lossy(&body).into_owned() }
+    CapturedResponse { headers, body: String::from_utf8_lossy(&body).into_owned() }
 }
 
 struct Capture;
 
-impl Observe for Capture {
+impl ResponseObserver for Capture {
     fn head(&self, headers: &HeaderMap) {
         BUFFERS.with_borrow_mut(|buffers| {
             for (name, value) in headers {

@@ -3,23 +3,23 @@
 use serde_json::Value;
 use ureq::http::Method;
 
-use super::service::{Said, Service, Stored, Trouble, User};
-use super::template::{Escape, Line, Template};
-use super::wire::Wire;
+use super::service::{ProbeFailure, ProbeReply, Service, StoredHistory, User};
+use super::template::{Escape, RequestLine, Template};
+use super::transport::ProbeTransport;
 
 /// How a service of this kind is asked.
 pub(crate) struct HttpService {
-    pub(crate) wire: Wire,
-    pub(crate) request: Line,
+    pub(crate) wire: ProbeTransport,
+    pub(crate) request: RequestLine,
     pub(crate) body: Option<Template>,
     /// Where in the answer the reply is; else it is all of it.
     pub(crate) reply: Option<String>,
-    pub(crate) history: Option<HistoryOf>,
+    pub(crate) history: Option<HistoryRequest>,
 }
 
 /// How what is stored for a user is read.
-pub(crate) struct HistoryOf {
-    pub(crate) request: Line,
+pub(crate) struct HistoryRequest {
+    pub(crate) request: RequestLine,
     /// Where the list of messages is; else all is one text.
     pub(crate) items: Option<String>,
     /// Where in a message its text is; else it is all of it.
@@ -27,7 +27,7 @@ pub(crate) struct HistoryOf {
 }
 
 impl Service for HttpService {
-    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+    fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure> {
         let path = self.request.path.filled(user, message, Escape::Percent);
         let kind = self.wire.headers.value("content-type").unwrap_or("application/json").to_ascii_lowercase();
         let escape = match () {
@@ -43,13 +43,14 @@ impl Service for HttpService {
             None => whole.clone(),
             Some(pointer) => {
                 let found = json(&whole)?.pointer(pointer).map(text_of);
-                found.ok_or_else(|| Trouble::unusable(&format!("the answer has no {pointer}"), &whole))?
+                found
+                    .ok_or_else(|| ProbeFailure::unusable(&format!("the answer has no {pointer}"), &whole))?
             }
         };
-        Ok(Said { text, whole })
+        Ok(ProbeReply { text, whole })
     }
 
-    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>> {
+    fn history(&self, user: &User) -> Option<Result<StoredHistory, ProbeFailure>> {
         self.history.as_ref().map(|history| {
             let path = history.request.path.filled(user, "", Escape::Percent);
             let whole = self.wire.ask((user, ""), (&history.request.method, &path), None)?;
@@ -58,22 +59,22 @@ impl Service for HttpService {
     }
 }
 
-impl HistoryOf {
-    fn read(&self, whole: String) -> Result<Stored, Trouble> {
+impl HistoryRequest {
+    fn read(&self, whole: String) -> Result<StoredHistory, ProbeFailure> {
         let Some(pointer) = &self.items else {
-            return Ok(Stored { items: vec![whole.clone()], is_users_only: false, whole });
+            return Ok(StoredHistory { items: vec![whole.clone()], is_users_only: false, whole });
         };
         let answer = json(&whole)?;
         let items = answer.pointer(pointer).and_then(Value::as_array);
-        let items =
-            items.ok_or_else(|| Trouble::unusable(&format!("the history has no list {pointer}"), &whole))?;
+        let items = items
+            .ok_or_else(|| ProbeFailure::unusable(&format!("the history has no list {pointer}"), &whole))?;
         let is_users_only = items.iter().all(|item| role(item).is_some());
         let said = items.iter().filter(|item| !is_users_only || role(item).is_some_and(is_user));
         let text = |item: &Value| match &self.text {
             Some(pointer) => item.pointer(pointer).map(text_of).unwrap_or_default(),
             None => text_of(item),
         };
-        Ok(Stored { items: said.map(text).collect(), is_users_only, whole })
+        Ok(StoredHistory { items: said.map(text).collect(), is_users_only, whole })
     }
 }
 
@@ -86,8 +87,8 @@ fn is_user(role: &str) -> bool {
     matches!(role.to_ascii_lowercase().as_str(), "user" | "human" | "role_user")
 }
 
-fn json(whole: &str) -> Result<Value, Trouble> {
-    sessile::json::from_str(whole).map_err(|_| Trouble::unusable("the answer is not JSON", whole))
+fn json(whole: &str) -> Result<Value, ProbeFailure> {
+    sessile::json::from_str(whole).map_err(|_| ProbeFailure::unusable("the answer is not JSON", whole))
 }
 
 fn text_of(value: &Value) -> String {
@@ -101,9 +102,9 @@ mod tests {
     #[test]
     fn who_said_what_is_told_apart_if_every_message_says_so() {
         let items = |text: &str| {
-            let line = Line::parse("GET /").unwrap();
+            let line = RequestLine::parse("GET /").unwrap();
             let history =
-                HistoryOf { request: line, items: Some("/m".into()), text: Some("/content".into()) };
+                HistoryRequest { request: line, items: Some("/m".into()), text: Some("/content".into()) };
             history.read(text.to_owned()).map(|stored| (stored.items, stored.is_users_only))
         };
         let both = r#"{"m": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}"#;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::ledger::{History, Place, Reply};
+use super::ledger::{History, LeakPlace, ReplyRecord};
 
 /// Something that is wrong with what a service knows of one user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Wrong {
+pub(crate) struct Finding {
     pub(crate) user: u32,
     /// The turn whose code word it is about.
     pub(crate) told_in_turn: u32,
@@ -18,23 +18,23 @@ pub(crate) struct Wrong {
     /// In which turn it was seen first; none in a history.
     pub(crate) turn: Option<u32>,
     #[serde(rename = "where")]
-    pub(crate) place: Place,
+    pub(crate) place: LeakPlace,
     /// Of a lost one, whether it was there again later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) back: Option<bool>,
 }
 
 /// Whether something could be judged; else why not.
-pub(crate) type Judged = Result<(), String>;
+pub(crate) type Assessment = Result<(), String>;
 
 /// What is wrong.
 #[derive(Debug)]
 pub(crate) struct Judgement {
-    pub(crate) order: Vec<Wrong>,
-    pub(crate) lost: Vec<Wrong>,
-    pub(crate) doubled: Vec<Wrong>,
-    pub(crate) replies: Judged,
-    pub(crate) histories: Judged,
+    pub(crate) order: Vec<Finding>,
+    pub(crate) lost: Vec<Finding>,
+    pub(crate) doubled: Vec<Finding>,
+    pub(crate) replies: Assessment,
+    pub(crate) histories: Assessment,
     /// How many replies were judged.
     pub(crate) judged_replies: usize,
 }
@@ -47,7 +47,7 @@ impl Judgement {
 }
 
 /// Judges what was seen of so many turns; a reply beyond them is to a question that told nothing.
-pub(crate) fn judge(replies: &[Reply], histories: &[History], turns: u32) -> Judgement {
+pub(crate) fn judge(replies: &[ReplyRecord], histories: &[History], turns: u32) -> Judgement {
     let mut all = Judgement {
         order: Vec::new(),
         lost: Vec::new(),
@@ -56,7 +56,7 @@ pub(crate) fn judge(replies: &[Reply], histories: &[History], turns: u32) -> Jud
         histories: tells(replies, histories),
         judged_replies: 0,
     };
-    let mut by_user: BTreeMap<u32, Vec<&Reply>> = BTreeMap::new();
+    let mut by_user: BTreeMap<u32, Vec<&ReplyRecord>> = BTreeMap::new();
     for reply in replies {
         by_user.entry(reply.user).or_default().push(reply);
     }
@@ -69,14 +69,15 @@ pub(crate) fn judge(replies: &[Reply], histories: &[History], turns: u32) -> Jud
     if all.histories.is_ok() {
         for history in histories {
             let answered = by_user.get(&history.user).into_iter().flatten().map(|reply| reply.turn);
-            let found = Found::of(history.told.clone(), &answered.filter(|turn| *turn <= turns).collect());
-            all.take(history.user, None, Place::History, &found);
+            let found =
+                ListFindings::of(history.told.clone(), &answered.filter(|turn| *turn <= turns).collect());
+            all.take(history.user, None, LeakPlace::History, &found);
         }
     }
     all
 }
 
-fn judge_replies(own: &[&Reply], all: &mut Judgement) {
+fn judge_replies(own: &[&ReplyRecord], all: &mut Judgement) {
     let mut answered = BTreeSet::new();
     for reply in own {
         // The newest is not judged yet: many repeat it beside the list, some only with the next message.
@@ -87,8 +88,8 @@ fn judge_replies(own: &[&Reply], all: &mut Judgement) {
         // A reply without any of the user's words says something else, and nothing of what is known.
         if !reply.own.is_empty() {
             all.judged_replies += 1;
-            let found = Found::of(once(list), &answered);
-            all.take(reply.user, Some(reply.turn), Place::Reply, &found);
+            let found = ListFindings::of(once(list), &answered);
+            all.take(reply.user, Some(reply.turn), LeakPlace::Reply, &found);
         }
         answered.insert(reply.turn);
     }
@@ -101,11 +102,11 @@ fn judge_replies(own: &[&Reply], all: &mut Judgement) {
 
 impl Judgement {
     /// Adds what is not known yet.
-    fn take(&mut self, user: u32, turn: Option<u32>, place: Place, found: &Found) {
+    fn take(&mut self, user: u32, turn: Option<u32>, place: LeakPlace, found: &ListFindings) {
         let wrong =
-            |told_in_turn, behind_turn| Wrong { user, told_in_turn, behind_turn, turn, place, back: None };
-        let add = |list: &mut Vec<Wrong>, new: Wrong| {
-            let same = |old: &Wrong| {
+            |told_in_turn, behind_turn| Finding { user, told_in_turn, behind_turn, turn, place, back: None };
+        let add = |list: &mut Vec<Finding>, new: Finding| {
+            let same = |old: &Finding| {
                 (old.user, old.told_in_turn, old.behind_turn, old.place)
                     == (new.user, new.told_in_turn, new.behind_turn, new.place)
             };
@@ -121,13 +122,13 @@ impl Judgement {
 }
 
 /// Whether the service does what it is asked: most replies repeat something from an earlier turn.
-fn repeats(replies: &[Reply]) -> Judged {
+fn repeats(replies: &[ReplyRecord]) -> Assessment {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for reply in replies {
         let turn = first.entry(reply.user).or_insert(reply.turn);
         *turn = reply.turn.min(*turn);
     }
-    let later: Vec<&Reply> = replies
+    let later: Vec<&ReplyRecord> = replies
         .iter()
         .filter(|reply| first.get(&reply.user).is_some_and(|turn| *turn < reply.turn))
         .collect();
@@ -143,7 +144,7 @@ fn repeats(replies: &[Reply]) -> Judged {
 }
 
 /// Whether what is stored says what the users said.
-fn tells(replies: &[Reply], histories: &[History]) -> Judged {
+fn tells(replies: &[ReplyRecord], histories: &[History]) -> Assessment {
     let echoes = || replies.iter().flat_map(|reply| &reply.own).any(|seen| seen.is_told);
     match () {
         () if histories.is_empty() => Err("no history was read".to_owned()),
@@ -159,14 +160,14 @@ fn tells(replies: &[Reply], histories: &[History]) -> Judged {
 
 /// What is wrong with one list of turns.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct ListFindings {
     /// The later turn that stands before an earlier one.
     order: Option<(u32, u32)>,
     lost: Vec<u32>,
     doubled: Vec<u32>,
 }
 
-impl Found {
+impl ListFindings {
     /// Turns that were not answered may be there, be missing or have come late: they do not count.
     fn of(mut list: Vec<u32>, answered: &BTreeSet<u32>) -> Self {
         let (mut known, mut doubled) = (BTreeSet::new(), BTreeSet::new());
@@ -180,7 +181,7 @@ impl Found {
         });
         let order = list.windows(2).find(|pair| pair[0] > pair[1]).map(|pair| (pair[0], pair[1]));
         let lost = answered.difference(&known).copied().collect();
-        Found { order, lost, doubled: doubled.into_iter().collect() }
+        ListFindings { order, lost, doubled: doubled.into_iter().collect() }
     }
 }
 
@@ -197,14 +198,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::probe::ledger::Own;
+    use crate::probe::ledger::OwnWord;
 
-    fn reply(user: u32, turn: u32, list: &[u32]) -> Reply {
-        let own = list.iter().map(|turn| Own { turn: *turn, is_told: false }).collect();
-        Reply { user, turn, own }
+    fn reply(user: u32, turn: u32, list: &[u32]) -> ReplyRecord {
+        let own = list.iter().map(|turn| OwnWord { turn: *turn, is_told: false }).collect();
+        ReplyRecord { user, turn, own }
     }
 
-    fn about(wrong: &[Wrong]) -> Vec<(u32, u32)> {
+    fn about(wrong: &[Finding]) -> Vec<(u32, u32)> {
         wrong.iter().map(|wrong| (wrong.user, wrong.told_in_turn)).collect()
     }
 
@@ -282,7 +283,9 @@ mod tests {
     #[test]
     fn a_history_is_judged_if_messages_can_be_told_apart() {
         let said = |is_told| {
-            (1..=3).map(|turn| Reply { user: 1, turn, own: vec![Own { turn, is_told }] }).collect::<Vec<_>>()
+            (1..=3)
+                .map(|turn| ReplyRecord { user: 1, turn, own: vec![OwnWord { turn, is_told }] })
+                .collect::<Vec<_>>()
         };
         let history = |told: &[u32], is_users_only| [History { user: 1, told: told.to_vec(), is_users_only }];
         let judged = |told: &[u32], only, echo| judge(&said(echo), &history(told, only), 3);
@@ -297,7 +300,7 @@ mod tests {
     }
 
     /// What an honest service says to users that are served in some order.
-    fn honest(users: u32, turns: u32, order: &[u32]) -> Vec<Reply> {
+    fn honest(users: u32, turns: u32, order: &[u32]) -> Vec<ReplyRecord> {
         let mut next = vec![1; users as usize];
         let mut replies = Vec::new();
         let mut serve = |user: u32, next: &mut Vec<u32>| {

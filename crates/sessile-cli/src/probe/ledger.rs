@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::canary::{Canaries, Code, excerpt};
-use super::capture::Received;
+use super::canary::{Canaries, CodeWordId, excerpt};
+use super::capture::CapturedResponse;
 use super::encoding::{Encoding, visit_decodings};
-use super::service::{Kind, Said, Stored, Trouble};
+use super::service::{FailureKind, ProbeFailure, ProbeReply, StoredHistory};
 
 /// How many leaks are kept with an excerpt, and how many of one pair of users.
 const KEPT: usize = 1000;
@@ -17,7 +17,7 @@ const KEPT_OF_PAIR: u64 = 3;
 /// Where something was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum LeakPlace {
     /// In a reply.
     Reply,
     /// In a header of an answer.
@@ -40,7 +40,7 @@ pub(crate) struct Leak {
     /// In which turn its owner told it.
     pub(crate) told_in_turn: u32,
     #[serde(rename = "where")]
-    pub(crate) place: Place,
+    pub(crate) place: LeakPlace,
     /// Encodings around the code word, from the outside in.
     pub(crate) encodings: Vec<Encoding>,
     pub(crate) canary: String,
@@ -52,15 +52,15 @@ pub(crate) struct Leak {
 
 /// A reply, as far as it is judged: the user's own code words in it, by their turns.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ReplyRecord {
     pub(crate) user: u32,
     pub(crate) turn: u32,
-    pub(crate) own: Vec<Own>,
+    pub(crate) own: Vec<OwnWord>,
 }
 
 /// One of the user's own code words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Own {
+pub(crate) struct OwnWord {
     pub(crate) turn: u32,
     /// Whether it stands in the words of the message that told it.
     pub(crate) is_told: bool,
@@ -77,24 +77,24 @@ pub(crate) struct History {
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
-    pub(crate) replies: Vec<Reply>,
+    pub(crate) replies: Vec<ReplyRecord>,
     pub(crate) histories: Vec<History>,
     pub(crate) latencies: Vec<Duration>,
     /// How often something went wrong.
-    pub(crate) failed: BTreeMap<Kind, u64>,
-    pub(crate) unread_histories: BTreeMap<Kind, u64>,
+    pub(crate) failed: BTreeMap<FailureKind, u64>,
+    pub(crate) unread_histories: BTreeMap<FailureKind, u64>,
     /// What the service said the first time something went wrong so.
-    pub(crate) told: BTreeMap<Kind, String>,
+    pub(crate) told: BTreeMap<FailureKind, String>,
     /// How many foreign code words were seen, by whose they are and who saw them.
     pub(crate) pairs: BTreeMap<(u32, u32), u64>,
     /// In how many places of each kind.
-    pub(crate) places: BTreeMap<Place, u64>,
+    pub(crate) places: BTreeMap<LeakPlace, u64>,
     pub(crate) leaks: Vec<Leak>,
 }
 
 /// How far a probe is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProbeProgress {
     pub(crate) answered: u64,
     pub(crate) failed: u64,
     pub(crate) leaks: u64,
@@ -102,8 +102,12 @@ pub(crate) struct Progress {
 
 impl Ledger {
     /// How far it is.
-    pub(crate) fn progress(&self) -> Progress {
-        Progress { answered: self.replies.len() as u64, failed: self.failures(), leaks: self.leak_count() }
+    pub(crate) fn progress(&self) -> ProbeProgress {
+        ProbeProgress {
+            answered: self.replies.len() as u64,
+            failed: self.failures(),
+            leaks: self.leak_count(),
+        }
     }
 
     /// How many requests had no reply.
@@ -117,17 +121,29 @@ impl Ledger {
     }
 
     /// A reply came.
-    pub(crate) fn heard(&mut self, canaries: &Canaries, at: Code, said: &Said, received: &Received) {
+    pub(crate) fn heard(
+        &mut self,
+        canaries: &Canaries,
+        at: CodeWordId,
+        said: &ProbeReply,
+        received: &CapturedResponse,
+    ) {
         let seen = canaries.find(&said.text);
         let own = seen.iter().filter(|seen| seen.code.user == at.user);
-        let own = own.map(|seen| Own { turn: seen.code.turn, is_told: seen.is_told }).collect();
-        self.replies.push(Reply { user: at.user, turn: at.turn, own });
-        self.look(canaries, at.user, Some(at.turn), Place::Reply, received, &[&said.text, &said.whole]);
+        let own = own.map(|seen| OwnWord { turn: seen.code.turn, is_told: seen.is_told }).collect();
+        self.replies.push(ReplyRecord { user: at.user, turn: at.turn, own });
+        self.look(canaries, at.user, Some(at.turn), LeakPlace::Reply, received, &[&said.text, &said.whole]);
     }
 
     /// None came.
-    pub(crate) fn missed(&mut self, canaries: &Canaries, at: Code, trouble: Trouble, received: &Received) {
-        self.look(canaries, at.user, Some(at.turn), Place::Error, received, &[&trouble.whole]);
+    pub(crate) fn missed(
+        &mut self,
+        canaries: &Canaries,
+        at: CodeWordId,
+        trouble: ProbeFailure,
+        received: &CapturedResponse,
+    ) {
+        self.look(canaries, at.user, Some(at.turn), LeakPlace::Error, received, &[&trouble.whole]);
         if let Some(told) = trouble.told {
             self.told.entry(trouble.kind.clone()).or_insert(told);
         }
@@ -139,20 +155,20 @@ impl Ledger {
         &mut self,
         canaries: &Canaries,
         user: u32,
-        stored: Result<Stored, Trouble>,
-        received: &Received,
+        stored: Result<StoredHistory, ProbeFailure>,
+        received: &CapturedResponse,
     ) {
         match stored {
-            Ok(Stored { items, is_users_only, whole }) => {
+            Ok(StoredHistory { items, is_users_only, whole }) => {
                 let seen = items.iter().flat_map(|item| canaries.find(item));
                 let told = seen.filter(|seen| seen.code.user == user && seen.is_told);
                 let told = told.map(|seen| seen.code.turn).collect();
                 self.histories.push(History { user, told, is_users_only });
                 let texts = items.iter().chain([&whole]).map(String::as_str).collect::<Vec<_>>();
-                self.look(canaries, user, None, Place::History, received, &texts);
+                self.look(canaries, user, None, LeakPlace::History, received, &texts);
             }
             Err(trouble) => {
-                self.look(canaries, user, None, Place::Error, received, &[&trouble.whole]);
+                self.look(canaries, user, None, LeakPlace::Error, received, &[&trouble.whole]);
                 count(&mut self.unread_histories, trouble.kind, 1);
             }
         }
@@ -187,18 +203,18 @@ impl Ledger {
         canaries: &Canaries,
         to: u32,
         turn: Option<u32>,
-        place: Place,
-        received: &Received,
+        place: LeakPlace,
+        received: &CapturedResponse,
         texts: &[&str],
     ) {
         let mut known = BTreeSet::new();
         // The body as it came is mostly one of the texts.
         let body = Some(received.body.as_str()).filter(|body| !texts.contains(body));
         let texts = texts.iter().copied().chain(body).map(|text| (place, text));
-        for (place, text) in texts.chain([(Place::Header, received.headers.as_str())]) {
+        for (place, text) in texts.chain([(LeakPlace::Header, received.headers.as_str())]) {
             visit_decodings(text, &mut |encodings, text| {
                 for seen in canaries.find(text) {
-                    let Code { user: from, turn: told_in_turn } = seen.code;
+                    let CodeWordId { user: from, turn: told_in_turn } = seen.code;
                     if from == to || !known.insert(seen.code) {
                         continue;
                     }
@@ -225,11 +241,14 @@ impl Ledger {
 }
 
 /// Counts a reason. A service may say a new one each time; those are one.
-fn count(reasons: &mut BTreeMap<Kind, u64>, kind: Kind, times: u64) {
+fn count(reasons: &mut BTreeMap<FailureKind, u64>, kind: FailureKind, times: u64) {
     const MOST: usize = 50;
     let is_new = !reasons.contains_key(&kind);
-    let kind =
-        if is_new && reasons.len() >= MOST { Kind::Unusable("other reasons".to_owned()) } else { kind };
+    let kind = if is_new && reasons.len() >= MOST {
+        FailureKind::Unusable("other reasons".to_owned())
+    } else {
+        kind
+    };
     *reasons.entry(kind).or_default() += times;
 }
 
@@ -242,32 +261,35 @@ mod tests {
     const USERS: u32 = 4;
     const TURNS: u32 = 5;
 
-    fn said(text: String) -> Said {
-        Said { whole: format!("{{\"reply\": \"{text}\"}}"), text }
+    fn said(text: String) -> ProbeReply {
+        ProbeReply { whole: format!("{{\"reply\": \"{text}\"}}"), text }
     }
 
-    fn honest(canaries: &Canaries, at: Code) -> String {
-        let words = (1..=at.turn).map(|turn| canaries.word(Code { turn, ..at }));
+    fn honest(canaries: &Canaries, at: CodeWordId) -> String {
+        let words = (1..=at.turn).map(|turn| canaries.word(CodeWordId { turn, ..at }));
         words.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn an_error_and_a_history_can_leak_too() {
         let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
-        let (one, two) = (Code { user: 1, turn: 1 }, Code { user: 2, turn: 3 });
+        let (one, two) = (CodeWordId { user: 1, turn: 1 }, CodeWordId { user: 2, turn: 3 });
         let mut ledger = Ledger::default();
         let trouble = || {
             let whole = format!("stack: {}", canaries.word(one));
-            Trouble { whole, ..Trouble::new(Kind::Status(500)) }
+            ProbeFailure { whole, ..ProbeFailure::new(FailureKind::Status(500)) }
         };
-        ledger.missed(&canaries, two, trouble(), &Received::default());
+        ledger.missed(&canaries, two, trouble(), &CapturedResponse::default());
         let message = |code| canaries.message(code);
-        let stored = Stored { items: vec![message(two), message(one)], ..Stored::default() };
-        ledger.read(&canaries, 2, Ok(stored), &Received::default());
-        ledger.read(&canaries, 2, Err(trouble()), &Received::default());
+        let stored = StoredHistory { items: vec![message(two), message(one)], ..StoredHistory::default() };
+        ledger.read(&canaries, 2, Ok(stored), &CapturedResponse::default());
+        ledger.read(&canaries, 2, Err(trouble()), &CapturedResponse::default());
         let places = ledger.leaks.iter().map(|leak| (leak.from, leak.to, leak.turn, leak.place));
-        let expected =
-            [(1, 2, Some(3), Place::Error), (1, 2, None, Place::History), (1, 2, None, Place::Error)];
+        let expected = [
+            (1, 2, Some(3), LeakPlace::Error),
+            (1, 2, None, LeakPlace::History),
+            (1, 2, None, LeakPlace::Error),
+        ];
         assert_eq!(places.collect::<Vec<_>>(), expected);
         assert_eq!((ledger.failures(), &ledger.histories[0].told), (1, &vec![3]));
         assert!(ledger.leaks[0].excerpt.contains(canaries.word(one)));
@@ -279,29 +301,36 @@ mod tests {
         let mut all = Ledger::default();
         for turn in 1..=TURNS {
             let mut one = Ledger::default();
-            let (at, foreign) = (Code { user: 1, turn }, Code { user: 2, turn });
-            one.heard(&canaries, at, &said(canaries.word(foreign).to_owned()), &Received::default());
+            let (at, foreign) = (CodeWordId { user: 1, turn }, CodeWordId { user: 2, turn });
+            one.heard(&canaries, at, &said(canaries.word(foreign).to_owned()), &CapturedResponse::default());
             one.latencies.push(Duration::ZERO);
-            one.missed(&canaries, at, Trouble::unusable(&format!("odd {turn}"), ""), &Received::default());
+            one.missed(
+                &canaries,
+                at,
+                ProbeFailure::unusable(&format!("odd {turn}"), ""),
+                &CapturedResponse::default(),
+            );
             all.merge(one);
         }
         assert_eq!((all.leak_count(), all.pairs[&(2, 1)], all.leaks.len()), (5, 5, 3));
         assert_eq!((all.replies.len(), all.latencies.len(), all.failures()), (5, 5, 5));
-        (0..100).for_each(|odd| count(&mut all.failed, Kind::Unusable(format!("new {odd}")), 1));
+        (0..100).for_each(|odd| count(&mut all.failed, FailureKind::Unusable(format!("new {odd}")), 1));
         assert_eq!((all.failures(), all.failed.len()), (105, 51));
     }
 
     #[test]
     fn leak_in_a_header_or_an_unparsed_body_is_found_once() {
         let canaries = Canaries::new(USERS, TURNS, Some(1)).unwrap();
-        let (at, foreign) = (Code { user: 1, turn: 1 }, Code { user: 2, turn: 1 });
+        let (at, foreign) = (CodeWordId { user: 1, turn: 1 }, CodeWordId { user: 2, turn: 1 });
         let word = canaries.word(foreign);
-        let received =
-            |headers: &str, body: &str| Received { headers: headers.to_owned(), body: body.to_owned() };
+        let received = |headers: &str, body: &str| CapturedResponse {
+            headers: headers.to_owned(),
+            body: body.to_owned(),
+        };
         let line = format!("x-trace: {word}\n");
         for (received, place) in [
-            (received(&line, ""), Place::Header),
-            (received(&line, &format!("{{\"debug\": \"{word}\"}}")), Place::Reply),
+            (received(&line, ""), LeakPlace::Header),
+            (received(&line, &format!("{{\"debug\": \"{word}\"}}")), LeakPlace::Reply),
         ] {
             let mut ledger = Ledger::default();
             ledger.heard(&canaries, at, &said("fine".to_owned()), &received);
@@ -317,15 +346,15 @@ mod tests {
             before in "[ -~]{0,30}", after in "\\PC{0,30}", only_around in any::<bool>(),
         ) {
             let canaries = Canaries::new(USERS, TURNS, Some(3)).unwrap();
-            let at = Code { user, turn };
+            let at = CodeWordId { user, turn };
             let mut ledger = Ledger::default();
-            ledger.heard(&canaries, at, &said(honest(&canaries, at)), &Received::default());
+            ledger.heard(&canaries, at, &said(honest(&canaries, at)), &CapturedResponse::default());
             prop_assert_eq!(ledger.leak_count(), 0);
-            let foreign = Code { user: from, turn: told };
+            let foreign = CodeWordId { user: from, turn: told };
             let leaky = format!("{before}{}{after}", canaries.word(foreign));
             let own = said(honest(&canaries, at));
-            let reply = if only_around { Said { whole: leaky, ..own } } else { Said { text: leaky, ..own } };
-            ledger.heard(&canaries, at, &reply, &Received::default());
+            let reply = if only_around { ProbeReply { whole: leaky, ..own } } else { ProbeReply { text: leaky, ..own } };
+            ledger.heard(&canaries, at, &reply, &CapturedResponse::default());
             let expected: Vec<_> = (from != user).then_some(((from, user), 1)).into_iter().collect();
             prop_assert_eq!(ledger.pairs.into_iter().collect::<Vec<_>>(), expected);
             prop_assert!(ledger.leaks.iter().all(|leak| leak.told_in_turn == told && leak.turn == Some(turn)));

@@ -3,36 +3,36 @@
 use serde_json::{Value, json};
 use ureq::http::Method;
 
-use super::service::{Said, Service, Stored, Trouble, User};
-use super::wire::Wire;
+use super::service::{ProbeFailure, ProbeReply, Service, StoredHistory, User};
+use super::transport::ProbeTransport;
 
 /// Such a service.
 pub(crate) struct OpenAiService {
-    pub(crate) wire: Wire,
+    pub(crate) wire: ProbeTransport,
     pub(crate) model: String,
     /// It keeps the history: only the new message is sent.
     pub(crate) is_stateful: bool,
 }
 
 impl Service for OpenAiService {
-    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+    fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure> {
         let new = json!({ "role": "user", "content": message });
         let messages: Vec<&Value> = user.messages.iter().chain([&new]).collect();
         let body = json!({ "model": self.model, "messages": messages, "user": user.name, "stream": false });
         let path = (&Method::POST, "/chat/completions");
         let whole = self.wire.ask((user, message), path, Some(&body.to_string()))?;
         let answer: Value = sessile::json::from_str(&whole)
-            .map_err(|_| Trouble::unusable("the answer is not JSON", &whole))?;
+            .map_err(|_| ProbeFailure::unusable("the answer is not JSON", &whole))?;
         let said = answer.pointer("/choices/0/message/content").map(content);
-        let text = said.ok_or_else(|| Trouble::unusable("the answer has no choices", &whole))?;
+        let text = said.ok_or_else(|| ProbeFailure::unusable("the answer has no choices", &whole))?;
         if !self.is_stateful {
             user.messages.push(new);
             user.messages.push(json!({ "role": "assistant", "content": text }));
         }
-        Ok(Said { text, whole })
+        Ok(ProbeReply { text, whole })
     }
 
-    fn history(&self, _user: &User) -> Option<Result<Stored, Trouble>> {
+    fn history(&self, _user: &User) -> Option<Result<StoredHistory, ProbeFailure>> {
         None
     }
 }

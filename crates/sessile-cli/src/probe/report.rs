@@ -8,24 +8,24 @@ use serde_json::{Value, json};
 use sessile::exit;
 
 use super::detection::Detection;
-use super::judge::{Judged, Judgement, Wrong, judge};
+use super::judge::{Assessment, Finding, Judgement, judge};
 use super::ledger::Ledger;
-use super::run::{Ended, Round, Run, Stop};
-use super::service::Kind;
+use super::run::{Round, Run, SessionCleanup, Stop};
+use super::service::FailureKind;
 
 /// How many pairs of users, and how many of one kind of mistake, are told to programs.
 const MOST: usize = 1000;
 
 /// What was probed.
-pub(crate) struct About {
+pub(crate) struct ProbeSubject {
     pub(crate) url: String,
     pub(crate) protocol: &'static str,
     pub(crate) seed: Option<u64>,
 }
 
 /// What came of it.
-pub(crate) struct Report {
-    pub(super) about: About,
+pub(crate) struct ProbeReport {
+    pub(super) about: ProbeSubject,
     pub(super) ledger: Ledger,
     pub(super) judgement: Judgement,
     /// Whether it came to its end.
@@ -39,12 +39,12 @@ pub(crate) struct Report {
     pub(super) elapsed: Duration,
     names: String,
     /// Sessions at the service, where there are some to end.
-    sessions: Option<Ended>,
+    sessions: Option<SessionCleanup>,
 }
 
 /// What it all means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ProbeVerdict {
     /// Nothing is wrong.
     Clean,
     /// Something is.
@@ -53,15 +53,20 @@ pub(super) enum Verdict {
     Inconclusive,
 }
 
-impl Report {
+impl ProbeReport {
     /// Judges a run as far as it came.
-    pub(crate) fn new(about: About, run: &Run, is_complete: bool, sessions: Option<Ended>) -> Self {
+    pub(crate) fn new(
+        about: ProbeSubject,
+        run: &Run,
+        is_complete: bool,
+        sessions: Option<SessionCleanup>,
+    ) -> Self {
         let (plan, ledger, rounds) = (run.plan(), run.ledger(), run.rounds().to_vec());
         let conclusive = rounds.iter().filter(|round| round.is_conclusive());
         let concurrency = conclusive.map(|round| round.concurrency).max();
         let first = plan.rounds.first().map_or(plan.concurrency, |users| plan.concurrency.min(*users));
         let users = rounds.iter().map(|round| round.users).sum();
-        Report {
+        ProbeReport {
             judgement: judge(&ledger.replies, &ledger.histories, plan.turns),
             about,
             ledger,
@@ -77,11 +82,11 @@ impl Report {
         }
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> ProbeVerdict {
         match () {
-            () if self.ledger.leak_count() > 0 || self.judgement.is_bad() => Verdict::MixedUp,
-            () if self.is_too_little() => Verdict::Inconclusive,
-            () => Verdict::Clean,
+            () if self.ledger.leak_count() > 0 || self.judgement.is_bad() => ProbeVerdict::MixedUp,
+            () if self.is_too_little() => ProbeVerdict::Inconclusive,
+            () => ProbeVerdict::Clean,
         }
     }
 
@@ -99,20 +104,20 @@ impl Report {
     }
 
     /// The reasons why there was no reply, the most usual first.
-    pub(super) fn reasons(&self) -> Vec<(&Kind, u64)> {
+    pub(super) fn reasons(&self) -> Vec<(&FailureKind, u64)> {
         sorted(&self.ledger.failed)
     }
 
     /// The exit status.
     pub(crate) fn exit(&self) -> u8 {
-        let is_late = || matches!(self.reasons().first(), Some((Kind::TimedOut, _)));
+        let is_late = || matches!(self.reasons().first(), Some((FailureKind::TimedOut, _)));
         match self.verdict() {
             // As of a program that the signal ended.
             _ if !self.is_complete => 130,
-            Verdict::Clean => exit::DONE,
-            Verdict::MixedUp => exit::FAILED,
-            Verdict::Inconclusive if is_late() => exit::TIMED_OUT,
-            Verdict::Inconclusive => exit::UNREACHABLE,
+            ProbeVerdict::Clean => exit::DONE,
+            ProbeVerdict::MixedUp => exit::FAILED,
+            ProbeVerdict::Inconclusive if is_late() => exit::TIMED_OUT,
+            ProbeVerdict::Inconclusive => exit::UNREACHABLE,
         }
     }
 
@@ -151,9 +156,10 @@ impl Report {
             let unread: u64 = ledger.unread_histories.values().sum();
             notes.push(format!("{unread} stored histories could not be read: {reason}"));
         }
-        if let Some(Ended { started, ended, is_kept, why_not }) = &self.sessions {
-            let why =
-                || why_not.as_ref().map_or_else(|| "there was no time for it".to_owned(), Kind::to_string);
+        if let Some(SessionCleanup { started, ended, is_kept, why_not }) = &self.sessions {
+            let why = || {
+                why_not.as_ref().map_or_else(|| "there was no time for it".to_owned(), FailureKind::to_string)
+            };
             match started - ended {
                 0 => {}
                 kept if *is_kept => {
@@ -183,11 +189,11 @@ impl Report {
 
     /// All of it.
     pub(crate) fn json(&self) -> Value {
-        let Report { about, ledger, judgement, .. } = self;
+        let ProbeReport { about, ledger, judgement, .. } = self;
         let verdict = match self.verdict() {
-            Verdict::Clean => "clean",
-            Verdict::MixedUp => "mixed_up",
-            Verdict::Inconclusive => "inconclusive",
+            ProbeVerdict::Clean => "clean",
+            ProbeVerdict::MixedUp => "mixed_up",
+            ProbeVerdict::Inconclusive => "inconclusive",
         };
         let mut pairs: Vec<_> = ledger.pairs.iter().collect();
         if pairs.len() > MOST {
@@ -197,18 +203,19 @@ impl Report {
         let pair =
             |((from, to), count): (&(u32, u32), &u64)| json!({ "from": from, "to": to, "count": count });
         let pairs: Vec<Value> = pairs.into_iter().map(pair).collect();
-        let reasons = |list: &BTreeMap<Kind, u64>| {
-            let told = |(kind, count): (&Kind, u64)| json!({ "reason": kind.to_string(), "count": count });
+        let reasons = |list: &BTreeMap<FailureKind, u64>| {
+            let told =
+                |(kind, count): (&FailureKind, u64)| json!({ "reason": kind.to_string(), "count": count });
             sorted(list).into_iter().map(told).collect::<Vec<_>>()
         };
-        let wrong = |list: &[Wrong]| {
+        let wrong = |list: &[Finding]| {
             json!({
                 "judged": judgement.replies.is_ok() || judgement.histories.is_ok(),
                 "count": list.len(),
                 "found": &list[..list.len().min(MOST)],
             })
         };
-        let judged = |judged: &Judged, count: usize| json!({ "judged": judged.is_ok(), "why_not": judged.as_ref().err(), "count": count });
+        let judged = |judged: &Assessment, count: usize| json!({ "judged": judged.is_ok(), "why_not": judged.as_ref().err(), "count": count });
         let ms = |time: Option<Duration>| time.map(|time| (time.as_secs_f64() * 1e6).round() / 1e3);
         json!({
             "url": about.url,
@@ -252,7 +259,7 @@ impl Report {
     }
 }
 
-pub(super) fn sorted(reasons: &BTreeMap<Kind, u64>) -> Vec<(&Kind, u64)> {
+pub(super) fn sorted(reasons: &BTreeMap<FailureKind, u64>) -> Vec<(&FailureKind, u64)> {
     let mut sorted: Vec<_> = reasons.iter().map(|(kind, count)| (kind, *count)).collect();
     sorted.sort_by_key(|(_, count)| Reverse(*count));
     sorted

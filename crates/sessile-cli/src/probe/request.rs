@@ -6,9 +6,9 @@ use sessile::error::{FileError, UsageError};
 use sessile::{Error, State};
 use toml_edit::{DocumentMut, Item};
 
-use super::http::{HistoryOf, HttpService};
-use super::template::{Line, Template};
-use super::wire::Wire;
+use super::http::{HistoryRequest, HttpService};
+use super::template::{RequestLine, Template};
+use super::transport::ProbeTransport;
 
 /// The flags.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -104,7 +104,7 @@ fn texts(item: &Item) -> Option<Vec<String>> {
 
 impl Requests {
     /// The service that is asked so.
-    pub(crate) fn service(&self, wire: Wire) -> Result<HttpService, Error> {
+    pub(crate) fn service(&self, wire: ProbeTransport) -> Result<HttpService, Error> {
         let said = &self.said;
         let Some(request) = &said.request else {
             return Err(UsageError::Arguments(
@@ -134,7 +134,7 @@ impl Requests {
             pointer("--history-text", said.history_text.as_ref())?,
         );
         let history = match &said.history {
-            Some(history) => Some(HistoryOf { request: line("--history", history)?, items, text }),
+            Some(history) => Some(HistoryRequest { request: line("--history", history)?, items, text }),
             None if items.is_some() || text.is_some() => {
                 return Err(UsageError::Arguments(
                     "--history says how the history is read; it is missing".to_owned(),
@@ -147,8 +147,8 @@ impl Requests {
     }
 }
 
-fn line(flag: &str, text: &str) -> Result<Line, Error> {
-    Line::parse(text).map_err(|why| {
+fn line(flag: &str, text: &str) -> Result<RequestLine, Error> {
+    RequestLine::parse(text).map_err(|why| {
         Error::Usage(UsageError::InvalidValue {
             place: flag.to_owned(),
             value: text.to_owned(),

@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::canary::{Canaries, Code};
+use super::canary::{Canaries, CodeWordId};
 use super::capture::take_received;
 use super::judge::judge;
-use super::ledger::{Ledger, Progress};
-use super::service::{Kind, Service, User};
+use super::ledger::{Ledger, ProbeProgress};
+use super::service::{FailureKind, Service, User};
 
 /// A thread only asks and waits.
 const STACK: usize = 1 << 20;
 
 /// Rounds of a probe and its limits.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ProbePlan {
     /// Users of each round.
     pub(crate) rounds: Vec<u32>,
     pub(crate) turns: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) canaries: Canaries,
 }
 
-impl Plan {
+impl ProbePlan {
     /// Users of all rounds.
     pub(crate) fn users(&self) -> u32 {
         self.rounds.iter().sum()
@@ -80,18 +80,18 @@ const AT_ONCE: u32 = 16;
 
 /// What became of what was begun at the service.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct SessionCleanup {
     pub(crate) started: u64,
     pub(crate) ended: u64,
     /// Whether it was not to be ended.
     pub(crate) is_kept: bool,
     /// The first reason why one was not.
-    pub(crate) why_not: Option<Kind>,
+    pub(crate) why_not: Option<FailureKind>,
 }
 
 /// A probe that is under way. Whoever has seen enough drops it: nobody waits for an answer that is still to come.
 pub(crate) struct Run {
-    shared: Arc<Shared>,
+    shared: Arc<RunState>,
     begun: Instant,
     /// How long all the turns took.
     talked: Option<Duration>,
@@ -99,8 +99,8 @@ pub(crate) struct Run {
     stop: Option<Stop>,
 }
 
-struct Shared {
-    plan: Plan,
+struct RunState {
+    plan: ProbePlan,
     service: Box<dyn Service>,
     waiting: Mutex<VecDeque<User>>,
     /// Those who have taken all their turns.
@@ -118,8 +118,8 @@ struct Shared {
 
 impl Run {
     /// Gets the users ready; nothing is asked yet.
-    pub(crate) fn new(plan: Plan, service: Box<dyn Service>) -> Self {
-        let shared = Shared {
+    pub(crate) fn new(plan: ProbePlan, service: Box<dyn Service>) -> Self {
+        let shared = RunState {
             waiting: Mutex::default(),
             done: Mutex::default(),
             ledger: Mutex::default(),
@@ -137,7 +137,7 @@ impl Run {
     pub(crate) fn finish(
         &mut self,
         is_ended: &dyn Fn() -> bool,
-        watch: &mut dyn FnMut(Progress),
+        watch: &mut dyn FnMut(ProbeProgress),
     ) -> std::io::Result<bool> {
         let mut last = 0;
         for users in self.shared.plan.rounds.clone() {
@@ -146,7 +146,7 @@ impl Run {
             *lock(&self.shared.waiting) = (first..=last).map(|number| self.shared.user(number)).collect();
             let before = self.progress();
             let concurrency = users.min(self.shared.plan.concurrency);
-            let started = self.start(concurrency, Shared::turn);
+            let started = self.start(concurrency, RunState::turn);
             let is_finished = self.watch(is_ended, watch);
             if let Err(error) = started {
                 if self.rounds.is_empty() {
@@ -172,12 +172,12 @@ impl Run {
         let at_once = self.most_at_once();
         *lock(&self.shared.waiting) = users.into();
         self.shared.is_stopped.store(false, Ordering::SeqCst);
-        self.start(at_once, Shared::read)?;
+        self.start(at_once, RunState::read)?;
         Ok(self.watch(is_ended, watch))
     }
 
     /// Waits for all threads. False if `is_ended` ended it.
-    fn watch(&self, is_ended: &dyn Fn() -> bool, watch: &mut dyn FnMut(Progress)) -> bool {
+    fn watch(&self, is_ended: &dyn Fn() -> bool, watch: &mut dyn FnMut(ProbeProgress)) -> bool {
         while self.shared.working.load(Ordering::SeqCst) > 0 {
             if is_ended() {
                 self.shared.is_over.store(true, Ordering::SeqCst);
@@ -212,7 +212,7 @@ impl Run {
         }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> ProbeProgress {
         lock(&self.shared.ledger).progress()
     }
 
@@ -234,10 +234,14 @@ impl Run {
 
     /// Ends what was begun at the service, in so much time; or leaves it there, without any. Nobody talks any more, but for
     /// those who still wait for an answer. What became of it, where there is something to end.
-    pub(crate) fn end(&self, within: Option<Duration>) -> Option<Ended> {
+    pub(crate) fn end(&self, within: Option<Duration>) -> Option<SessionCleanup> {
         let shared = &self.shared;
         let begun = shared.service.begun()?;
-        let ended = Ended { started: begun.len() as u64, is_kept: within.is_none(), ..Ended::default() };
+        let ended = SessionCleanup {
+            started: begun.len() as u64,
+            is_kept: within.is_none(),
+            ..SessionCleanup::default()
+        };
         let Some(within) = within else { return Some(ended) };
         let deadline = Instant::now() + within;
         let (left, ended) = (Mutex::new(begun), Mutex::new(ended));
@@ -270,7 +274,7 @@ impl Run {
     }
 
     /// The plan.
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &ProbePlan {
         &self.shared.plan
     }
 
@@ -279,7 +283,7 @@ impl Run {
         self.talked.unwrap_or_else(|| self.begun.elapsed())
     }
 
-    fn start(&self, threads: u32, work: fn(&Shared, User)) -> std::io::Result<()> {
+    fn start(&self, threads: u32, work: fn(&RunState, User)) -> std::io::Result<()> {
         for number in 0..threads {
             let shared = Arc::clone(&self.shared);
             shared.working.fetch_add(1, Ordering::SeqCst);
@@ -310,7 +314,7 @@ impl Drop for Working<'_> {
     }
 }
 
-impl Shared {
+impl RunState {
     fn user(&self, number: u32) -> User {
         let name = format!("probe-{}-{number}", self.plan.canaries.run);
         User { number, session: format!("{name}-session"), name, turn: 1, ..User::default() }
@@ -335,7 +339,7 @@ impl Shared {
             return;
         }
         let canaries = &self.plan.canaries;
-        let at = Code { user: user.number, turn: user.turn };
+        let at = CodeWordId { user: user.number, turn: user.turn };
         let (message, begun) = (canaries.message(at), Instant::now());
         let said = self.service.say(&mut user, &message);
         let (latency, received) = (begun.elapsed(), take_received());

@@ -8,10 +8,10 @@ use serde_json::Value;
 /// A way of talking to a service. Threads share it; what belongs to one user is in [`User`].
 pub(crate) trait Service: Send + Sync {
     /// Says something as a user.
-    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble>;
+    fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure>;
 
     /// What the service has stored for a user, if that can be asked for.
-    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>>;
+    fn history(&self, user: &User) -> Option<Result<StoredHistory, ProbeFailure>>;
 
     /// The users for whom something was begun that goes on at the service, each told once. None, where nothing does.
     fn begun(&self) -> Option<Vec<User>> {
@@ -19,7 +19,7 @@ pub(crate) trait Service: Send + Sync {
     }
 
     /// Ends what was begun for a user, in so much time.
-    fn end(&self, _user: &User, _within: Duration) -> Result<(), Trouble> {
+    fn end(&self, _user: &User, _within: Duration) -> Result<(), ProbeFailure> {
         Ok(())
     }
 }
@@ -47,7 +47,7 @@ pub(crate) struct User {
 
 /// A reply.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProbeReply {
     /// What it says to the user.
     pub(crate) text: String,
     /// All that came.
@@ -56,7 +56,7 @@ pub(crate) struct Said {
 
 /// What is stored for a user.
 #[derive(Debug, Default)]
-pub(crate) struct Stored {
+pub(crate) struct StoredHistory {
     /// What the user has said, or all of it if that cannot be told apart.
     pub(crate) items: Vec<String>,
     /// Whether nothing of what the service itself said is among the items.
@@ -67,8 +67,8 @@ pub(crate) struct Stored {
 
 /// Why there is no reply.
 #[derive(Debug, Clone)]
-pub(crate) struct Trouble {
-    pub(crate) kind: Kind,
+pub(crate) struct ProbeFailure {
+    pub(crate) kind: FailureKind,
     /// Whatever came all the same: it may hold what it should not.
     pub(crate) whole: String,
     /// The beginning of it, where a person may be shown it.
@@ -77,7 +77,7 @@ pub(crate) struct Trouble {
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum FailureKind {
     /// It took too long.
     TimedOut,
     /// No connection; why.
@@ -88,23 +88,23 @@ pub(crate) enum Kind {
     Unusable(String),
 }
 
-impl Trouble {
-    pub(crate) fn new(kind: Kind) -> Self {
-        Trouble { kind, whole: String::new(), told: None }
+impl ProbeFailure {
+    pub(crate) fn new(kind: FailureKind) -> Self {
+        ProbeFailure { kind, whole: String::new(), told: None }
     }
 
     pub(crate) fn unusable(why: &str, whole: &str) -> Self {
-        Trouble { whole: whole.to_owned(), ..Trouble::new(Kind::Unusable(why.to_owned())) }
+        ProbeFailure { whole: whole.to_owned(), ..ProbeFailure::new(FailureKind::Unusable(why.to_owned())) }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::TimedOut => f.write_str("no answer in time"),
-            Kind::Unreachable(why) => f.write_str(&sessile::text::shown(why)),
-            Kind::Status(status) => write!(f, "HTTP status {status}"),
-            Kind::Unusable(why) => f.write_str(&sessile::text::shown(why)),
+            FailureKind::TimedOut => f.write_str("no answer in time"),
+            FailureKind::Unreachable(why) => f.write_str(&sessile::text::shown(why)),
+            FailureKind::Status(status) => write!(f, "HTTP status {status}"),
+            FailureKind::Unusable(why) => f.write_str(&sessile::text::shown(why)),
         }
     }
 }

@@ -15,8 +15,8 @@ use sessile_wire::service::{
 };
 use ureq::http::Method;
 
-use super::service::{Kind, Said, Service, Stored, Trouble, User};
-use super::wire::Wire;
+use super::service::{FailureKind, ProbeFailure, ProbeReply, Service, StoredHistory, User};
+use super::transport::ProbeTransport;
 
 /// How many messages are read at once.
 const PAGE: i64 = MAX_PAGE_ITEMS;
@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Such a service.
 pub(crate) struct SessileService {
-    pub(crate) wire: Wire,
+    pub(crate) wire: ProbeTransport,
     /// Whether it is known to write no replies.
     has_no_upstream: AtomicBool,
     /// Those with a session: in the hands of a thread that hangs they would not be found.
@@ -39,7 +39,7 @@ pub(crate) struct SessileService {
 }
 
 impl SessileService {
-    pub(crate) fn new(wire: Wire) -> Self {
+    pub(crate) fn new(wire: ProbeTransport) -> Self {
         SessileService {
             wire,
             has_no_upstream: AtomicBool::new(false),
@@ -49,7 +49,7 @@ impl SessileService {
     }
 
     /// The path of the user's session, which is started if there is none.
-    fn session(&self, user: &mut User) -> Result<String, Trouble> {
+    fn session(&self, user: &mut User) -> Result<String, ProbeFailure> {
         let id = match &user.context_id {
             Some(id) => id.clone(),
             None => {
@@ -62,12 +62,12 @@ impl SessileService {
         Ok(format!("/v1/sessions/{id}"))
     }
 
-    fn start(&self, user: &User) -> Result<String, Trouble> {
+    fn start(&self, user: &User) -> Result<String, ProbeFailure> {
         let labels = [("probe".to_owned(), user.name.clone())].into();
         let new = CreateSessionRequest { labels, ..CreateSessionRequest::default() };
         let (started, whole): (ServiceSession, _) = self.post(user, "", "/v1/sessions", &new)?;
         let id = Some(started.id).filter(|id| is_plain(id));
-        let id = id.ok_or_else(|| Trouble::unusable("the session has no id", &whole))?;
+        let id = id.ok_or_else(|| ProbeFailure::unusable("the session has no id", &whole))?;
         let (name, session) = (user.name.clone(), user.session.clone());
         let user =
             User { number: user.number, name, session, context_id: Some(id.clone()), ..User::default() };
@@ -82,25 +82,26 @@ impl SessileService {
         message: &str,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<(T, String), Trouble> {
-        let body = serde_json::to_string(body).map_err(|error| Trouble::unusable(&error.to_string(), ""))?;
+    ) -> Result<(T, String), ProbeFailure> {
+        let body =
+            serde_json::to_string(body).map_err(|error| ProbeFailure::unusable(&error.to_string(), ""))?;
         let whole = self.wire.ask((user, message), (&Method::POST, path), Some(&body))?;
         Ok((parse(&whole)?, whole))
     }
 
     /// Lets the service reply.
-    fn replied(&self, user: &User, message: &str, session: &str) -> Result<Said, Trouble> {
+    fn replied(&self, user: &User, message: &str, session: &str) -> Result<ProbeReply, ProbeFailure> {
         let body =
             AppendRequest { messages: vec![ChatMessage::new("user", message).to_body()], if_last: None };
         let (answer, whole): (ReplyResponse, _) =
             self.post(user, message, &format!("{session}/messages?reply=true"), &body)?;
         let text = answer.reply.and_then(|reply| ChatMessage::of_body(&reply.body).content);
-        let text = text.ok_or_else(|| Trouble::unusable("the answer has no reply", &whole))?;
-        Ok(Said { text, whole })
+        let text = text.ok_or_else(|| ProbeFailure::unusable("the answer has no reply", &whole))?;
+        Ok(ProbeReply { text, whole })
     }
 
     /// Takes a turn, and commits what the history that came with it says.
-    fn turn(&self, user: &User, message: &str, session: &str) -> Result<Said, Trouble> {
+    fn turn(&self, user: &User, message: &str, session: &str) -> Result<ProbeReply, ProbeFailure> {
         let turns = format!("{session}/turns");
         let request = BeginTurnRequest { history: Some(PAGE), ..BeginTurnRequest::default() };
         let (turn, begun): (BeginTurnResponse, _) = self.post(user, message, &turns, &request)?;
@@ -111,12 +112,12 @@ impl SessileService {
         let body = CommitTurnRequest { messages: messages.iter().map(ChatMessage::to_body).collect() };
         let commit = format!("{turns}/{}/commit", turn.ticket.token);
         let (_, committed): (AppendResponse, _) = self.post(user, message, &commit, &body)?;
-        Ok(Said { text, whole: format!("{begun}\n{committed}") })
+        Ok(ProbeReply { text, whole: format!("{begun}\n{committed}") })
     }
 }
 
 impl Service for SessileService {
-    fn say(&self, user: &mut User, message: &str) -> Result<Said, Trouble> {
+    fn say(&self, user: &mut User, message: &str) -> Result<ProbeReply, ProbeFailure> {
         let session = self.session(user)?;
         if !self.has_no_upstream.load(Ordering::Relaxed) {
             match self.replied(user, message, &session) {
@@ -129,9 +130,9 @@ impl Service for SessileService {
         self.turn(user, message, &session)
     }
 
-    fn history(&self, user: &User) -> Option<Result<Stored, Trouble>> {
+    fn history(&self, user: &User) -> Option<Result<StoredHistory, ProbeFailure>> {
         let id = user.context_id.as_ref()?;
-        let mut stored = Stored { is_users_only: true, ..Stored::default() };
+        let mut stored = StoredHistory { is_users_only: true, ..StoredHistory::default() };
         let mut after = 0;
         for _ in 0..PAGES {
             let path = format!("/v1/sessions/{id}/messages?after={after}&limit={PAGE}");
@@ -148,7 +149,7 @@ impl Service for SessileService {
                 None => return Some(Ok(stored)),
             }
         }
-        Some(Err(Trouble::unusable("the history has no end", "")))
+        Some(Err(ProbeFailure::unusable("the history has no end", "")))
     }
 
     fn begun(&self) -> Option<Vec<User>> {
@@ -159,7 +160,7 @@ impl Service for SessileService {
         Some(std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    fn end(&self, user: &User, within: Duration) -> Result<(), Trouble> {
+    fn end(&self, user: &User, within: Duration) -> Result<(), ProbeFailure> {
         let path = format!("/v1/sessions/{}?reason=probe", user.context_id.as_deref().unwrap_or_default());
         self.wire.ask_within(within, (user, ""), (&Method::DELETE, &path), None).map(drop)
     }
@@ -181,26 +182,26 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-fn has_no_upstream(trouble: &Trouble) -> bool {
-    trouble.kind == Kind::Status(400) && trouble.whole.contains("has no upstream")
+fn has_no_upstream(trouble: &ProbeFailure) -> bool {
+    trouble.kind == FailureKind::Status(400) && trouble.whole.contains("has no upstream")
 }
 
-fn parse<T: DeserializeOwned>(whole: &str) -> Result<T, Trouble> {
+fn parse<T: DeserializeOwned>(whole: &str) -> Result<T, ProbeFailure> {
     sessile::json::from_str(whole).map_err(|error| {
-        Trouble::unusable(&format!("the response is not one of a session service: {error}"), whole)
+        ProbeFailure::unusable(&format!("the response is not one of a session service: {error}"), whole)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::canary::{Canaries, Code};
+    use super::super::canary::{Canaries, CodeWordId};
     use super::*;
 
     #[test]
     fn the_word_of_a_message_is_found() {
         let canaries = Canaries::new(1, 2, Some(1)).unwrap();
-        let code = Code { user: 1, turn: 2 };
+        let code = CodeWordId { user: 1, turn: 2 };
         assert_eq!(word(&canaries.message(code)), Some(canaries.word(code)));
-        assert_eq!(word(&canaries.message(Code { user: 1, turn: 3 })), None);
+        assert_eq!(word(&canaries.message(CodeWordId { user: 1, turn: 3 })), None);
     }
 }

@@ -87,12 +87,12 @@ fn put(text: &str, escape: Escape, out: &mut String) {
 
 /// A method and a path with placeholders: `POST /chat`.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct RequestLine {
     pub(crate) method: Method,
     pub(crate) path: Template,
 }
 
-impl Line {
+impl RequestLine {
     /// Takes them apart; what is wrong, if something is.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (method, path) = text.trim().split_once(' ').ok_or("METHOD /PATH")?;
@@ -104,7 +104,7 @@ impl Line {
         }
         let path = Template::parse(path)
             .map_err(|_| "a path whose placeholders are {user}, {session}, {message} and {turn}")?;
-        Ok(Line { method: method.ok_or("a method such as POST, in capitals")?, path })
+        Ok(RequestLine { method: method.ok_or("a method such as POST, in capitals")?, path })
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_request_is_a_method_and_a_path() {
-        let line = Line::parse("POST /chat/{session}").unwrap();
+        let line = RequestLine::parse("POST /chat/{session}").unwrap();
         assert_eq!(
             (line.method, line.path.filled(&user(), "", Escape::Percent)),
             (Method::POST, "/chat/s%201".into())
@@ -147,7 +147,7 @@ mod tests {
         for text in
             ["POST", "/chat", "post /chat", "POST chat", "POST http://x.example/", "G\u{e9}T /", "GET /{who}"]
         {
-            assert!(Line::parse(text).is_err(), "{text}");
+            assert!(RequestLine::parse(text).is_err(), "{text}");
         }
     }
 

@@ -16,10 +16,10 @@ use ureq::http::Method;
 use super::args::server_of;
 use super::error::{RemoteError, ServiceProblem, Subject, not_let_in};
 use crate::a2a::{Authorize, RequestCredential};
+use crate::agent_session::AgentCredentials;
 use crate::cli::Cx;
 use crate::error::Failure;
-use crate::http::{Address, Coming, Http, Patience, Roots, Sending};
-use crate::talk::Credentials;
+use crate::http::{Address, HttpClient, HttpRequest, HttpResponse, Timeouts, TrustRoots};
 use crate::unlocked::unlocked;
 
 /// Longest wait for a response, beyond the wait that the request states.
@@ -38,7 +38,7 @@ const LARGEST: usize = 16 << 20;
 /// Client of a session service, with the token for it.
 pub(crate) struct ServiceClient {
     url: String,
-    http: Http,
+    http: HttpClient,
     /// Header that authorizes the user.
     header: (String, Secret),
 }
@@ -148,7 +148,7 @@ impl ServiceClient {
         let Some(url) = server_of(state)? else { return Ok(None) };
         let url = checked_url(&url)?;
         let agent = Agent { name: None, url: url.clone(), credential: None, origin: None };
-        let credentials = Credentials::new(state, &agent);
+        let credentials = AgentCredentials::new(state, &agent);
         let found = unlocked(cx, state, || credentials.credentials_for(&url))?;
         let header = found.into_iter().find_map(|one| match one {
             RequestCredential::Header(name, value) => Some((name, value)),
@@ -156,7 +156,7 @@ impl ServiceClient {
         });
         let missing = || not_let_in(&url, format!("there is no token for {url}"));
         let header = header.ok_or_else(missing)?;
-        Ok(Some(ServiceClient { http: Http::new(Roots::System), url, header }))
+        Ok(Some(ServiceClient { http: HttpClient::new(TrustRoots::System), url, header }))
     }
 
     /// A server with a token that is not in the vault yet, or none at all.
@@ -164,7 +164,7 @@ impl ServiceClient {
         let value =
             token.map_or_else(|| Secret::new(""), |token| Secret::new(format!("Bearer {}", token.expose())));
         Ok(ServiceClient {
-            http: Http::new(Roots::System),
+            http: HttpClient::new(TrustRoots::System),
             url: checked_url(url)?,
             header: ("authorization".to_owned(), value),
         })
@@ -226,7 +226,7 @@ impl ServiceClient {
     }
 
     /// Requests a stream of events.
-    pub(super) fn stream(&self, request: &ServiceRequest) -> Result<Coming, RemoteError> {
+    pub(super) fn stream(&self, request: &ServiceRequest) -> Result<HttpResponse, RemoteError> {
         let mut coming = self.send(request, "text/event-stream")?;
         if (200..300).contains(&coming.status) {
             return Ok(coming);
@@ -235,7 +235,7 @@ impl ServiceClient {
         Err(refused(&coming, &body))
     }
 
-    fn send(&self, request: &ServiceRequest, accept: &str) -> Result<Coming, RemoteError> {
+    fn send(&self, request: &ServiceRequest, accept: &str) -> Result<HttpResponse, RemoteError> {
         let mut url = format!("{}{}", self.url, request.path);
         if !request.query.is_empty() {
             let pairs: Vec<(&str, &str)> =
@@ -259,13 +259,13 @@ impl ServiceClient {
             (_, Some(tag)) => headers.push(("if-match", tag)),
             _ => {}
         }
-        let sending = Sending {
+        let sending = HttpRequest {
             method: request.method.clone(),
             address: &address,
             headers: &headers,
             body: request.body.as_deref().map(str::as_bytes),
         };
-        let patience = Patience { head: ANSWER + request.waits, silence: ANSWER, total: request.total };
+        let patience = Timeouts { head: ANSWER + request.waits, silence: ANSWER, total: request.total };
         self.http.exchange(&sending, patience).map_err(RemoteError::Http)
     }
 
@@ -308,7 +308,7 @@ fn json(body: &impl Serialize) -> Result<String, Error> {
         .map_err(|error| UsageError::Arguments(format!("cannot encode the request: {error}")).into())
 }
 
-fn refused(coming: &Coming, body: &[u8]) -> RemoteError {
+fn refused(coming: &HttpResponse, body: &[u8]) -> RemoteError {
     RemoteError::Refused(ServiceProblem::from_response(coming.status, body, coming.retry_after()))
 }
 

@@ -13,7 +13,7 @@ use sessile_wire::sse::{SseEvent, SseReader};
 use super::client::{PATIENCE, ServiceClient, ServiceRequest};
 use super::error::{RemoteError, ServiceProblem, Subject};
 use crate::error::Failure;
-use crate::http::{Coming, HttpError};
+use crate::http::{HttpError, HttpResponse};
 
 /// Longest wait for the beginning of a reply by default: a model may think for long.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -108,7 +108,7 @@ fn event<T: DeserializeOwned>(data: &str) -> Result<T, RemoteError> {
 }
 
 /// Passes on the pieces of a reply, until the response at its end.
-fn follow(mut coming: Coming, on_piece: &mut dyn FnMut(&str)) -> Result<ReplyResponse, RemoteError> {
+fn follow(mut coming: HttpResponse, on_piece: &mut dyn FnMut(&str)) -> Result<ReplyResponse, RemoteError> {
     let (mut reader, mut events) = (SseReader::new(LARGEST), Vec::new());
     let mut buffer = vec![0; 1 << 14];
     loop {

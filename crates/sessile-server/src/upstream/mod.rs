@@ -12,7 +12,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use sessile::text::shortened;
 use sessile::vault::Secret;
-use sessile_wire::a2a::AgentErrorKind;
+use sessile_wire::a2a::RpcErrorKind;
 use sessile_wire::sse::{SseReader, SseTooLarge};
 use tokio::sync::{Semaphore, watch};
 
@@ -77,7 +77,7 @@ pub(crate) enum UpstreamError {
     /// HTTP status of an error.
     Refused { status: u16, detail: String },
     /// Error of an agent, or a failed task; `is_transient` if a retry may succeed.
-    Declined { kind: Option<AgentErrorKind>, detail: String, is_transient: bool },
+    Declined { kind: Option<RpcErrorKind>, detail: String, is_transient: bool },
     /// Response that is not a reply.
     Unusable(String),
 }

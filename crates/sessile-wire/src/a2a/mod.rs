@@ -20,13 +20,13 @@ mod task_state;
 
 pub use card::{AgentCard, AgentSkill};
 pub use dialect::Dialect;
-pub use error::{AgentError, AgentErrorKind};
+pub use error::{RpcError, RpcErrorKind};
 pub use event::AgentEvent;
 pub use interface::{AgentInterface, ProtocolBinding, ProtocolVersion};
 pub use outgoing::OutgoingMessage;
 pub use part::Part;
 pub use push::{PushConfig, PushRegistration};
-pub use request::{AgentRequest, HttpCall, HttpMethod, RequestError, TaskFilter};
+pub use request::{AgentRequest, CallError, HttpCall, HttpMethod, TaskFilter};
 pub use scheme::{OAuthFlow, SecurityScheme, SecuritySchemeKind};
 pub use task::{AgentMessage, AgentTask, ArtifactUpdate, StatusUpdate};
 pub use task_state::TaskState;

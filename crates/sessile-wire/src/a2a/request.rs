@@ -114,23 +114,23 @@ impl HttpMethod {
 
 /// Reason why a request cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestError {
+pub enum CallError {
     /// Id that cannot be a segment of a path.
     InvalidId(String),
     /// Request that version 0.3 does not have.
     Unsupported,
 }
 
-impl fmt::Display for RequestError {
+impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RequestError::InvalidId(id) => write!(f, "invalid id {id:?}"),
-            RequestError::Unsupported => f.write_str("version 0.3 of the protocol has no such method"),
+            CallError::InvalidId(id) => write!(f, "invalid id {id:?}"),
+            CallError::Unsupported => f.write_str("version 0.3 of the protocol has no such method"),
         }
     }
 }
 
-impl std::error::Error for RequestError {}
+impl std::error::Error for CallError {}
 
 /// Id of every JSON-RPC request: each has a connection of its own.
 const RPC_ID: &str = "1";
@@ -142,7 +142,7 @@ impl AgentRequest<'_> {
     }
 
     /// HTTP request for a supported interface.
-    pub fn call(&self, interface: &AgentInterface, dialect: Dialect) -> Result<HttpCall, RequestError> {
+    pub fn call(&self, interface: &AgentInterface, dialect: Dialect) -> Result<HttpCall, CallError> {
         match interface.binding {
             ProtocolBinding::Rest => self.rest(interface, dialect),
             _ => {
@@ -157,7 +157,7 @@ impl AgentRequest<'_> {
         }
     }
 
-    fn method(&self, dialect: Dialect) -> Result<&'static str, RequestError> {
+    fn method(&self, dialect: Dialect) -> Result<&'static str, CallError> {
         let (one, old) = match self {
             AgentRequest::Send(_) => ("SendMessage", "message/send"),
             AgentRequest::Stream(_) => ("SendStreamingMessage", "message/stream"),
@@ -181,7 +181,7 @@ impl AgentRequest<'_> {
         };
         match (dialect, old) {
             (Dialect::V1, _) => Ok(one),
-            (_, "") => Err(RequestError::Unsupported),
+            (_, "") => Err(CallError::Unsupported),
             (_, old) => Ok(old),
         }
     }
@@ -221,13 +221,13 @@ impl AgentRequest<'_> {
         }
     }
 
-    fn rest(&self, interface: &AgentInterface, dialect: Dialect) -> Result<HttpCall, RequestError> {
+    fn rest(&self, interface: &AgentInterface, dialect: Dialect) -> Result<HttpCall, CallError> {
         let is_one = dialect == Dialect::V1;
         let mut query: Vec<(String, String)> = Vec::new();
         let configs =
-            |task: &str| Ok::<_, RequestError>(format!("/tasks/{}/pushNotificationConfigs", segment(task)?));
+            |task: &str| Ok::<_, CallError>(format!("/tasks/{}/pushNotificationConfigs", segment(task)?));
         let config =
-            |task: &str, id: &str| Ok::<_, RequestError>(format!("{}/{}", configs(task)?, segment(id)?));
+            |task: &str, id: &str| Ok::<_, CallError>(format!("{}/{}", configs(task)?, segment(id)?));
         let (method, path, body) = match self {
             AgentRequest::Send(_) => {
                 (HttpMethod::Post, "/message:send".to_owned(), Some(self.params(dialect)))
@@ -305,8 +305,8 @@ fn old_push(task: &str, config: &PushConfig, dialect: Dialect) -> Map<String, Va
 }
 
 /// Id as one segment of a path. It may come from an agent.
-fn segment(id: &str) -> Result<String, RequestError> {
-    encode_segment(id).ok_or_else(|| RequestError::InvalidId(id.to_owned()))
+fn segment(id: &str) -> Result<String, CallError> {
+    encode_segment(id).ok_or_else(|| CallError::InvalidId(id.to_owned()))
 }
 
 #[cfg(test)]
@@ -347,7 +347,7 @@ mod tests {
             assert_eq!(line, format!("POST https://a.example/x/a%2Fb/tasks/{place}:cancel"));
         }
         for id in ["", ".", ".."] {
-            assert!(matches!(segment(id), Err(RequestError::InvalidId(_))), "{id}");
+            assert!(matches!(segment(id), Err(CallError::InvalidId(_))), "{id}");
         }
     }
 

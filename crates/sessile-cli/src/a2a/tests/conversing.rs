@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sessile_wire::a2a::{AgentErrorKind, AgentEvent, OutgoingMessage, Part, ProtocolVersion, TaskState};
+use sessile_wire::a2a::{AgentEvent, OutgoingMessage, Part, ProtocolVersion, RpcErrorKind, TaskState};
 
 use super::partners::{refusal, send, send_task, with_all};
 use super::says;
@@ -90,12 +90,12 @@ fn a_task_that_waits_is_answered_and_one_that_has_ended_is_not() {
             assert_eq!((&done.id, done.state), (&asked.id, TaskState::Completed), "{way}");
             assert_eq!(done.artifacts()[0].text(), "hello Ada", "{way}");
             let late = agent.send(&answer(Some(asked.id.clone()), "Bob"));
-            assert_eq!(refusal(agent, late), AgentErrorKind::TaskTerminal, "{way}");
+            assert_eq!(refusal(agent, late), RpcErrorKind::TaskTerminal, "{way}");
             let next = send_task(agent, &answer(None, "task more"));
             assert_eq!(next.context_id, asked.context_id, "{way}");
             assert_ne!(next.id, asked.id, "{way}");
             let unknown = OutgoingMessage { task_id: Some("never".to_owned()), ..says("x") };
-            assert_eq!(refusal(agent, agent.send(&unknown)), AgentErrorKind::TaskNotFound, "{way}");
+            assert_eq!(refusal(agent, agent.send(&unknown)), RpcErrorKind::TaskNotFound, "{way}");
         },
     );
 }

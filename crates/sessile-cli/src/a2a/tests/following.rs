@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use sessile::vault::Secret;
-use sessile_wire::a2a::{
-    AgentErrorKind, OutgoingMessage, ProtocolVersion, PushConfig, TaskFilter, TaskState,
-};
+use sessile_wire::a2a::{OutgoingMessage, ProtocolVersion, PushConfig, RpcErrorKind, TaskFilter, TaskState};
 
 use super::partners::{refusal, send_task, with_all};
 use super::says;
@@ -41,10 +39,10 @@ fn a_task_is_followed_looked_at_listed_and_called_off() {
             let task = agent.task(&id, Some(1)).unwrap();
             assert_eq!((task.state, task.text().as_str()), (TaskState::Completed, "there"), "{way}");
             assert!(task.history().len() <= 1, "{way}");
-            assert_eq!(refusal(agent, agent.cancel(&id)), AgentErrorKind::TaskNotCancelable, "{way}");
+            assert_eq!(refusal(agent, agent.cancel(&id)), RpcErrorKind::TaskNotCancelable, "{way}");
             assert_eq!(
                 refusal(agent, agent.task("no such?task#%", None)),
-                AgentErrorKind::TaskNotFound,
+                RpcErrorKind::TaskNotFound,
                 "{way}"
             );
 
@@ -69,7 +67,7 @@ fn a_task_is_followed_looked_at_listed_and_called_off() {
                 let next = agent.tasks(&TaskFilter { page_token: token, ..TaskFilter::default() }).unwrap();
                 assert!(next.tasks.iter().all(|task| task.id != page.tasks[0].id), "{way}");
             } else {
-                assert!(matches!(agent.tasks(&TaskFilter::default()), Err(A2aError::Agent(_))), "{way}");
+                assert!(matches!(agent.tasks(&TaskFilter::default()), Err(A2aError::Rpc(_))), "{way}");
             }
         },
     );
@@ -120,9 +118,8 @@ fn notifications_are_configured() {
             let kind = refusal(agent, agent.push_config_set(&task, &config));
             // The older SDK takes its own refusal for a failure.
             let way = agent.interface.to_string();
-            let is_no =
-                matches!(kind, AgentErrorKind::PushNotSupported | AgentErrorKind::UnsupportedOperation);
-            assert!(is_no || (way == "JSONRPC 0.3" && kind == AgentErrorKind::Internal), "{way}: {kind:?}");
+            let is_no = matches!(kind, RpcErrorKind::PushNotSupported | RpcErrorKind::UnsupportedOperation);
+            assert!(is_no || (way == "JSONRPC 0.3" && kind == RpcErrorKind::Internal), "{way}: {kind:?}");
             assert!(!agent.card.push, "{way}");
         },
     );

@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
+use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::says;
 use super::server::{Server, head, say};
 use crate::a2a::{A2aError, AgentClient, Anonymous, ClientOptions, ReplyLimits, StreamEnd};
-use crate::http::{Http, Roots};
+use crate::http::{HttpClient, TrustRoots};
 
 const MESSAGE: &str = r#"{"jsonrpc":"2.0","id":"1","result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}],"new-field":7}}}"#;
 
@@ -29,13 +29,13 @@ fn short() -> ClientOptions {
 }
 
 fn send(server: &Server, options: ClientOptions) -> Result<AgentEvent, A2aError> {
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     AgentClient::open(&http, &server.url(), &Anonymous, options)?.send(&says("hi"))
 }
 
 /// How many events came, and how it ended.
 fn stream(server: &Server, options: ClientOptions) -> (usize, Result<StreamEnd, A2aError>) {
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     let agent = AgentClient::open(&http, &server.url(), &Anonymous, options).unwrap();
     let mut count = 0;
     let ended = agent.stream(&says("hi"), &mut |_| {
@@ -110,7 +110,7 @@ fn an_endless_stream_ends_at_its_limit() {
     assert!(matches!(ended, Err(A2aError::TooLarge { .. })), "{ended:?}");
     assert!(count > 1000, "{count}");
     // Who has heard enough may leave.
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     let agent = AgentClient::open(&http, &server.url(), &Anonymous, short()).unwrap();
     assert_eq!(agent.stream(&says("hi"), &mut |_| ControlFlow::Break(())).unwrap(), StreamEnd::Stopped);
 }
@@ -220,12 +220,12 @@ fn an_error_in_a_stream_is_one() {
     });
     let (count, ended) = stream(&server, short());
     let told = ended.unwrap_err();
-    assert_eq!((count, told.agent_error_kind()), (1, Some(AgentErrorKind::TaskNotFound)));
+    assert_eq!((count, told.rpc_error_kind()), (1, Some(RpcErrorKind::TaskNotFound)));
     assert_eq!(told.to_string(), "the agent refused: gone\\u{1b}[2J (code -32001)");
     // It may also be said without any stream, and a stream may break off.
     let server = Server::agent(|stream| say(stream, r#"{"error":{"code":-32004}}"#));
     let (_, ended) = stream(&server, short());
-    assert_eq!(ended.unwrap_err().agent_error_kind(), Some(AgentErrorKind::UnsupportedOperation));
+    assert_eq!(ended.unwrap_err().rpc_error_kind(), Some(RpcErrorKind::UnsupportedOperation));
     let server = Server::agent(|stream| {
         head(stream, "200 OK", "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n")?;
         write!(stream, "{:x}\r\ndata: {WORKING}\n\n\r\n", WORKING.len() + 8)
@@ -249,7 +249,7 @@ fn a_status_has_its_meaning() {
         "{told:?}"
     );
     assert!(matches!(with("502 x", ""), A2aError::Server { status: 502, .. }));
-    assert_eq!(with("404 x", "").agent_error_kind(), Some(AgentErrorKind::MethodNotFound));
+    assert_eq!(with("404 x", "").rpc_error_kind(), Some(RpcErrorKind::MethodNotFound));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn an_agent_that_breaks_off_after_its_first_event_was_heard() {
         begin_stream(stream)?;
         write!(stream, "data: {WORKING}\n\ndata: {{\"jsonrpc\"")
     });
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     let agent = AgentClient::open(&http, &server.url(), &Anonymous, short()).unwrap();
     let mut ids = Vec::new();
     let ended = agent.stream(&says("hi"), &mut |event: AgentEvent| {

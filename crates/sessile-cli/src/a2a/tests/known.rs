@@ -8,7 +8,7 @@ use testkit::{AgentAuth, AgentOptions};
 use super::partners::{ALL, send};
 use super::says;
 use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
-use crate::http::{Http, Roots, basic};
+use crate::http::{HttpClient, TrustRoots, basic};
 
 /// The same credential for all.
 struct Always(RequestCredential);
@@ -56,7 +56,7 @@ fn who_is_known_is_let_in_and_sees_more() {
                 agent.card.extended && !agent.card.skills.iter().any(|skill| skill.id == "secret"),
                 "{way}"
             );
-            let (http, card) = (Http::new(Roots::System), agent.card.clone());
+            let (http, card) = (HttpClient::new(TrustRoots::System), agent.card.clone());
             let url = &agent.interface.url;
             let stranger =
                 AgentClient::from_card(&http, url, &Anonymous, ClientOptions::default(), card).unwrap();

@@ -1,10 +1,10 @@
 //! Agents to talk to: the official SDK in both its versions and testkit's own, each in every way that it offers.
 
-use sessile_wire::a2a::{AgentErrorKind, AgentEvent, AgentTask, OutgoingMessage};
+use sessile_wire::a2a::{AgentEvent, AgentTask, OutgoingMessage, RpcErrorKind};
 use testkit::{AgentOptions, Protocol, PythonAgent, ScriptedAgent};
 
 use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions};
-use crate::http::{Http, Roots};
+use crate::http::{HttpClient, TrustRoots};
 
 /// Who is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Partner {
         auth: &dyn Authorize,
         talk: impl Fn(&AgentClient<'_>),
     ) {
-        let (server, http) = (self.start(change), Http::new(Roots::System));
+        let (server, http) = (self.start(change), HttpClient::new(TrustRoots::System));
         let options = || ClientOptions { extensions: vec!["urn:x".to_owned()], ..ClientOptions::default() };
         let card = AgentClient::find_card(&http, server.url(), auth, &options()).unwrap();
         let usable: Vec<_> =
@@ -92,9 +92,9 @@ pub(super) fn send_task(agent: &AgentClient<'_>, outgoing: &OutgoingMessage) -> 
 }
 
 #[track_caller]
-pub(super) fn refusal<T>(agent: &AgentClient<'_>, done: Result<T, A2aError>) -> AgentErrorKind {
+pub(super) fn refusal<T>(agent: &AgentClient<'_>, done: Result<T, A2aError>) -> RpcErrorKind {
     match done {
-        Err(A2aError::Agent(error)) => error.kind,
+        Err(A2aError::Rpc(error)) => error.kind,
         Err(error) => panic!("{}: {error:?}", agent.interface),
         Ok(_) => panic!("{}: no refusal", agent.interface),
     }

@@ -8,7 +8,7 @@ use sessile_wire::a2a::AgentEvent;
 use super::says;
 use super::server::{Server, card, head, say};
 use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
-use crate::http::{Address, Http, Roots};
+use crate::http::{Address, HttpClient, TrustRoots};
 
 /// Has a credential for one origin, and remembers what it was asked for.
 struct Only {
@@ -47,7 +47,7 @@ fn extra() -> ClientOptions {
 #[test]
 fn a_credential_stands_where_it_belongs() {
     let server = Server::agent(|stream| say(stream, REPLY));
-    let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
     AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     for request in server.asked() {
         let lower = request.to_ascii_lowercase();
@@ -63,7 +63,7 @@ fn a_card_that_names_another_origin_gets_nothing_for_it() {
     let other = Server::start(|_, _, stream| say(stream, REPLY));
     let there = other.url();
     let server = Server::start(move |_, _, stream| say(stream, &card(&there).to_string()));
-    let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
     let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert!(!agent.is_at_home());
     assert!(matches!(agent.send(&says("hi")), Ok(AgentEvent::Message(_))));
@@ -80,7 +80,7 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
         true => say(stream, &card("http://127.0.0.1:1").to_string()),
         false => head(stream, "302 Found", &format!("Location: {middle}/card\r\n")),
     });
-    let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
     let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert_eq!(agent.interface.url, format!("{}/rpc", back.url()));
     assert!(server.asked()[0].contains("hunter2"));
@@ -107,7 +107,7 @@ fn within_an_origin_a_redirect_is_followed_with_everything() {
         "/v2/rpc?key=hunter2+%26" => say(stream, REPLY),
         _ => head(stream, "404 x", ""),
     });
-    let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
+    let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
     AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     let last = server.asked().pop().unwrap();
     assert!(last.contains("Bearer hunter2") && last.contains("m-hi"), "{last}");
@@ -119,7 +119,7 @@ fn a_message_is_never_sent_to_another_origin() {
     for status in ["301 x", "302 x", "303 x", "307 x", "308 x"] {
         let there = other.url();
         let server = Server::agent(move |stream| head(stream, status, &format!("Location: {there}/rpc\r\n")));
-        let (http, auth) = (Http::new(Roots::System), Only::at(&server.url()));
+        let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
         let told =
             AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap_err();
         assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
@@ -128,14 +128,14 @@ fn a_message_is_never_sent_to_another_origin() {
     assert!(other.asked().is_empty());
     // Nor again to its own, if the redirect would make another request of it.
     let server = Server::agent(|stream| head(stream, "302 x", "Location: /elsewhere\r\n"));
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     let told =
         AgentClient::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
     assert!(told.to_string().ends_with("what was sent would be lost"), "{told}");
     assert_eq!(server.asked().len(), 2);
     for location in ["http://a.example/", "file:///etc/passwd", "http://a@b@127.0.0.1/"] {
         let server = Server::agent(move |stream| head(stream, "307 x", &format!("Location: {location}\r\n")));
-        let http = Http::new(Roots::System);
+        let http = HttpClient::new(TrustRoots::System);
         let told = AgentClient::open(&http, &server.url(), &Anonymous, extra())
             .unwrap()
             .send(&says("hi"))
@@ -153,7 +153,7 @@ fn ten_thousand_redirects_are_too_many() {
             step => head(stream, "302 Found", &format!("Location: /{}\r\n", step + 1)),
         }
     });
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     let told = AgentClient::open(&http, &server.url(), &Anonymous, extra()).err().unwrap();
     assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
     assert_eq!(server.asked().len(), 6);
@@ -171,14 +171,14 @@ fn a_card_is_found_at_the_older_place_or_at_the_address_itself() {
                 false => head(stream, "404 x", "Content-Length: 0\r\n"),
             });
         let url = format!("{}{}", server.url(), if place.contains("card") { place } else { "/a" });
-        let http = Http::new(Roots::System);
+        let http = HttpClient::new(TrustRoots::System);
         assert_eq!(AgentClient::open(&http, &url, &Anonymous, extra()).unwrap().card.name, "scripted");
     }
     let page = Server::start(|_, _, stream| {
         head(stream, "200 OK", "Content-Type: text/html\r\n")?;
         std::io::Write::write_all(stream, b"<html>")
     });
-    let http = Http::new(Roots::System);
+    let http = HttpClient::new(TrustRoots::System);
     let told = AgentClient::open(&http, &page.url(), &Anonymous, extra()).err().unwrap();
     assert!(matches!(told, A2aError::NotAnAgent { .. }), "{told:?}");
     let grpc = Server::start(|_, url, stream| say(stream, &card(url).to_string().replace("JSONRPC", "GRPC")));

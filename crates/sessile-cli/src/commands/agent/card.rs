@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::named;
+use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::talk::{Reach, failed};
 
 /// Print an agent's card
 #[derive(Debug, clap::Args)]
@@ -21,17 +21,17 @@ pub struct Args {
     extended: bool,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let named = named(cx, args.agent.as_deref(), &args.reach)?;
-    let whom = args.reach.whom(&cx.state, &named)?;
+    let connection = args.reach.connection(&cx.state, &named)?;
     let card = if args.extended {
-        let card = whom.agent(cx)?.extended_card();
-        card.map_err(|error| failed(&named.url, None, error))?
+        let card = connection.agent(cx)?.extended_card();
+        card.map_err(|error| agent_error(&named.url, None, error))?
     } else {
-        whom.card()?
+        connection.card()?
     };
     // Whatever stands in it, it is the agent's word.
     let mut json = card.raw.clone();

@@ -10,11 +10,11 @@ pub mod validate;
 use sessile::Error;
 use sessile::error::UsageError;
 
+use crate::agent_session::AgentArgs;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
-use crate::talk::Reach;
 
 /// Name agents, and look at their cards
 #[derive(Debug, clap::Subcommand)]
@@ -51,7 +51,7 @@ impl Command {
 }
 
 /// The agent that is meant: as said in its place, or with --url.
-fn named(cx: &Cx, agent: Option<&str>, reach: &Reach) -> Result<sessile::agents::Agent, Error> {
+fn named(cx: &Cx, agent: Option<&str>, reach: &AgentArgs) -> Result<sessile::agents::Agent, Error> {
     let text = agent.or(reach.url.as_deref());
     cx.state.agent(text.ok_or_else(|| UsageError::Arguments("say which agent: its name or URL".into()))?)
 }

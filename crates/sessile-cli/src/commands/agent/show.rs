@@ -5,10 +5,10 @@ use sessile::text::shown;
 use sessile_wire::a2a::AgentCard;
 
 use super::named;
+use crate::agent_session::AgentArgs;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::talk::Reach;
 
 /// Show an agent: what it is called here, and what it says about itself
 #[derive(Debug, clap::Args)]
@@ -19,13 +19,13 @@ pub struct Args {
     agent: Option<String>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let named = named(cx, args.agent.as_deref(), &args.reach)?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let card = whom.card()?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let card = connection.card()?;
     let mut json = described(&card);
     json["url"] = json!(named.url);
     json["called"] = json!(named.name);

@@ -4,11 +4,11 @@ use serde_json::json;
 use sessile::text::shown;
 
 use super::named;
+use crate::agent_session::AgentArgs;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Tone;
-use crate::talk::Reach;
 
 /// Check an agent's card
 #[derive(Debug, clap::Args)]
@@ -19,13 +19,13 @@ pub struct Args {
     agent: Option<String>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let named = named(cx, args.agent.as_deref(), &args.reach)?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let card = whom.card()?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let card = connection.card()?;
     let mut problems = Vec::new();
     let mut warnings = Vec::new();
     for (member, is_there) in [

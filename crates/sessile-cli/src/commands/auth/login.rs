@@ -17,7 +17,7 @@ use super::{described, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::oauth::{Client, DeviceCode, OAuthError, Tokens, discover};
+use crate::oauth::{DeviceCode, OAuthClient, OAuthError, Tokens, discover};
 use crate::renewer::{Renewer, client, renewed, unreachable};
 use crate::unlocked::unlocked;
 
@@ -242,7 +242,7 @@ impl Args {
         &self,
         cx: &Cx,
         renewer: &Renewer,
-        client: &Client,
+        client: &OAuthClient,
         oauth: &OAuth2,
         scopes: &[String],
         known: Option<&Secret>,
@@ -275,7 +275,7 @@ impl Args {
         &self,
         cx: &Cx,
         renewer: &Renewer,
-        client: &Client,
+        client: &OAuthClient,
         oauth: &OAuth2,
         scopes: &[String],
     ) -> Result<Tokens, Failure> {

@@ -5,11 +5,11 @@ use sessile::conversation::Conversation;
 use sessile::text::shown;
 
 use super::session_of;
+use crate::agent_session::described_anywhere;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
-use crate::talk::described_anywhere;
 
 /// List conversations, the last used first
 ///

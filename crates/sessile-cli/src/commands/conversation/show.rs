@@ -8,11 +8,11 @@ use sessile::error::ConversationError;
 use sessile::text::{shown, shown_lines};
 
 use super::one;
+use crate::agent_session::described_anywhere;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::{Remote, ServerArgs};
-use crate::talk::described_anywhere;
 
 /// Show a conversation and what was said in it
 ///

@@ -10,11 +10,11 @@ use sessile::error::{ConversationError, FileError, UsageError};
 use sessile::session::SessionId;
 use sessile_wire::a2a::{OutgoingMessage, Part, PushConfig};
 
+use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector};
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::error::Failure;
 use crate::remote::ServerArgs;
-use crate::talk::{Memory, Reach, Wanted};
 
 /// The largest text, and the largest file.
 const LARGEST: u64 = 16 << 20;
@@ -27,7 +27,7 @@ pub(crate) struct Compose {
     words: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) reach: Reach,
+    pub(crate) reach: AgentArgs,
 
     /// Send this file along
     #[arg(long, value_name = "FILE")]
@@ -130,8 +130,8 @@ impl Compose {
     }
 
     /// Which conversation is meant.
-    pub(crate) fn wanted(&self) -> Wanted {
-        Wanted {
+    pub(crate) fn wanted(&self) -> ConversationSelector {
+        ConversationSelector {
             new: self.new,
             name: self.conversation.clone(),
             context_id: self.context_id.clone(),
@@ -144,7 +144,7 @@ impl Compose {
         &self,
         cx: &Cx,
         words: &[String],
-        memory: &Memory<'_>,
+        memory: &ConversationLog<'_>,
     ) -> Result<OutgoingMessage, Failure> {
         if self.goes_on && memory.context_id.is_none() {
             return Err(nothing_to_go_on_with().into());

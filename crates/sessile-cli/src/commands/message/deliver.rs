@@ -7,9 +7,9 @@ use sessile::conversation::TaskState;
 use sessile::text::{shell_quoted, shown, shown_lines};
 use sessile_wire::a2a::{AgentEvent, ArtifactUpdate};
 
+use crate::agent_session::{ConversationLog, save};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
-use crate::talk::{Memory, save};
 
 /// What was heard so far.
 pub(crate) struct Heard<'a> {
@@ -95,7 +95,7 @@ impl<'a> Heard<'a> {
     }
 
     /// The end of it: the reply, and the command that goes on.
-    pub(crate) fn finish(self, memory: &Memory<'_>, with_text: bool) -> Outcome {
+    pub(crate) fn finish(self, memory: &ConversationLog<'_>, with_text: bool) -> Outcome {
         let Heard { cx, agent, dir, texts, is_line_open, artifacts, last, state } = self;
         if is_line_open {
             cx.out.event(&Value::Null, "\n", true);
@@ -166,7 +166,7 @@ pub(super) fn reply_json(agent: &str, text: &str, reply: Option<&Value>) -> Valu
 }
 
 /// The command that goes on with the conversation, where this one was called.
-fn continuing(cx: &Cx, agent: &str, memory: &Memory<'_>) -> String {
+fn continuing(cx: &Cx, agent: &str, memory: &ConversationLog<'_>) -> String {
     let named = cx.state.agent(agent).ok().and_then(|agent| agent.name);
     let mut command = format!("sessile message send {}", shell_quoted(named.as_deref().unwrap_or(agent)));
     match (memory.session(), &cx.state.args().session) {

@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use sessile::Error;
 use sessile::error::RequestError;
 use sessile::text::shell_quoted;
-use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
+use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
 use super::remote as remote_message;
+use crate::agent_session::{ConversationLog, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::{Remote, ServerArgs};
-use crate::talk::{Memory, failed};
 
 /// Send a message and print the reply
 ///
@@ -52,12 +52,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;
-    let session = crate::talk::session(cx, "message send")?;
-    let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
+    let session = crate::agent_session::session(cx, "message send")?;
+    let mut memory = ConversationLog::open(&cx.state, session, &named.url, &args.compose.wanted())?;
     let mut outgoing = args.compose.outgoing(cx, &words, &memory)?;
     outgoing.is_blocking = !args.no_wait;
-    let whom = args.compose.reach.whom(&cx.state, &named)?;
-    let agent = whom.agent(cx)?;
+    let connection = args.compose.reach.connection(&cx.state, &named)?;
+    let agent = connection.agent(cx)?;
     cx.out.progress(&format!("waiting for {}", named.url));
     memory.will_send(remembered(&outgoing));
     let begun = Instant::now();
@@ -68,17 +68,17 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Err(error) => {
             // The next message begins another task, and the user knows.
             let is_over = matches!(
-                error.agent_error_kind(),
-                Some(AgentErrorKind::TaskNotFound | AgentErrorKind::TaskTerminal)
+                error.rpc_error_kind(),
+                Some(RpcErrorKind::TaskNotFound | RpcErrorKind::TaskTerminal)
             );
             if let (true, Some(task)) = (is_over, &outgoing.task_id) {
-                memory.task_is_over(task)?;
+                memory.close_task(task)?;
             }
-            return Err(failed(&named.url, outgoing.task_id.as_deref(), error).into());
+            return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error).into());
         }
     };
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
-    memory.heard(&event)?;
+    memory.record(&event)?;
     // Some agents answer at once, whatever they were asked.
     while let (false, AgentEvent::Task(task)) = (args.no_wait, &event) {
         if task.state.is_terminal()
@@ -98,8 +98,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         std::thread::sleep(PAUSE);
         let id = task.id.clone();
         let now = agent.task(&id, outgoing.history_length);
-        event = AgentEvent::Task(now.map_err(|error| -> Error { failed(&named.url, Some(&id), error) })?);
-        memory.heard(&event)?;
+        event =
+            AgentEvent::Task(now.map_err(|error| -> Error { agent_error(&named.url, Some(&id), error) })?);
+        memory.record(&event)?;
     }
     heard.take(&event);
     heard.finish(&memory, true)

@@ -5,17 +5,17 @@ use std::ops::ControlFlow;
 use serde_json::Value;
 use sessile::Error;
 use sessile::error::AgentError;
-use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
+use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::compose::{Compose, remembered};
 use super::deliver::Heard;
 use super::remote as remote_message;
 use crate::a2a::{A2aError, StreamEnd};
+use crate::agent_session::{ConversationLog, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::{Remote, ServerArgs};
-use crate::talk::{Memory, failed};
 
 /// Send a message and print what the agent says as it comes
 ///
@@ -42,11 +42,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let (named, words) = args.compose.agent(cx)?;
     args.compose.check(cx)?;
-    let session = crate::talk::session(cx, "message stream")?;
-    let mut memory = Memory::open(&cx.state, session, &named.url, &args.compose.wanted())?;
+    let session = crate::agent_session::session(cx, "message stream")?;
+    let mut memory = ConversationLog::open(&cx.state, session, &named.url, &args.compose.wanted())?;
     let outgoing = args.compose.outgoing(cx, &words, &memory)?;
-    let whom = args.compose.reach.whom(&cx.state, &named)?;
-    let agent = whom.agent(cx)?;
+    let connection = args.compose.reach.connection(&cx.state, &named)?;
+    let agent = connection.agent(cx)?;
     if !agent.card.streaming {
         let reason = "it does not stream: use `message send`".to_owned();
         return Err(AgentError::Unusable { agent: named.url.clone(), reason }.into());
@@ -55,12 +55,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
     let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.stream(&outgoing, on_event))?;
     if let Err(error) = streamed {
-        let is_over = matches!(
-            error.agent_error_kind(),
-            Some(AgentErrorKind::TaskNotFound | AgentErrorKind::TaskTerminal)
-        );
+        let is_over =
+            matches!(error.rpc_error_kind(), Some(RpcErrorKind::TaskNotFound | RpcErrorKind::TaskTerminal));
         if let (true, Some(task)) = (is_over, &outgoing.task_id) {
-            memory.task_is_over(task)?;
+            memory.close_task(task)?;
         }
         if let Some(task) = memory.task_id.as_ref().filter(|_| !is_over) {
             let url = sessile::text::shell_quoted(&named.url);
@@ -69,7 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 sessile::text::shell_quoted(task)
             ));
         }
-        return Err(failed(&named.url, outgoing.task_id.as_deref(), error).into());
+        return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error).into());
     }
     heard.finish(&memory, false)
 }
@@ -77,7 +75,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 /// Listens to a stream to its end. What cannot be remembered ends it at once.
 pub(crate) fn listen(
     cx: &Cx,
-    memory: &mut Memory<'_>,
+    memory: &mut ConversationLog<'_>,
     heard: &mut Heard<'_>,
     stream: impl FnOnce(&mut dyn FnMut(AgentEvent) -> ControlFlow<()>) -> Result<StreamEnd, A2aError>,
 ) -> Result<Result<StreamEnd, A2aError>, Error> {
@@ -96,11 +94,11 @@ pub(crate) fn listen(
 /// Takes in one event: remembered first, then shown.
 pub(crate) fn follow(
     cx: &Cx,
-    memory: &mut Memory<'_>,
+    memory: &mut ConversationLog<'_>,
     heard: &mut Heard<'_>,
     event: &AgentEvent,
 ) -> Result<(), Error> {
-    memory.heard(event)?;
+    memory.record(event)?;
     let new = heard.take(event);
     // The pieces of one text belong together.
     let goes_on = matches!(event, AgentEvent::Artifact(artifact) if !artifact.is_last_chunk);

@@ -6,8 +6,8 @@ use serde_json::Value;
 use sessile::Error;
 use sessile::conversation::Conversation;
 
+use crate::agent_session::described;
 use crate::cli::Cx;
-use crate::talk::described;
 
 /// What is told of a conversation with its session.
 const MEMBERS: [&str; 7] =

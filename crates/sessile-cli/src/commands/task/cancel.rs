@@ -3,10 +3,10 @@ use sessile_wire::a2a::AgentEvent;
 
 use super::get::remember;
 use super::{described, lines, meant};
+use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::talk::{Reach, failed};
 
 /// Call a task off
 #[derive(Debug, clap::Args)]
@@ -17,13 +17,14 @@ pub struct Args {
     task: Option<String>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let task = whom.agent(cx)?.cancel(&id).map_err(|error| failed(&named.url, Some(&id), error))?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let task =
+        connection.agent(cx)?.cancel(&id).map_err(|error| agent_error(&named.url, Some(&id), error))?;
     remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
     sessile::history::record(&cx.state, "task cancel", &id, "send the message again")?;
     cx.changed(described(&named, &task), || lines(&task))

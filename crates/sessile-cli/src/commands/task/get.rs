@@ -2,10 +2,10 @@
 use sessile_wire::a2a::AgentEvent;
 
 use super::{described, lines, meant};
+use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::talk::{Memory, Reach, Wanted, failed};
 
 /// Show a task as it is now
 #[derive(Debug, clap::Args)]
@@ -20,14 +20,14 @@ pub struct Args {
     history_length: Option<u32>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (named, id) = meant(cx, args.task.as_deref(), args.reach.url.as_deref())?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let task = whom.agent(cx)?.task(&id, args.history_length);
-    let task = task.map_err(|error| failed(&named.url, Some(&id), error))?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let task = connection.agent(cx)?.task(&id, args.history_length);
+    let task = task.map_err(|error| agent_error(&named.url, Some(&id), error))?;
     remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
     cx.out.result(&described(&named, &task), || lines(&task))
 }
@@ -38,10 +38,10 @@ pub(super) fn remember(cx: &Cx, agent: &str, task: &str, event: &AgentEvent) -> 
         return Ok(());
     }
     let session = cx.state.require_session("remembering a task in it")?;
-    let wanted = Wanted { task_id: Some(task.to_owned()), ..Wanted::default() };
-    let mut memory = Memory::open(&cx.state, Some(session), agent, &wanted)?;
+    let wanted = ConversationSelector { task_id: Some(task.to_owned()), ..ConversationSelector::default() };
+    let mut memory = ConversationLog::open(&cx.state, Some(session), agent, &wanted)?;
     match memory.conversation() {
-        Some(_) => memory.heard(event),
+        Some(_) => memory.record(event),
         None => Ok(()),
     }
 }

@@ -7,11 +7,11 @@ use sessile::text::shown;
 use sessile_wire::a2a::TaskFilter;
 
 use super::described;
+use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
-use crate::talk::{Reach, failed};
 
 /// List an agent's tasks
 ///
@@ -40,7 +40,7 @@ pub struct Args {
     cursor: Option<String>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         .into());
     }
-    let whom = args.reach.whom(&cx.state, &named)?;
+    let connection = args.reach.connection(&cx.state, &named)?;
     let filter = TaskFilter {
         context_id: args.context_id.clone(),
         state,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         page_token: args.cursor.clone(),
         ..TaskFilter::default()
     };
-    let page = whom.agent(cx)?.tasks(&filter).map_err(|error| failed(&named.url, None, error))?;
+    let page = connection.agent(cx)?.tasks(&filter).map_err(|error| agent_error(&named.url, None, error))?;
     let found: Vec<Value> = page.tasks.iter().map(|task| described(&named, task)).collect();
     cx.out.list(&found, || {
         if page.tasks.is_empty() {

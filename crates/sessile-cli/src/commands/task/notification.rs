@@ -5,11 +5,11 @@ use sessile::text::shown;
 use sessile_wire::a2a::{PushConfig, PushRegistration};
 
 use super::meant;
+use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
-use crate::talk::{Reach, failed};
 
 /// Say who is told when a task changes
 #[derive(Debug, clap::Subcommand)]
@@ -45,7 +45,7 @@ pub struct SetArgs {
     id: Option<String>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 /// Look at one of those who are told when a task changes, or have it told no more
@@ -64,7 +64,7 @@ pub struct OneArgs {
     id: String,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 /// List those who are told when a task changes
@@ -76,7 +76,7 @@ pub struct ListArgs {
     task: String,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 impl Command {
@@ -100,36 +100,36 @@ fn line(push: &PushRegistration) -> String {
 
 fn set(args: &SetArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let whom = args.reach.whom(&cx.state, &named)?;
+    let connection = args.reach.connection(&cx.state, &named)?;
     let config = PushConfig { id: args.id.clone(), url: args.hook.clone(), ..PushConfig::default() };
-    let push = whom.agent(cx)?.push_config_set(&task, &config);
-    let push = push.map_err(|error| failed(&named.url, Some(&task), error))?;
+    let push = connection.agent(cx)?.push_config_set(&task, &config);
+    let push = push.map_err(|error| agent_error(&named.url, Some(&task), error))?;
     sessile::history::record(&cx.state, "task notification set", &task, "remove it by its id")?;
     cx.changed(described(&task, &push), || line(&push))
 }
 
 fn get(args: &OneArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let push = whom.agent(cx)?.push_config_get(&task, &args.id);
-    let push = push.map_err(|error| failed(&named.url, None, error))?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let push = connection.agent(cx)?.push_config_get(&task, &args.id);
+    let push = push.map_err(|error| agent_error(&named.url, None, error))?;
     cx.out.result(&described(&task, &push), || line(&push))
 }
 
 fn list(args: &ListArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let all = whom.agent(cx)?.push_config_list(&task);
-    let all = all.map_err(|error| failed(&named.url, Some(&task), error))?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let all = connection.agent(cx)?.push_config_list(&task);
+    let all = all.map_err(|error| agent_error(&named.url, Some(&task), error))?;
     let json: Vec<Value> = all.iter().map(|push| described(&task, push)).collect();
     cx.out.list(&json, || all.iter().map(line).collect())
 }
 
 fn remove(args: &OneArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let removed = whom.agent(cx)?.push_config_remove(&task, &args.id);
-    removed.map_err(|error| failed(&named.url, Some(&task), error))?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let removed = connection.agent(cx)?.push_config_remove(&task, &args.id);
+    removed.map_err(|error| agent_error(&named.url, Some(&task), error))?;
     sessile::history::record(&cx.state, "task notification remove", &task, "set it again")?;
     cx.changed(json!({ "task_id": task, "id": args.id }), || "it is told no more\n".to_owned())
 }

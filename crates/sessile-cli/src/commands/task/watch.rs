@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use sessile::error::RequestError;
-use sessile_wire::a2a::{AgentErrorKind, AgentEvent};
+use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::meant;
+use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector, agent_error};
 use crate::cli::Cx;
 use crate::commands::message::{Heard, follow, listen};
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::talk::{Memory, Reach, Wanted, failed};
 
 /// Follow a task until it ends or asks for something
 ///
@@ -23,7 +23,7 @@ pub struct Args {
     task: Option<String>,
 
     #[command(flatten)]
-    reach: Reach,
+    reach: AgentArgs,
 }
 
 /// How often an agent that does not stream is asked.
@@ -35,12 +35,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(_) => Some(cx.state.require_session("following a task in it")?),
         None => None,
     };
-    let wanted = Wanted { task_id: Some(id.clone()), ..Wanted::default() };
-    let mut memory = Memory::open(&cx.state, session, &named.url, &wanted)?;
+    let wanted = ConversationSelector { task_id: Some(id.clone()), ..ConversationSelector::default() };
+    let mut memory = ConversationLog::open(&cx.state, session, &named.url, &wanted)?;
     memory.forget_unless_known();
     let begun = Instant::now();
-    let whom = args.reach.whom(&cx.state, &named)?;
-    let agent = whom.agent(cx)?;
+    let connection = args.reach.connection(&cx.state, &named)?;
+    let agent = connection.agent(cx)?;
     let mut heard = Heard::new(cx, &named.url, None);
     if agent.card.streaming {
         let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.resubscribe(&id, on_event))?;
@@ -49,22 +49,22 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             // It has ended meanwhile, or cannot be followed: then it is looked at.
             Err(error)
                 if matches!(
-                    error.agent_error_kind(),
+                    error.rpc_error_kind(),
                     Some(
-                        AgentErrorKind::TaskTerminal
-                            | AgentErrorKind::UnsupportedOperation
-                            | AgentErrorKind::InvalidParams
-                            | AgentErrorKind::MethodNotFound
+                        RpcErrorKind::TaskTerminal
+                            | RpcErrorKind::UnsupportedOperation
+                            | RpcErrorKind::InvalidParams
+                            | RpcErrorKind::MethodNotFound
                     )
                 ) => {}
-            Err(error) => return Err(failed(&named.url, Some(&id), error).into()),
+            Err(error) => return Err(agent_error(&named.url, Some(&id), error).into()),
         }
     }
     if heard.state().is_some_and(|state| state.is_terminal() || state.waits()) {
         return heard.finish(&memory, false);
     }
     loop {
-        let task = agent.task(&id, None).map_err(|error| failed(&named.url, Some(&id), error))?;
+        let task = agent.task(&id, None).map_err(|error| agent_error(&named.url, Some(&id), error))?;
         let is_over = task.state.is_terminal() || task.state.waits();
         follow(cx, &mut memory, &mut heard, &AgentEvent::Task(task))?;
         if is_over {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::Value;
-use sessile_wire::a2a::AgentErrorKind;
+use sessile_wire::a2a::RpcErrorKind;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -64,7 +64,7 @@ impl UpstreamAgent {
             error,
             UpstreamError::Refused { status: 404 | 405, .. }
                 | UpstreamError::Declined {
-                    kind: Some(AgentErrorKind::MethodNotFound | AgentErrorKind::VersionNotSupported),
+                    kind: Some(RpcErrorKind::MethodNotFound | RpcErrorKind::VersionNotSupported),
                     ..
                 }
         ) {

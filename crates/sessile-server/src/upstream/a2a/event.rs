@@ -1,9 +1,7 @@
 //! Events of an agent, reduced to what a reply of the service is made of: ids, states and text.
 
 use serde_json::Value;
-use sessile_wire::a2a::{
-    AgentError, AgentErrorKind, AgentEvent, AgentMessage, ArtifactUpdate, Part, TaskState,
-};
+use sessile_wire::a2a::{AgentEvent, AgentMessage, ArtifactUpdate, Part, RpcError, RpcErrorKind, TaskState};
 
 use super::super::UpstreamError;
 use super::interface::UpstreamInterface;
@@ -51,10 +49,10 @@ impl UpstreamInterface {
     pub(super) fn event(&self, bytes: &[u8]) -> Result<Option<TextEvent>, UpstreamError> {
         let mut response = parse(bytes)?;
         if let Some(error) = response.get("error").filter(|error| error.is_object()) {
-            let AgentError { kind, code, .. } = AgentError::read(error);
+            let RpcError { kind, code, .. } = RpcError::read(error);
             // A failure of the agent may pass; a request that it does not understand or allow will not succeed later.
             let is_transient =
-                kind == AgentErrorKind::Internal || code.is_some_and(|code| (500..600).contains(&code));
+                kind == RpcErrorKind::Internal || code.is_some_and(|code| (500..600).contains(&code));
             return Err(UpstreamError::Declined {
                 kind: Some(kind),
                 detail: error.to_string(),

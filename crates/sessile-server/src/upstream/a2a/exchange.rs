@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::json;
-use sessile_wire::a2a::{AgentErrorKind, AgentRequest, HttpCall, HttpMethod, OutgoingMessage, Part};
+use sessile_wire::a2a::{AgentRequest, HttpCall, HttpMethod, OutgoingMessage, Part, RpcErrorKind};
 use sessile_wire::backoff::Backoff;
 use sessile_wire::sse::SseReader;
 
@@ -169,11 +169,11 @@ fn is_unknown_context(error: &UpstreamError) -> bool {
     match error {
         UpstreamError::Declined { kind: Some(kind), .. } => matches!(
             kind,
-            AgentErrorKind::TaskNotFound
-                | AgentErrorKind::TaskTerminal
-                | AgentErrorKind::UnsupportedOperation
-                | AgentErrorKind::InvalidRequest
-                | AgentErrorKind::InvalidParams
+            RpcErrorKind::TaskNotFound
+                | RpcErrorKind::TaskTerminal
+                | RpcErrorKind::UnsupportedOperation
+                | RpcErrorKind::InvalidRequest
+                | RpcErrorKind::InvalidParams
         ),
         UpstreamError::Refused { status, .. } => matches!(status, 400 | 404 | 409 | 422 | 501),
         _ => false,

@@ -1,4 +1,4 @@
-//! What of the vault goes where.
+//! Credentials of the vault for requests to an agent.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -12,19 +12,19 @@ use sessile_wire::a2a::{AgentCard, SecuritySchemeKind};
 use crate::a2a::{Authorize, RequestCredential};
 use crate::renewer::Renewer;
 
-/// The credential of one agent: looked for and renewed when the first request is made.
-pub(crate) struct Credentials<'a> {
+/// Credential of one agent, looked up and renewed at the first request.
+pub(crate) struct AgentCredentials<'a> {
     state: &'a State,
     agent: &'a Agent,
     renewer: Renewer,
     usable: OnceCell<Option<Usable>>,
-    /// Where the card wants a key: `query` or `cookie`, and its name.
+    /// Location and name of an API key according to the card.
     place: RefCell<Option<(String, String)>>,
 }
 
-impl<'a> Credentials<'a> {
+impl<'a> AgentCredentials<'a> {
     pub(crate) fn new(state: &'a State, agent: &'a Agent) -> Self {
-        Credentials {
+        AgentCredentials {
             state,
             agent,
             renewer: Renewer::new(),
@@ -33,7 +33,7 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// Learns from the card where a key belongs.
+    /// Takes the location of an API key from the card.
     pub(crate) fn learn(&self, card: &AgentCard) {
         let wanted = card.schemes.iter().find_map(|scheme| match &scheme.kind {
             SecuritySchemeKind::ApiKey { place, name } => Some((place.clone(), name.clone())),
@@ -55,8 +55,8 @@ impl<'a> Credentials<'a> {
         Ok(self.usable.get().and_then(Option::as_ref))
     }
 
-    /// What this call was told to act with; else what the context, the agent's name or the vault binds to the agent; else
-    /// what the settings select, if it may go there.
+    /// Finds the credential: the one selected for this call; else the one that the context, the agent's name or the vault binds to
+    /// the agent; else the one that the settings select, if it is allowed for the agent's site.
     fn find(&self) -> Result<Option<Usable>, Error> {
         let (state, agent) = (self.state, self.agent);
         let selected = state.selected_credential()?;
@@ -92,8 +92,8 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// A credential, with the guard asked before and after if the context gives it: a program or a server that answers
-    /// slowly may outlast an approval.
+    /// Credential, with the guard checked before and after if it comes from the context: the approval may end while a slow program
+    /// or server provides the credential.
     fn checked(
         &self,
         is_of_context: bool,
@@ -110,17 +110,17 @@ impl<'a> Credentials<'a> {
     }
 }
 
-impl Authorize for Credentials<'_> {
+impl Authorize for AgentCredentials<'_> {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
         let Some(usable) = self.usable()? else { return Ok(Vec::new()) };
         let is_agent_s = Site::of_url(url)? == Site::of_url(&self.agent.url)?;
-        // What was given for this call is for the agent that the call names.
+        // A credential given for this call is for the agent that the call names.
         if usable.for_this_call && !is_agent_s {
             return Ok(Vec::new());
         }
         let (header, value) = match usable.header_for(url) {
             Ok(found) => found,
-            // A card or a redirect may name any address; what is not meant for it does not go there.
+            // A card or a redirect may name any URL; a credential that is not allowed for it is not sent.
             Err(Error::Credential(CredentialError::SiteRefused { .. })) if !is_agent_s => {
                 return Ok(Vec::new());
             }
@@ -134,7 +134,7 @@ impl Authorize for Credentials<'_> {
             (Kind::ApiKey { .. }, Some((place, name))) if place == "cookie" => {
                 RequestCredential::Cookie(name.clone(), usable.secret().clone())
             }
-            // The card knows its header better than who kept the key.
+            // The header in the card takes precedence over that of the stored credential.
             (Kind::ApiKey { .. }, Some((_, name))) => RequestCredential::Header(name.clone(), value),
             _ => RequestCredential::Header(header, value),
         }])

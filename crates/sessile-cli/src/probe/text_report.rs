@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sessile::text::quoted;
 
-use super::judge::{Judged, Wrong};
-use super::ledger::{Leak, Place};
-use super::report::{Report, Verdict};
+use super::judge::{Assessment, Finding};
+use super::ledger::{Leak, LeakPlace};
+use super::report::{ProbeReport, ProbeVerdict};
 use crate::output::{Output, Table, Tone};
 
 /// The most columns of the matrix, and the most lines of a list.
@@ -16,9 +16,9 @@ const WIDEST: usize = 16;
 const LONGEST: usize = 8;
 
 /// What is told of a mistake.
-type Telling = fn(&Wrong) -> String;
+type Telling = fn(&Finding) -> String;
 
-impl Report {
+impl ProbeReport {
     /// All that people want to know first.
     pub(crate) fn text(&self, out: &Output) -> String {
         let (ledger, judgement) = (&self.ledger, &self.judgement);
@@ -85,10 +85,10 @@ impl Report {
     }
 
     /// What was found of one kind, and by what it could be judged.
-    fn found(&self, name: &str, list: &[Wrong]) -> String {
+    fn found(&self, name: &str, list: &[Finding]) -> String {
         let (replies, histories) = (&self.judgement.replies, &self.judgement.histories);
         let read = !self.ledger.histories.is_empty();
-        let not = |judged: &Judged| judged.as_ref().err().cloned().unwrap_or_default();
+        let not = |judged: &Assessment| judged.as_ref().err().cloned().unwrap_or_default();
         match (replies, histories) {
             (Err(_), Err(_)) if read => format!("not judged: {}; {}", not(replies), not(histories)),
             (Err(_), Err(_)) => format!("not judged: {}", not(replies)),
@@ -134,7 +134,7 @@ impl Report {
 
     fn examples(&self, text: &mut String) {
         let mut lines: Vec<String> = self.ledger.leaks.iter().take(LONGEST.min(3)).map(leak).collect();
-        let kinds: [(&[Wrong], Telling); 3] = [
+        let kinds: [(&[Finding], Telling); 3] = [
             (&self.judgement.order, |wrong| {
                 format!(
                     "code word {} stands behind {}",
@@ -161,7 +161,7 @@ impl Report {
 
     fn conclusion(&self, out: &Output) -> String {
         let line = match self.verdict() {
-            Verdict::MixedUp => {
+            ProbeVerdict::MixedUp => {
                 let what = match self.ledger.pairs.is_empty() {
                     false => "mixed up: users see what others have said",
                     true => "mixed up: what users have said is lost, doubled or out of order",
@@ -169,18 +169,18 @@ impl Report {
                 out.toned(what, Tone::Bad)
             }
             _ if !self.is_complete => out.toned("interrupted: this is what is known so far", Tone::Warning),
-            Verdict::Inconclusive => out.toned("inconclusive: too little was answered", Tone::Warning),
-            Verdict::Clean => {
+            ProbeVerdict::Inconclusive => out.toned("inconclusive: too little was answered", Tone::Warning),
+            ProbeVerdict::Clean => {
                 let surely = self.detection().map(|detection| format!("\n{}", detection.text()));
                 format!("{}{}", out.toned(&self.claim(), Tone::Good), surely.unwrap_or_default())
             }
         };
-        let interrupted = !self.is_complete && self.verdict() == Verdict::MixedUp;
+        let interrupted = !self.is_complete && self.verdict() == ProbeVerdict::MixedUp;
         format!("{line}{}\n", if interrupted { " (interrupted)" } else { "" })
     }
 }
 
-impl Report {
+impl ProbeReport {
     /// What a clean report claims: nothing of what was not judged.
     fn claim(&self) -> String {
         let (ledger, judgement) = (&self.ledger, &self.judgement);
@@ -219,23 +219,23 @@ fn leak(leak: &Leak) -> String {
     )
 }
 
-fn seen_in(place: Place, turn: Option<u32>) -> String {
+fn seen_in(place: LeakPlace, turn: Option<u32>) -> String {
     match (place, turn) {
-        (Place::Reply, Some(turn)) => format!("in the reply of turn {turn}"),
-        (Place::Header, Some(turn)) => format!("in a header of turn {turn}"),
-        (Place::Header, None) => "in a header when the history was read".to_owned(),
-        (Place::Error, Some(turn)) => format!("in the error of turn {turn}"),
-        (Place::Error, None) => "in an error when the history was read".to_owned(),
-        (Place::Reply | Place::History, _) => "in the stored history".to_owned(),
+        (LeakPlace::Reply, Some(turn)) => format!("in the reply of turn {turn}"),
+        (LeakPlace::Header, Some(turn)) => format!("in a header of turn {turn}"),
+        (LeakPlace::Header, None) => "in a header when the history was read".to_owned(),
+        (LeakPlace::Error, Some(turn)) => format!("in the error of turn {turn}"),
+        (LeakPlace::Error, None) => "in an error when the history was read".to_owned(),
+        (LeakPlace::Reply | LeakPlace::History, _) => "in the stored history".to_owned(),
     }
 }
 
-fn plural(place: Place) -> &'static str {
+fn plural(place: LeakPlace) -> &'static str {
     match place {
-        Place::Reply => "replies",
-        Place::Header => "headers",
-        Place::History => "stored histories",
-        Place::Error => "errors",
+        LeakPlace::Reply => "replies",
+        LeakPlace::Header => "headers",
+        LeakPlace::History => "stored histories",
+        LeakPlace::Error => "errors",
     }
 }
 

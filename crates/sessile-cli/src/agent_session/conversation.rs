@@ -1,4 +1,4 @@
-//! The conversation that goes on, and what is remembered of it.
+//! Conversation of a session with an agent, and its log.
 
 use std::rc::Rc;
 
@@ -14,36 +14,36 @@ use crate::cli::Cx;
 use crate::commands::session::lifetime;
 use crate::error::Failure;
 
-/// Which conversation is meant.
+/// Selection of a conversation by the flags of a call.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
-    /// A new one.
+pub(crate) struct ConversationSelector {
+    /// Whether a new one is started.
     pub(crate) new: bool,
-    /// The one of this name; it is begun if there is none.
+    /// Name; a conversation of this name is started if none exists.
     pub(crate) name: Option<String>,
-    /// The agent's own id of it.
+    /// Id of the agent for the conversation.
     pub(crate) context_id: Option<String>,
-    /// The task that a message is about.
+    /// Task that a message belongs to.
     pub(crate) task_id: Option<String>,
 }
 
-/// What a session remembers of an agent; nothing, where there is no session.
-pub(crate) struct Memory<'a> {
+/// Log of a conversation. Without a session nothing is stored.
+pub(crate) struct ConversationLog<'a> {
     state: &'a State,
     agent: String,
     session: Option<Rc<Session>>,
     conversation: Option<Conversation>,
     name: Option<String>,
-    /// What was heard last: an agent that is asked again and again says the same.
+    /// Last event: an agent that is polled repeats it.
     last: Option<Value>,
-    /// What was sent and is not remembered yet: it is, with the first thing that the agent says.
+    /// Message that was sent; it is stored with the first event of the reply.
     sent: Option<Value>,
     pub(crate) context_id: Option<String>,
     pub(crate) task_id: Option<String>,
 }
 
-/// The session that a conversation belongs to: the call's own, one that is started by its name, or on a terminal one
-/// that is started for it.
+/// Session that a conversation belongs to: the session of the call, one that is started under the given name, or on a terminal
+/// one that is started for it.
 pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Failure> {
     let state = &cx.state;
     if state.session()?.is_some() {
@@ -53,7 +53,7 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
     if let Some(pending) = state.pending_session()? {
         let started = state.start_session_to_run(command, Some(pending.name.clone()), None, idle, max);
         return match started {
-            // Another was quicker: then it is that one.
+            // Another process started it first.
             Err(Error::Session(SessionError::Exists(_))) => {
                 Ok(Some(Rc::new(state.sessions()?.get_live(pending.name.as_str())?)))
             }
@@ -68,15 +68,15 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
     Ok(Some(Rc::new(session)))
 }
 
-impl<'a> Memory<'a> {
-    /// What is remembered of the conversation that is meant.
+impl<'a> ConversationLog<'a> {
+    /// Opens the log of the selected conversation.
     pub(crate) fn open(
         state: &'a State,
         session: Option<Rc<Session>>,
         agent: &str,
-        wanted: &Wanted,
+        wanted: &ConversationSelector,
     ) -> Result<Self, Error> {
-        let mut memory = Memory {
+        let mut memory = ConversationLog {
             state,
             agent: agent.to_owned(),
             session,
@@ -90,8 +90,8 @@ impl<'a> Memory<'a> {
         let Some(session) = memory.session.clone() else { return Ok(memory) };
         let all = state.conversations()?;
         memory.conversation = match wanted {
-            // Whoever sends what cannot be remembered under its name is told before.
-            Wanted { name: Some(name), .. } => {
+            // A name that cannot be used is an error before anything is sent.
+            ConversationSelector { name: Some(name), .. } => {
                 let found = all.named(&session, agent, name)?;
                 if wanted.new && found.is_some() {
                     return Err(ConversationError::Exists(name.clone()).into());
@@ -99,9 +99,11 @@ impl<'a> Memory<'a> {
                 memory.name = Some(name.clone());
                 found
             }
-            Wanted { context_id: Some(context), .. } => all.of_context(&session, agent, context)?,
-            Wanted { task_id: Some(task), .. } => all.of_task(&session, agent, task)?,
-            Wanted { new: true, .. } => None,
+            ConversationSelector { context_id: Some(context), .. } => {
+                all.of_context(&session, agent, context)?
+            }
+            ConversationSelector { task_id: Some(task), .. } => all.of_task(&session, agent, task)?,
+            ConversationSelector { new: true, .. } => None,
             _ => all.newest(&session, agent)?,
         };
         if let Some(conversation) = &memory.conversation {
@@ -113,30 +115,30 @@ impl<'a> Memory<'a> {
         Ok(memory)
     }
 
-    /// The session, if there is one.
+    /// Session, if there is one.
     pub(crate) fn session(&self) -> Option<&Session> {
         self.session.as_deref()
     }
 
-    /// For a look at what no conversation is about: nothing is remembered.
+    /// Stores nothing from now on unless the conversation exists.
     pub(crate) fn forget_unless_known(&mut self) {
         if self.conversation.is_none() {
             self.session = None;
         }
     }
 
-    /// The conversation, as far as it is known.
+    /// Conversation, if it exists.
     pub(crate) fn conversation(&self) -> Option<&Conversation> {
         self.conversation.as_ref()
     }
 
-    /// What is about to be sent.
+    /// Sets the message that is about to be sent.
     pub(crate) fn will_send(&mut self, message: Value) {
         self.sent = Some(message);
     }
 
-    /// Remembers what the agent says, before it is shown: the ids of the first thing that carries them, too.
-    pub(crate) fn heard(&mut self, event: &AgentEvent) -> Result<(), Error> {
+    /// Stores an event before it is displayed, with the ids that it carries.
+    pub(crate) fn record(&mut self, event: &AgentEvent) -> Result<(), Error> {
         let kind = match event {
             AgentEvent::Task(_) => "task",
             AgentEvent::Message(_) => "message",
@@ -162,8 +164,8 @@ impl<'a> Memory<'a> {
         })
     }
 
-    /// Remembers that a task takes nothing more, so that the next message begins another one.
-    pub(crate) fn task_is_over(&mut self, task: &str) -> Result<(), Error> {
+    /// Stores that a task has ended, so that the next message starts another one.
+    pub(crate) fn close_task(&mut self, task: &str) -> Result<(), Error> {
         let is_meant = self.conversation.as_ref().is_some_and(|one| one.task_id.as_deref() == Some(task));
         if is_meant {
             let heard = Heard { task_state: Some(TaskState::Unknown), ..Heard::default() };

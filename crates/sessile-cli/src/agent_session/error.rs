@@ -1,16 +1,16 @@
-//! What went wrong with an agent, in the words of the program.
+//! Errors of an agent as errors of the program.
 
 use sessile::Error;
 use sessile::error::{AgentError, RequestError, UsageError};
 use sessile::vault::Site;
-use sessile_wire::a2a::AgentErrorKind;
+use sessile_wire::a2a::RpcErrorKind;
 
 use crate::a2a::A2aError;
 use crate::http::HttpError;
 use crate::renewer::unreachable;
 
-/// The error for what an agent at a URL did, or did not do; `task` is the one that was asked about.
-pub(crate) fn failed(url: &str, task: Option<&str>, error: A2aError) -> Error {
+/// Error of a request to the agent at a URL. `task` is the task that the request named.
+pub(crate) fn agent_error(url: &str, task: Option<&str>, error: A2aError) -> Error {
     let agent = url.to_owned();
     let site = |url: &str| Site::of_url(url).map_or_else(|_| url.to_owned(), |site| site.to_string());
     match error {
@@ -32,11 +32,11 @@ pub(crate) fn failed(url: &str, task: Option<&str>, error: A2aError) -> Error {
             what: site(&url),
             reason: format!("it answered with status {status}"),
         }),
-        A2aError::Agent(error) => match (error.kind, task) {
-            (AgentErrorKind::TaskNotFound, Some(task)) => {
+        A2aError::Rpc(error) => match (error.kind, task) {
+            (RpcErrorKind::TaskNotFound, Some(task)) => {
                 Error::Agent(AgentError::TaskNotFound { agent, task: task.to_owned() })
             }
-            (AgentErrorKind::TaskTerminal | AgentErrorKind::TaskNotCancelable, Some(task)) => {
+            (RpcErrorKind::TaskTerminal | RpcErrorKind::TaskNotCancelable, Some(task)) => {
                 Error::Agent(AgentError::TaskOver { task: task.to_owned(), reason: error.message })
             }
             _ => Error::Agent(AgentError::Refused { agent, reason: error.message }),

@@ -8,17 +8,17 @@ use sessile::vault::{Secret, Site};
 use ureq::http::Method;
 
 use super::capture::capturing_client;
-use super::service::{Kind, Trouble, User};
+use super::service::{FailureKind, ProbeFailure, User};
 use super::template::{Escape, Template};
 use crate::a2a::{Authorize, RequestCredential};
-use crate::http::{Address, Http, HttpError, Patience, Sending};
+use crate::http::{Address, HttpClient, HttpError, HttpRequest, Timeouts};
 
 /// The largest answer.
 const LARGEST: usize = 4 << 20;
 
 /// Headers of every request, for each user.
 #[derive(Debug, Default)]
-pub(crate) struct Headers {
+pub(crate) struct HeaderTemplates {
     /// They name the user, and so are no secrets.
     pub(crate) named: Vec<(String, Template)>,
     /// They are the same for all.
@@ -27,7 +27,7 @@ pub(crate) struct Headers {
     pub(crate) tokens: Vec<Secret>,
 }
 
-impl Headers {
+impl HeaderTemplates {
     /// All of them for one user.
     pub(crate) fn of(&self, user: &User, message: &str) -> Vec<(String, Secret)> {
         let named = self.named.iter().map(|(name, value)| {
@@ -71,12 +71,12 @@ impl Headers {
 
 /// What of the vault goes to the service. It was asked for before there were threads.
 #[derive(Debug, Default)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedCredentials {
     pub(crate) site: Option<Site>,
     pub(crate) credentials: Vec<RequestCredential>,
 }
 
-impl Authorize for Fixed {
+impl Authorize for FixedCredentials {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
         let is_there = self.site.is_some() && self.site == Some(Site::of_url(url)?);
         Ok(if is_there { self.credentials.clone() } else { Vec::new() })
@@ -84,19 +84,24 @@ impl Authorize for Fixed {
 }
 
 /// Asks, for protocols that are plain HTTP.
-pub(crate) struct Wire {
-    pub(crate) http: Http,
+pub(crate) struct ProbeTransport {
+    pub(crate) http: HttpClient,
     /// What all addresses begin with.
     pub(crate) base: String,
-    pub(crate) headers: Headers,
-    pub(crate) auth: Fixed,
+    pub(crate) headers: HeaderTemplates,
+    pub(crate) auth: FixedCredentials,
     pub(crate) timeout: Duration,
 }
 
-impl Wire {
-    pub(crate) fn new(base: &str, headers: Headers, auth: Fixed, timeout: Duration) -> Self {
+impl ProbeTransport {
+    pub(crate) fn new(
+        base: &str,
+        headers: HeaderTemplates,
+        auth: FixedCredentials,
+        timeout: Duration,
+    ) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Wire { http: capturing_client(), base, headers, auth, timeout }
+        ProbeTransport { http: capturing_client(), base, headers, auth, timeout }
     }
 
     /// Sends, and gives back the body of an answer with a status of success.
@@ -105,7 +110,7 @@ impl Wire {
         who: (&User, &str),
         what: (&Method, &str),
         body: Option<&str>,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, ProbeFailure> {
         self.ask_within(self.timeout, who, what, body)
     }
 
@@ -116,7 +121,7 @@ impl Wire {
         (user, message): (&User, &str),
         (method, path): (&Method, &str),
         body: Option<&str>,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, ProbeFailure> {
         let url = format!("{}{path}", self.base);
         let address = Address::parse(&url).map_err(trouble)?;
         let mut headers = self.headers.of(user, message);
@@ -125,7 +130,7 @@ impl Wire {
         }
         let mut secrets: Vec<Secret> = self.headers.secrets(user);
         let credentials = self.auth.credentials_for(&url);
-        for credential in credentials.map_err(|error| Trouble::unusable(&error.to_string(), ""))? {
+        for credential in credentials.map_err(|error| ProbeFailure::unusable(&error.to_string(), ""))? {
             if let RequestCredential::Header(name, value) = credential {
                 secrets.push(value.clone());
                 headers.push((name, value));
@@ -133,8 +138,8 @@ impl Wire {
         }
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
-        let patience = Patience { head: timeout, silence: timeout, total: Some(timeout) };
-        let sending = Sending {
+        let patience = Timeouts { head: timeout, silence: timeout, total: Some(timeout) };
+        let sending = HttpRequest {
             method: method.clone(),
             address: &address,
             headers: &headers,
@@ -147,7 +152,11 @@ impl Wire {
             200..=299 => Ok(whole),
             status => {
                 let secrets = secrets.iter().map(Secret::expose);
-                Err(Trouble { told: excerpt(&whole, secrets), whole, ..Trouble::new(Kind::Status(status)) })
+                Err(ProbeFailure {
+                    told: excerpt(&whole, secrets),
+                    whole,
+                    ..ProbeFailure::new(FailureKind::Status(status))
+                })
             }
         }
     }
@@ -168,11 +177,11 @@ fn excerpt<'a>(whole: &str, mut secrets: impl Iterator<Item = &'a str>) -> Optio
 }
 
 /// What a failure of the client means here.
-pub(crate) fn trouble(error: HttpError) -> Trouble {
-    Trouble::new(match error {
-        HttpError::TimedOut { .. } => Kind::TimedOut,
-        HttpError::Unreachable { reason, .. } => Kind::Unreachable(reason),
-        HttpError::TooLarge { .. } => Kind::Unusable("the answer is too large".to_owned()),
-        HttpError::NotAllowed(why) => Kind::Unusable(why),
+pub(crate) fn trouble(error: HttpError) -> ProbeFailure {
+    ProbeFailure::new(match error {
+        HttpError::TimedOut { .. } => FailureKind::TimedOut,
+        HttpError::Unreachable { reason, .. } => FailureKind::Unreachable(reason),
+        HttpError::TooLarge { .. } => FailureKind::Unusable("the answer is too large".to_owned()),
+        HttpError::NotAllowed(why) => FailureKind::Unusable(why),
     })
 }

@@ -1,4 +1,4 @@
-//! Conversations as programs see them: with whether there are credentials for their agents.
+//! Conversations as JSON, with whether credentials for their agents exist.
 
 use std::collections::BTreeMap;
 

@@ -2,13 +2,13 @@
 
 use sessile::error::{AgentError, RequestError};
 use sessile::text::{shell_quoted, shown};
-use sessile::{Code, Error, Report as Told};
+use sessile::{Code, Error, Report as ErrorReport};
 
-use super::report::{About, Report};
-use super::service::Kind;
+use super::report::{ProbeReport, ProbeSubject};
+use super::service::FailureKind;
 use crate::error::Failure;
 
-impl Report {
+impl ProbeReport {
     /// The failure, if nothing was answered at all.
     pub(crate) fn failure(&self) -> Option<Failure> {
         if !self.ledger.replies.is_empty() || self.ledger.leak_count() > 0 || !self.is_complete {
@@ -17,21 +17,21 @@ impl Report {
         let (kind, _) = *self.reasons().first()?;
         let what = self.about.url.clone();
         let error = match kind {
-            Kind::TimedOut => {
+            FailureKind::TimedOut => {
                 Error::Request(RequestError::TimedOut { what: format!("every reply of {what}") })
             }
-            Kind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
+            FailureKind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
                 return Some(self.not_let_in(*status));
             }
-            Kind::Status(status @ (401 | 403)) => {
+            FailureKind::Status(status @ (401 | 403)) => {
                 Error::Agent(AgentError::Unauthorized { agent: what, status: *status, wanted: String::new() })
             }
-            Kind::Status(429) => Error::Request(RequestError::RateLimited { what, wait: None }),
-            Kind::Unusable(reason) => {
+            FailureKind::Status(429) => Error::Request(RequestError::RateLimited { what, wait: None }),
+            FailureKind::Unusable(reason) => {
                 Error::Agent(AgentError::Unusable { agent: what, reason: reason.clone() })
             }
-            Kind::Status(status) => return Some(self.refused(*status)),
-            Kind::Unreachable(reason) => {
+            FailureKind::Status(status) => return Some(self.refused(*status)),
+            FailureKind::Unreachable(reason) => {
                 Error::Request(RequestError::Unreachable { what, reason: reason.clone() })
             }
         };
@@ -55,7 +55,7 @@ impl Report {
             _ => format!("every request to {url} was {did} with status {status}"),
         };
         message.push_str(&self.told(status));
-        let mut report = Told::new(code, message);
+        let mut report = ErrorReport::new(code, message);
         report.hint = hint(&self.about, status);
         Failure::Service { report: Box::new(report), own: false }
     }
@@ -71,7 +71,7 @@ impl Report {
                 format!("the service at {url} lets nobody in without a token that it knows (status {status})")
             }
         };
-        let mut report = Told::new(Code::CredentialRejected, message);
+        let mut report = ErrorReport::new(Code::CredentialRejected, message);
         let login = format!("sessile auth login --server {}", shell_quoted(&self.about.url));
         report.hint = Some(format!(
             "give each user's token, one in each line of a file: --tokens FILE; or log in, then all of them are you: {login}"
@@ -82,13 +82,13 @@ impl Report {
 
     /// What the service said with a status, as the end of a sentence.
     fn told(&self, status: u16) -> String {
-        let told = self.ledger.told.get(&Kind::Status(status));
+        let told = self.ledger.told.get(&FailureKind::Status(status));
         told.map(|told| format!(": {}", shown(told))).unwrap_or_default()
     }
 }
 
 /// What to look at, by what the protocol leaves to be said wrong.
-fn hint(about: &About, status: u16) -> Option<String> {
+fn hint(about: &ProbeSubject, status: u16) -> Option<String> {
     let url = about.url.trim_end_matches('/');
     Some(match (about.protocol, status) {
         (_, 500..) => return None,

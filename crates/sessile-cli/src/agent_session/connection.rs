@@ -1,4 +1,4 @@
-//! Which agent, and how it is reached.
+//! Agent of a call, and the options of its requests.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use sessile::vault::Secret;
 use sessile::{Error, State};
 use sessile_wire::a2a::AgentCard;
 
-use super::credentials::Credentials;
-use super::failed;
+use super::agent_error;
+use super::credentials::AgentCredentials;
 use crate::a2a::{AgentClient, Authorize, ClientOptions, ReplyLimits};
 use crate::cli::Cx;
 use crate::error::Failure;
-use crate::http::{Http, Roots};
+use crate::http::{HttpClient, TrustRoots};
 
-/// The flags that say how an agent is reached.
+/// Flags of the requests to an agent.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Reach {
+pub(crate) struct AgentArgs {
     /// The agent: its name or URL
     #[arg(long, visible_alias = "agent", value_name = "AGENT")]
     pub(crate) url: Option<String>,
@@ -36,19 +36,23 @@ pub(crate) struct Reach {
     timeout: Option<Duration>,
 }
 
-/// An agent that a call is about, before it is asked anything.
-pub(crate) struct Whom<'a> {
+/// Agent of a call, before the first request.
+pub(crate) struct AgentConnection<'a> {
     pub(crate) named: &'a Named,
-    http: Http,
-    credentials: Credentials<'a>,
+    http: HttpClient,
+    credentials: AgentCredentials<'a>,
     options: ClientOptions,
 }
 
-impl Reach {
-    /// How it is reached.
-    pub(crate) fn whom<'a>(&self, state: &'a State, named: &'a Named) -> Result<Whom<'a>, Error> {
+impl AgentArgs {
+    /// Connection to an agent with these flags.
+    pub(crate) fn connection<'a>(
+        &self,
+        state: &'a State,
+        named: &'a Named,
+    ) -> Result<AgentConnection<'a>, Error> {
         if state.selected()?.is_some() {
-            // What a context gives to an agent is asked for like everything else of it.
+            // The guard of a context covers what it binds to agents.
             state.contexts().require()?;
         }
         let mut limits = ReplyLimits::default();
@@ -58,31 +62,31 @@ impl Reach {
             limits.stream = Some(time);
         }
         let headers = self.header.iter().map(|text| header(state, text)).collect::<Result<_, _>>()?;
-        Ok(Whom {
+        Ok(AgentConnection {
             named,
-            http: Http::new(Roots::System),
-            credentials: Credentials::new(state, named),
+            http: HttpClient::new(TrustRoots::System),
+            credentials: AgentCredentials::new(state, named),
             options: ClientOptions { extensions: self.extension.clone(), headers, limits },
         })
     }
 
-    /// Whether it says what only an agent understands.
+    /// Whether flags are given that only agents support.
     pub(crate) fn is_for_agents(&self) -> bool {
         !self.header.is_empty() || !self.extension.is_empty()
     }
 
-    /// How long the whole may take, if that was said.
+    /// Timeout of the whole call.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// The extensions that are asked for.
+    /// URIs of the extensions.
     pub(crate) fn extensions(&self) -> &[String] {
         &self.extension
     }
 }
 
-/// A header as it was given; a secret one only from a file.
+/// Parses a header. A secret value is accepted only from a file.
 pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Error> {
     let wrong = || {
         Error::Usage(UsageError::InvalidValue {
@@ -102,7 +106,7 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
         }
         None => Secret::new(value),
     };
-    // Who sees the arguments sees them; what is secret is in the vault.
+    // Other users can read the arguments of a process.
     if sessile::context::transfer::looks_secret(name) && !is_file {
         return Err(UsageError::SecretRefused {
             place: format!("--header {name}"),
@@ -112,23 +116,23 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
     Ok((name.trim().to_owned(), value))
 }
 
-impl Whom<'_> {
-    /// Its card.
+impl AgentConnection<'_> {
+    /// Card of the agent.
     pub(crate) fn card(&self) -> Result<AgentCard, Failure> {
         let card = AgentClient::find_card(&self.http, &self.named.url, &self.credentials, &self.options);
-        let card = card.map_err(|error| failed(&self.named.url, None, error))?;
+        let card = card.map_err(|error| agent_error(&self.named.url, None, error))?;
         self.credentials.learn(&card);
         Ok(card)
     }
 
-    /// The agent itself.
+    /// Client of the agent.
     pub(crate) fn agent(&self, cx: &Cx) -> Result<AgentClient<'_>, Failure> {
         let card = self.card()?;
-        // Fetching the card may take long.
+        // The approval may have ended while the card was fetched.
         self.credentials.recheck_guard()?;
         let auth: &dyn Authorize = &self.credentials;
         let agent = AgentClient::from_card(&self.http, &self.named.url, auth, self.options.clone(), card);
-        let agent = agent.map_err(|error| failed(&self.named.url, None, error))?;
+        let agent = agent.map_err(|error| agent_error(&self.named.url, None, error))?;
         if !agent.is_at_home() {
             let place = &agent.interface.url;
             cx.out.note(&format!(

@@ -1,4 +1,4 @@
-//! What an agent made, saved where it can do no harm: one plain file each, in the directory that was named.
+//! Artifacts of an agent, saved as plain files in one directory.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,13 +9,13 @@ use sessile::Error;
 use sessile::error::FileError;
 use sessile_wire::a2a::{ArtifactUpdate, Part};
 
-/// The longest name of a file.
-const LONGEST: usize = 100;
+/// Maximum length of a file name.
+const MAX_NAME: usize = 100;
 
-/// Saves the parts of an artifact as files; the paths. Nothing is written over, and nothing outside the directory.
+/// Saves the parts of an artifact as files and returns their paths. No file is overwritten, and none is outside the directory.
 pub(crate) fn save(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>, Error> {
     let mut saved = Vec::new();
-    for part in together(artifact.parts()) {
+    for part in join_texts(artifact.parts()) {
         let given = match &part {
             Part::File { name, .. } => name.clone(),
             _ => None,
@@ -25,17 +25,17 @@ pub(crate) fn save(dir: &Path, artifact: &ArtifactUpdate) -> Result<Vec<PathBuf>
             Part::Text(text) => (text.clone().into_bytes(), "txt"),
             Part::File { bytes, .. } => (bytes.clone(), "bin"),
             Part::Data(data) | Part::Other(data) => (format!("{data:#}\n").into_bytes(), "json"),
-            // What is elsewhere is not fetched: the address is the agent's word.
+            // The URL is a claim of the agent, so it is not fetched.
             Part::Link { url, .. } => (format!("{url}\n").into_bytes(), "url"),
         };
-        let name = plain(name.as_deref().unwrap_or("artifact"), ending);
+        let name = sanitize_name(name.as_deref().unwrap_or("artifact"), ending);
         saved.push(write(dir, &name, &content)?);
     }
     Ok(saved)
 }
 
-/// Texts that follow each other are one: they may have come in pieces.
-fn together(parts: Vec<Part>) -> Vec<Part> {
+/// Joins adjacent texts: they may be chunks of one.
+fn join_texts(parts: Vec<Part>) -> Vec<Part> {
     let mut all: Vec<Part> = Vec::new();
     for part in parts {
         match (all.last_mut(), part) {
@@ -46,11 +46,11 @@ fn together(parts: Vec<Part>) -> Vec<Part> {
     all
 }
 
-/// A name that is one plain file, whatever the agent called it.
-fn plain(name: &str, ending: &str) -> String {
+/// Sanitized file name: one path component without a leading dot or dash.
+fn sanitize_name(name: &str, ending: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let allowed = |c: char| if c.is_alphanumeric() || "._- ".contains(c) { c } else { '_' };
-    let clean: String = last.chars().map(allowed).take(LONGEST).collect();
+    let clean: String = last.chars().map(allowed).take(MAX_NAME).collect();
     let clean = clean.trim_matches(['.', ' ', '-']).to_owned();
     match clean.is_empty() {
         true => format!("artifact.{ending}"),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_an_agent_calls_it_is_one_plain_file() {
+    fn name_of_an_artifact_is_sanitized() {
         for (given, name) in [
             ("report.pdf", "report.pdf"),
             ("../../evil", "evil.bin"),
@@ -95,13 +95,13 @@ mod tests {
             ("a\u{1b}[31m\0b", "a__31m_b.bin"),
             ("-rf", "rf.bin"),
         ] {
-            assert_eq!(plain(given, "bin"), name, "{given:?}");
+            assert_eq!(sanitize_name(given, "bin"), name, "{given:?}");
         }
-        assert!(plain(&"x".repeat(5000), "bin").len() < 120);
+        assert!(sanitize_name(&"x".repeat(5000), "bin").len() < 120);
     }
 
     #[test]
-    fn nothing_is_written_over() {
+    fn existing_file_is_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let first = write(dir.path(), "a.txt", b"1").unwrap();
         let second = write(dir.path(), "a.txt", b"2").unwrap();
