@@ -14,11 +14,11 @@ pub(crate) struct HttpService {
     pub(crate) body: Option<Template>,
     /// Where in the answer the reply is; else it is all of it.
     pub(crate) reply: Option<String>,
-    pub(crate) history: Option<HistoryRequest>,
+    pub(crate) history: Option<HistoryTemplate>,
 }
 
 /// How what is stored for a user is read.
-pub(crate) struct HistoryRequest {
+pub(crate) struct HistoryTemplate {
     pub(crate) request: RequestLine,
     /// Where the list of messages is; else all is one text.
     pub(crate) items: Option<String>,
@@ -59,7 +59,7 @@ impl Service for HttpService {
     }
 }
 
-impl HistoryRequest {
+impl HistoryTemplate {
     fn read(&self, whole: String) -> Result<StoredHistory, ProbeFailure> {
         let Some(pointer) = &self.items else {
             return Ok(StoredHistory { items: vec![whole.clone()], is_users_only: false, whole });
@@ -104,7 +104,7 @@ mod tests {
         let items = |text: &str| {
             let line = RequestLine::parse("GET /").unwrap();
             let history =
-                HistoryRequest { request: line, items: Some("/m".into()), text: Some("/content".into()) };
+                HistoryTemplate { request: line, items: Some("/m".into()), text: Some("/content".into()) };
             history.read(text.to_owned()).map(|stored| (stored.items, stored.is_users_only))
         };
         let both = r#"{"m": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}"#;

@@ -8,7 +8,7 @@ use super::ledger::{History, LeakPlace, ReplyRecord};
 
 /// Something that is wrong with what a service knows of one user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct ProbeFinding {
     pub(crate) user: u32,
     /// The turn whose code word it is about.
     pub(crate) told_in_turn: u32,
@@ -30,9 +30,9 @@ pub(crate) type Assessment = Result<(), String>;
 /// What is wrong.
 #[derive(Debug)]
 pub(crate) struct Judgement {
-    pub(crate) order: Vec<Finding>,
-    pub(crate) lost: Vec<Finding>,
-    pub(crate) doubled: Vec<Finding>,
+    pub(crate) order: Vec<ProbeFinding>,
+    pub(crate) lost: Vec<ProbeFinding>,
+    pub(crate) doubled: Vec<ProbeFinding>,
     pub(crate) replies: Assessment,
     pub(crate) histories: Assessment,
     /// How many replies were judged.
@@ -103,10 +103,16 @@ fn judge_replies(own: &[&ReplyRecord], all: &mut Judgement) {
 impl Judgement {
     /// Adds what is not known yet.
     fn take(&mut self, user: u32, turn: Option<u32>, place: LeakPlace, found: &ListFindings) {
-        let wrong =
-            |told_in_turn, behind_turn| Finding { user, told_in_turn, behind_turn, turn, place, back: None };
-        let add = |list: &mut Vec<Finding>, new: Finding| {
-            let same = |old: &Finding| {
+        let wrong = |told_in_turn, behind_turn| ProbeFinding {
+            user,
+            told_in_turn,
+            behind_turn,
+            turn,
+            place,
+            back: None,
+        };
+        let add = |list: &mut Vec<ProbeFinding>, new: ProbeFinding| {
+            let same = |old: &ProbeFinding| {
                 (old.user, old.told_in_turn, old.behind_turn, old.place)
                     == (new.user, new.told_in_turn, new.behind_turn, new.place)
             };
@@ -205,7 +211,7 @@ mod tests {
         ReplyRecord { user, turn, own }
     }
 
-    fn about(wrong: &[Finding]) -> Vec<(u32, u32)> {
+    fn about(wrong: &[ProbeFinding]) -> Vec<(u32, u32)> {
         wrong.iter().map(|wrong| (wrong.user, wrong.told_in_turn)).collect()
     }
 

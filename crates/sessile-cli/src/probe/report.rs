@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sessile::exit;
 
 use super::detection::Detection;
-use super::judge::{Assessment, Finding, Judgement, judge};
+use super::judge::{Assessment, Judgement, ProbeFinding, judge};
 use super::ledger::Ledger;
 use super::run::{Round, Run, SessionCleanup, Stop};
 use super::service::FailureKind;
@@ -208,7 +208,7 @@ impl ProbeReport {
                 |(kind, count): (&FailureKind, u64)| json!({ "reason": kind.to_string(), "count": count });
             sorted(list).into_iter().map(told).collect::<Vec<_>>()
         };
-        let wrong = |list: &[Finding]| {
+        let wrong = |list: &[ProbeFinding]| {
             json!({
                 "judged": judgement.replies.is_ok() || judgement.histories.is_ok(),
                 "count": list.len(),

@@ -6,7 +6,7 @@ use sessile::error::{FileError, UsageError};
 use sessile::{Error, State};
 use toml_edit::{DocumentMut, Item};
 
-use super::http::{HistoryRequest, HttpService};
+use super::http::{HistoryTemplate, HttpService};
 use super::template::{RequestLine, Template};
 use super::transport::ProbeTransport;
 
@@ -134,7 +134,7 @@ impl Requests {
             pointer("--history-text", said.history_text.as_ref())?,
         );
         let history = match &said.history {
-            Some(history) => Some(HistoryRequest { request: line("--history", history)?, items, text }),
+            Some(history) => Some(HistoryTemplate { request: line("--history", history)?, items, text }),
             None if items.is_some() || text.is_some() => {
                 return Err(UsageError::Arguments(
                     "--history says how the history is read; it is missing".to_owned(),

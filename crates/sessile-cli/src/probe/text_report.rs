@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sessile::text::quoted;
 
-use super::judge::{Assessment, Finding};
+use super::judge::{Assessment, ProbeFinding};
 use super::ledger::{Leak, LeakPlace};
 use super::report::{ProbeReport, ProbeVerdict};
 use crate::output::{Output, Table, Tone};
@@ -16,7 +16,7 @@ const WIDEST: usize = 16;
 const LONGEST: usize = 8;
 
 /// What is told of a mistake.
-type Telling = fn(&Finding) -> String;
+type Telling = fn(&ProbeFinding) -> String;
 
 impl ProbeReport {
     /// All that people want to know first.
@@ -85,7 +85,7 @@ impl ProbeReport {
     }
 
     /// What was found of one kind, and by what it could be judged.
-    fn found(&self, name: &str, list: &[Finding]) -> String {
+    fn found(&self, name: &str, list: &[ProbeFinding]) -> String {
         let (replies, histories) = (&self.judgement.replies, &self.judgement.histories);
         let read = !self.ledger.histories.is_empty();
         let not = |judged: &Assessment| judged.as_ref().err().cloned().unwrap_or_default();
@@ -134,7 +134,7 @@ impl ProbeReport {
 
     fn examples(&self, text: &mut String) {
         let mut lines: Vec<String> = self.ledger.leaks.iter().take(LONGEST.min(3)).map(leak).collect();
-        let kinds: [(&[Finding], Telling); 3] = [
+        let kinds: [(&[ProbeFinding], Telling); 3] = [
             (&self.judgement.order, |wrong| {
                 format!(
                     "code word {} stands behind {}",

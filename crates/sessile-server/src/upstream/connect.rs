@@ -147,7 +147,7 @@ impl UpstreamSite {
             let stream = TcpStream::connect((host, port)).await?;
             // Requests are written at once, so Nagle's algorithm only delays them.
             stream.set_nodelay(true)?;
-            Ok::<Box<dyn Stream>, std::io::Error>(match &self.tls {
+            Ok::<Box<dyn IoStream>, std::io::Error>(match &self.tls {
                 None => Box::new(stream),
                 Some(config) => {
                     let name = ServerName::try_from(host.to_owned()).map_err(std::io::Error::other)?;
@@ -244,9 +244,9 @@ impl SiteResponse {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+trait IoStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> IoStream for S {}
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 
 mod agent;
 mod assembly;
+mod delivered;
 mod event;
 mod exchange;
 mod interface;
