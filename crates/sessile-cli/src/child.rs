@@ -90,6 +90,7 @@ impl Child {
 
     /// Becomes the command. Returns only if it cannot be started.
     pub(crate) fn exec(mut self) -> Outcome {
+        tracing::info!(program = self.program, "executing command");
         let error = self.command.exec();
         Err(self.not_started(error))
     }

@@ -12,6 +12,7 @@ pub use crate::cx::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
 use crate::lazy::{Lazy, LazyGroup};
+use crate::logging::LogArgs;
 
 /// State that stays put: contexts and settings that parallel agents cannot switch under each other.
 #[derive(Debug, Parser)]
@@ -32,6 +33,10 @@ pub struct Cli {
     /// What every command takes.
     #[command(flatten)]
     pub state: StateArgs,
+
+    /// Flags of the log.
+    #[command(flatten)]
+    pub log: LogArgs,
 
     /// The command.
     #[command(subcommand)]

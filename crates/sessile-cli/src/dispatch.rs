@@ -41,8 +41,11 @@ fn run(world: &World, args: impl IntoIterator<Item = OsString>) -> u8 {
     let early = early_output(world, &args);
     let outcome = match parse(&args) {
         Err(error) => Err(Failure::Arguments(Box::new(without_values(error, &args)))),
-        Ok(ParsedLine { cli: Cli { state, command: Some(command) }, entry: Some(entry) }) => {
-            return call(world, &early, state, &command, entry);
+        Ok(ParsedLine { cli: Cli { state, log, command: Some(command) }, entry: Some(entry) }) => {
+            match log.start(world, state.verbose) {
+                Ok(()) => return call(world, &early, state, &command, entry),
+                Err(error) => Err(error.into()),
+            }
         }
         Ok(_) => print_help(&early),
     };
@@ -180,7 +183,7 @@ fn print_help(out: &Output) -> Outcome {
 /// The output that the settings ask for.
 fn output(state: &State) -> Result<Output, Error> {
     let (format, color) = (state.format()?, state.color()?);
-    Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose))
+    Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose > 0))
 }
 
 fn describe_wait(wait: &Waiting<'_>) -> String {

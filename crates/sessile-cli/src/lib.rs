@@ -20,6 +20,7 @@ mod help;
 mod http;
 mod isolation;
 mod lazy;
+mod logging;
 pub mod mcp;
 mod oauth;
 pub mod output;

@@ -9,6 +9,7 @@ use sessile::{StateArgs, World};
 
 use crate::cli::{Cli, Command};
 use crate::effects::{self, CommandEntry};
+use crate::logging::LogArgs;
 use crate::output::Output;
 
 /// A command line that was understood.
@@ -65,7 +66,8 @@ fn pruned(args: &[OsString]) -> Option<clap::Command> {
         let leaf = pick(group(clap::Command::new("group")), word(2)?)?;
         called = clap::Command::new(first.to_owned()).subcommand_required(true).subcommand(leaf);
     }
-    Some(StateArgs::augment_args(clap::Command::new("sessile")).subcommand(called))
+    let tree = StateArgs::augment_args(clap::Command::new("sessile"));
+    Some(LogArgs::augment_args(tree).subcommand(called))
 }
 
 /// The error without the value that it quotes, where that may be a secret which was passed as an argument.

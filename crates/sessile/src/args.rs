@@ -101,9 +101,9 @@ pub struct StateArgs {
     #[arg(long, short = 'q', global = true)]
     pub quiet: bool,
 
-    /// Print more about what is done
-    #[arg(long, short = 'v', global = true)]
-    pub verbose: bool,
+    /// Print more about what is done; twice (-vv) for debugging
+    #[arg(long, short = 'v', global = true, action = ArgAction::Count)]
+    pub verbose: u8,
 
     /// Colour the output: auto, always or never
     #[arg(long, global = true, value_enum, value_name = "WHEN", hide_possible_values = true)]

@@ -67,7 +67,7 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
     }
     args.no_input |= flag("NO_INPUT")?;
     args.quiet |= flag("QUIET")?;
-    args.verbose |= flag("VERBOSE")?;
+    args.verbose = args.verbose.max(u8::from(flag("VERBOSE")?));
     Ok(args)
 }
 

@@ -195,7 +195,7 @@ impl State {
             let hint = format!("`{} config validate` shows them", self.app().name());
             self.warn(format!("{more} more keys are no settings"), Some(hint));
         }
-        self.warn_of_foreign_dirs(self.args().verbose);
+        self.warn_of_foreign_dirs(self.args().verbose > 0);
         let untrusted = base.untrusted();
         if let (Some(project), false) = (self.project(), untrusted.is_empty()) {
             let mut keys: Vec<String> =

@@ -27,6 +27,8 @@ pub const OWN: &[Known] = &[
         "CREDENTIAL_*",
         "The secret of the credential whose name it ends with, in capitals: `SESSILE_CREDENTIAL_GH_BOT` stands for `gh-bot`.",
     ),
+    known("LOG", "The level of the log: off, error, warn, info, debug or trace. `-v` is info, `-vv` debug."),
+    known("LOG_FILE", "The file that the log is appended to, instead of standard error."),
     known("TOKEN_FILE", "A file with a bearer token to act with; it is stored nowhere."),
     known("VAULT_PASSPHRASE_FILE", "A file (mode 0600) with the passphrase of a sealed vault."),
     known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),

@@ -74,6 +74,7 @@ impl HttpClient {
                 .timeout_recv_response(Some(patience.head))
                 .timeout_per_read(Some(patience.silence))
         })?;
+        let begun = Instant::now();
         let answered = match sending.body {
             Some(body) => {
                 request.body(body).map_err(ureq::Error::from).and_then(|request| agent.run(request))
@@ -82,6 +83,9 @@ impl HttpClient {
         };
         let answered = answered.map_err(|error| HttpError::new(address, error))?;
         let (head, body) = answered.into_parts();
+        // An address is displayed without its query. Headers and bodies may hold secrets and stay out.
+        let (method, ms) = (&sending.method, begun.elapsed().as_millis());
+        tracing::debug!(%method, url = %address, status = head.status.as_u16(), ms, "HTTP exchange");
         if let Some(observer) = &self.observer {
             observer.head(&head.headers);
         }

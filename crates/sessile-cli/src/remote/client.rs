@@ -209,7 +209,10 @@ impl ServiceClient {
                 _ => None,
             };
             match delay {
-                Some(delay) if begun.elapsed() + delay <= patience => std::thread::sleep(delay),
+                Some(delay) if begun.elapsed() + delay <= patience => {
+                    tracing::info!(server = %self.url, ?delay, "retrying request");
+                    std::thread::sleep(delay);
+                }
                 _ => return Err(error),
             }
         }

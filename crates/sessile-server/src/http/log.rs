@@ -49,7 +49,9 @@ impl LogLine {
     fn as_text(&self) -> String {
         let LogLine { method, path, status, ms, request_id, .. } = self;
         let user = self.user.as_deref().unwrap_or("-");
-        let mut text = format!("{status} {method} {} {ms:.1}ms user={user} id={request_id}", shown(path));
+        let time = jiff::Timestamp::from_millisecond(self.at_ms).unwrap_or_default();
+        let mut text =
+            format!("{time:.3} {status} {method} {} {ms:.1}ms user={user} id={request_id}", shown(path));
         for (name, value) in [("code", self.code), ("cause", self.cause.as_deref())] {
             if let Some(value) = value {
                 text.push_str(&format!(" {name}={}", shown(value)));

@@ -79,6 +79,12 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
     let selected = found.and_then(|Candidate { value, origin, .. }| {
         value.as_str().and_then(|name| name.parse().ok()).map(|name| SelectedContext { name, origin })
     });
+    match &selected {
+        Some(SelectedContext { name, origin }) => {
+            tracing::info!(context = %name, %origin, "resolved context")
+        }
+        None => tracing::debug!("no context selected"),
+    }
     warn_if_unexpected(state, selected.as_ref())?;
     Ok(selected)
 }

@@ -255,6 +255,8 @@ impl<'a> Wait<'a> {
         if !self.is_told {
             self.is_told = true;
             let (path, holder, remaining) = (self.path, self.seen.clone(), self.left());
+            let holder_pid = holder.as_ref().map(|holder| holder.pid);
+            tracing::info!(path = %path.display(), holder_pid, ?remaining, "waiting for lock");
             (self.locker.on_wait)(&Waiting { path, holder, remaining });
         }
         !self.left().is_zero() && self.begun.elapsed() < self.locker.longest()

@@ -32,7 +32,9 @@ pub(crate) fn read_up_to(path: &Path, limit: u64) -> Result<Option<String>> {
             return Err(Error::io("read", path, error));
         }
     };
-    read_opened(file, path, limit, |_| Ok(())).map(Some)
+    let text = read_opened(file, path, limit, |_| Ok(()))?;
+    tracing::debug!(path = %path.display(), bytes = text.len(), "read file");
+    Ok(Some(text))
 }
 
 /// The text of an opened file, if it is a regular one and passes the check.

@@ -106,6 +106,7 @@ pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
         return Ok(ResolvedSession::stale(state, key, session.label(), reason));
     }
     let settings = session_settings(state, &session)?;
+    tracing::info!(session = session.label(), id = %session.id, %origin, "resolved session");
     let current = CurrentSession { session: Rc::new(session), origin, settings };
     Ok(ResolvedSession { current: Some(current), ..ResolvedSession::default() })
 }

@@ -172,6 +172,7 @@ impl Store {
             let connection = Connection::open_with_flags(path, flags)?;
             // Its own locks are held for moments only, but among a hundred processes by others again and again.
             connection.busy_timeout(locker.longest())?;
+            tracing::debug!(path = %path.display(), "opened store");
             Ok(connection)
         };
         match connect() {

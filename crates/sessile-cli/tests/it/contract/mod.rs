@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod global_flags;
 mod help;
+mod logging;
 mod man;
 mod manifest;
 mod no_input;

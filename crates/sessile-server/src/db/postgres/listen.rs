@@ -27,7 +27,9 @@ pub(super) async fn listen(address: Address, wakeups: Wakeups) {
         if hear(&address, &wakeups).await.is_ok() {
             backoff.reset();
         }
-        tokio::time::sleep(backoff.next_delay()).await;
+        let delay = backoff.next_delay();
+        tracing::info!(?delay, "reconnecting listener");
+        tokio::time::sleep(delay).await;
     }
 }
 

@@ -242,7 +242,9 @@ impl RetryTimer {
         if Instant::now() + self.backoff.upper_bound() >= self.deadline {
             return Err(DbError::Unavailable(why));
         }
-        tokio::time::sleep(self.backoff.next_delay()).await;
+        let delay = self.backoff.next_delay();
+        tracing::debug!(reason = why, ?delay, "retrying transaction");
+        tokio::time::sleep(delay).await;
         Ok(())
     }
 }
