@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn quoted_text_cannot_end_early() {
-        assert_eq!(quoted(r"a"), r#""a\b""#);
-        assert_eq!(quoted(r#"a" at b as "c"#), r#""a\" at b as "c""#);
+        assert_eq!(quoted(r"a\b"), r#""a\\b""#);
+        assert_eq!(quoted(r#"a\" at b as "c"#), r#""a\\\" at b as \"c""#);
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl ServiceClient {
             match self.try_ask::<ServiceLock>(&request, AWAY) {
                 Ok(lock) => return Ok(lock.into()),
                 Err(RemoteError::Refused(ServiceProblem { code: Some(Code::TimedOut), .. })) => {
-                    key = request.key()
+                    key = request.key();
                 }
                 Err(RemoteError::Refused(ServiceProblem {
                     code: Some(Code::LockHeld | Code::LockLost),

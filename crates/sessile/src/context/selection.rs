@@ -81,7 +81,7 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
     });
     match &selected {
         Some(SelectedContext { name, origin }) => {
-            tracing::info!(context = %name, %origin, "resolved context")
+            tracing::info!(context = %name, %origin, "resolved context");
         }
         None => tracing::debug!("no context selected"),
     }

@@ -12,7 +12,11 @@ fn verbosity_shows_what_is_resolved_and_from_which_files() {
     let quiet = home.call(&["context", "current", "--context", "staging"]).ok();
     assert_eq!(quiet.stderr(), "");
     let once = home.call(&["context", "current", "--context", "staging", "-v"]).ok();
-    assert!(once.stderr().contains("resolved context context=staging origin=flag --context"), "{}", once.stderr());
+    assert!(
+        once.stderr().contains("resolved context context=staging origin=flag --context"),
+        "{}",
+        once.stderr()
+    );
     assert!(!once.stderr().contains("read file"), "{}", once.stderr());
     let twice = home.call(&["context", "current", "--context", "staging", "-vv"]).ok();
     assert!(twice.stderr().contains("contexts/staging.toml"), "{}", twice.stderr());
@@ -62,7 +66,7 @@ fn exchanges_are_logged_without_secrets_and_bodies() {
     let agent = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
     home.write("token", "canary-token-7231");
     let sent = home
-        .call(&["message", "send", &agent.url(), "canary-text-9418", "--log-file", "call.log"])
+        .call(&["message", "send", agent.url(), "canary-text-9418", "--log-file", "call.log"])
         .env("SESSILE_LOG", "trace")
         .env("SESSILE_TOKEN_FILE", home.path("token").to_str().unwrap())
         .ok();
