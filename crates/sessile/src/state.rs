@@ -1,7 +1,7 @@
 //! The opened state of one application in one invocation: what everything else hangs on.
 //!
 //! A state is three things: the [`StateCall`], which never changes; the resolution of its session, context and settings
-//! ([`crate::resolve`]); and the handles in this file: store, vault key, locks. Opening it reads nothing. Files are
+//! (`crate::resolve`); and the handles in this file: store, vault key, locks. Opening it reads nothing. Files are
 //! read and the store is opened when something in them is needed, once.
 
 use std::cell::{Cell, OnceCell, RefCell};
