@@ -5,7 +5,10 @@ use sessile::settings::{Definition, Kind};
 
 /// Sessile as an application of its own library.
 pub fn app() -> App {
-    App::new("sessile").with_settings(SETTINGS)
+    let app = App::new("sessile").with_settings(SETTINGS);
+    #[cfg(feature = "keychain")]
+    let app = app.with_keychain(sessile_keychain::connect);
+    app
 }
 
 const SETTINGS: &[Definition] = &[

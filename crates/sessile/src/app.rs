@@ -1,6 +1,7 @@
 //! Which application this is: its name, its variables, its settings.
 
 use crate::settings::{BASE, Definition};
+use crate::vault::KeychainConnector;
 
 /// An application that keeps its state with this library.
 ///
@@ -11,12 +12,13 @@ pub struct App {
     name: &'static str,
     prefix: String,
     settings: &'static [Definition],
+    keychain: Option<KeychainConnector>,
 }
 
 impl App {
     /// An application. The name is a command's name: lower-case letters, digits and dashes.
     pub fn new(name: &'static str) -> Self {
-        App { name, prefix: name.to_ascii_uppercase().replace('-', "_"), settings: &[] }
+        App { name, prefix: name.to_ascii_uppercase().replace('-', "_"), settings: &[], keychain: None }
     }
 
     /// The same with settings of its own, beside those every application has.
@@ -33,6 +35,14 @@ impl App {
         self
     }
 
+    /// The same with a keychain as a place for credentials, as the crate `sessile-keychain` provides it. Without one
+    /// `vault.backend = "keychain"` fails.
+    #[must_use]
+    pub fn with_keychain(mut self, connect: KeychainConnector) -> Self {
+        self.keychain = Some(connect);
+        self
+    }
+
     /// The name.
     pub fn name(&self) -> &'static str {
         self.name
@@ -46,6 +56,11 @@ impl App {
     /// One of its variables: `variable("CONTEXT")` is `MYTOOL_CONTEXT`.
     pub fn variable(&self, name: &str) -> String {
         format!("{}_{name}", self.prefix)
+    }
+
+    /// Connector of its keychain.
+    pub fn keychain(&self) -> Option<KeychainConnector> {
+        self.keychain
     }
 
     /// Every setting it has.

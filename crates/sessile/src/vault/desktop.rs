@@ -8,7 +8,7 @@ use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
 use crate::vault::backend::Keep;
-use crate::vault::keychain::{Keychain, KeychainError};
+use crate::vault::keychain::{Keychain, KeychainEndpoint, KeychainError};
 use crate::vault::sealed::Key;
 use crate::vault::{Credential, Secret};
 
@@ -20,7 +20,7 @@ const SCHEMA: &str = "org.sessile.Vault";
 
 /// The keychain, opened for this application and this state directory.
 pub(crate) struct Desktop {
-    keychain: RefCell<Keychain>,
+    keychain: RefCell<Box<dyn Keychain>>,
     application: String,
     vault: String,
 }
@@ -36,12 +36,13 @@ impl Desktop {
             let socket = dir.join("bus");
             socket.exists().then(|| format!("unix:path={}", socket.display()))
         };
-        let is_native = cfg!(all(target_os = "macos", feature = "macos-keychain"));
-        let address = said.map(str::to_owned).or_else(usual).or_else(|| is_native.then(String::new));
-        let Some(address) = address else {
-            return Err(VaultError::KeychainUnreachable { reason: "there is no D-Bus session".into() }.into());
+        let Some(connect) = state.app().keychain() else {
+            let reason = "this program is built without keychain support".into();
+            return Err(VaultError::KeychainUnreachable { reason }.into());
         };
-        let keychain = Keychain::connect(&address, world.uid(), LIMIT).map_err(failed)?;
+        let bus = said.map(str::to_owned).or_else(usual);
+        let endpoint = KeychainEndpoint { bus: bus.as_deref(), uid: world.uid(), timeout: LIMIT };
+        let keychain = connect(&endpoint).map_err(failed)?;
         Ok(Desktop {
             keychain: RefCell::new(keychain),
             application: state.app().name().to_owned(),

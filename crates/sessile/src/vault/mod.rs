@@ -4,7 +4,8 @@
 //! from variables. [`Vault::usable`] gives one out for use: not expired, renewed first if need be, by one process for
 //! all. What it is used for decides what leaves: a command's variable, or a header for a site that it may be sent to.
 //!
-//! Not for talking to authorization servers: who renews is handed in as [`Renew`].
+//! Not for talking to authorization servers or keychains: the application hands in a [`Renew`] and a
+//! [`KeychainConnector`].
 
 mod agents;
 pub(crate) mod backend;
@@ -13,7 +14,7 @@ pub(crate) mod desktop;
 mod expired;
 pub(crate) mod file;
 pub(crate) mod helper_backend;
-pub(crate) mod keychain;
+mod keychain;
 pub(crate) mod keys;
 mod known;
 mod program;
@@ -32,6 +33,7 @@ pub use agents::{agent_url, name_for_agent};
 pub use backend::Backend;
 pub use credential::{About, Credential, Grant, Kind, OAuth2};
 pub use expired::Expired;
+pub use keychain::{ItemAttributes, Keychain, KeychainConnector, KeychainEndpoint, KeychainError};
 pub use known::KnownCredentials;
 pub use renewal::{Renew, Renewal, Renewed, Unrenewed, whole_seconds};
 pub use rooms::Blotted;

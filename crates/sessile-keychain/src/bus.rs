@@ -1,6 +1,6 @@
-//! A connection to a message bus on this machine: one call at a time, each with its answer.
+//! Connection to a D-Bus message bus: one method call at a time, each with its reply, and a deadline for all of them.
 //!
-//! There is no thread or queue behind it. Signals and whatever else is sent to it are read and forgotten.
+//! No thread or queue stands behind it. Signals and other messages are read and dropped.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 use sessile_wire::hex::hex;
 use zeroize::Zeroizing;
 
-use super::KeychainError;
-use super::address::sockets;
-use super::message::{self, Call, Incoming, Reply};
-use super::wire::{Malformed, ObjectPath, Writer};
+use crate::address::sockets;
+use crate::encode::{Encoder, ObjectPath, WireError};
+use crate::message::{self, IncomingMessage, MethodCall, MethodReply};
+use sessile::vault::KeychainError;
 
 /// The longest wait that makes sense; a clock cannot be read arbitrarily far ahead.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// The longest line that a bus says before messages begin.
-const LONGEST_LINE: usize = 1024;
+const MAX_LINE_LENGTH: usize = 1024;
 
 /// How much of an error's text is passed on.
-const LONGEST_TEXT: usize = 500;
+const MAX_ERROR_LENGTH: usize = 500;
 
 /// A connection to a bus.
-pub(super) struct Bus {
+pub(crate) struct Bus {
     stream: UnixStream,
     serial: u32,
     deadline: Instant,
@@ -35,16 +35,16 @@ pub(super) struct Bus {
 
 /// An error that somebody on the bus answered with.
 #[derive(Debug)]
-pub(super) struct ErrorReply {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(crate) struct ErrorReply {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl From<ErrorReply> for KeychainError {
     fn from(error: ErrorReply) -> Self {
         let ErrorReply { name, text } = error;
         let text = if text.is_empty() { name.clone() } else { text };
-        let text = text.chars().take(LONGEST_TEXT).collect();
+        let text = text.chars().take(MAX_ERROR_LENGTH).collect();
         match name.strip_prefix("org.freedesktop.") {
             Some("Secret.Error.IsLocked") => KeychainError::Locked,
             Some("DBus.Error.ServiceUnknown" | "DBus.Error.NameHasNoOwner" | "DBus.Error.NoReply") => {
@@ -58,7 +58,7 @@ impl From<ErrorReply> for KeychainError {
 
 impl Bus {
     /// Connects to the first of the address's sockets that anyone listens on, as this user.
-    pub(super) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
+    pub(crate) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
         let deadline = deadline(timeout);
         let mut problem = format!("no address of a Unix socket: {address:?}");
         for socket in sockets(address) {
@@ -76,12 +76,15 @@ impl Bus {
     }
 
     /// From now on, all calls together may take this long.
-    pub(super) fn allow(&mut self, timeout: Duration) {
+    pub(crate) fn allow(&mut self, timeout: Duration) {
         self.deadline = deadline(timeout);
     }
 
     /// Calls a method and waits for its answer.
-    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+    pub(crate) fn call(
+        &mut self,
+        call: &MethodCall<'_>,
+    ) -> Result<Result<MethodReply, ErrorReply>, KeychainError> {
         if self.broken {
             return Err(KeychainError::Unreachable("the connection has failed before".to_owned()));
         }
@@ -96,18 +99,18 @@ impl Bus {
     }
 
     /// The next message that answers the last call.
-    fn answer(&mut self) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+    fn answer(&mut self) -> Result<Result<MethodReply, ErrorReply>, KeychainError> {
         loop {
             let mut prefix = [0; message::PREFIX];
             self.read(&mut prefix)?;
             let mut bytes = Zeroizing::new(vec![0; message::length(&prefix)?]);
             let (start, rest) =
-                bytes.split_at_mut_checked(message::PREFIX).ok_or(Malformed("it ends too early"))?;
+                bytes.split_at_mut_checked(message::PREFIX).ok_or(WireError("it ends too early"))?;
             start.copy_from_slice(&prefix);
             self.read(rest)?;
-            match Incoming::decode(bytes)? {
-                Incoming::Returned(to, reply) if to == self.serial => return Ok(Ok(reply)),
-                Incoming::Failed(to, name, text) if to == self.serial => {
+            match IncomingMessage::decode(bytes)? {
+                IncomingMessage::MethodReturn(to, reply) if to == self.serial => return Ok(Ok(reply)),
+                IncomingMessage::Error(to, name, text) if to == self.serial => {
                     return Ok(Err(ErrorReply { name, text }));
                 }
                 _ => {}
@@ -125,7 +128,7 @@ impl Bus {
             let mut some = [0; 64];
             let length = self.read_some(&mut some)?;
             said.extend_from_slice(&some[..length]);
-            if said.len() > LONGEST_LINE {
+            if said.len() > MAX_LINE_LENGTH {
                 return Err(KeychainError::Protocol("a line that does not end".to_owned()));
             }
         }
@@ -140,13 +143,13 @@ impl Bus {
 
     /// The first call, without which a bus takes no other.
     fn hello(&mut self) -> Result<(), KeychainError> {
-        let call = Call {
+        let call = MethodCall {
             destination: "org.freedesktop.DBus",
             path: &ObjectPath::parse("/org/freedesktop/DBus")?,
             interface: "org.freedesktop.DBus",
             member: "Hello",
             signature: "",
-            body: Writer::default(),
+            body: Encoder::default(),
         };
         self.call(&call)??.body("s")?.string()?;
         Ok(())
@@ -205,7 +208,7 @@ fn dial(socket: SocketAddr, deadline: Instant) -> io::Result<UnixStream> {
 }
 
 fn deadline(timeout: Duration) -> Instant {
-    Instant::now() + timeout.min(PATIENCE)
+    Instant::now() + timeout.min(MAX_TIMEOUT)
 }
 
 fn failed(error: &io::Error) -> KeychainError {

@@ -1,42 +1,37 @@
-//! Items of the Secret Service: putting, finding and removing them.
+//! Items of the Secret Service.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::KeychainError;
-use super::bus::{Bus, ErrorReply};
-use super::collection::{self, COLLECTION, SERVICE, call, root};
-use super::reader::Reader;
-use super::wire::{Malformed, ObjectPath};
-use crate::vault::Secret;
+use crate::bus::{Bus, ErrorReply};
+use crate::collection::{self, COLLECTION, SERVICE, call, root};
+use crate::decode::Decoder;
+use crate::encode::{ObjectPath, WireError};
+use sessile::vault::{ItemAttributes, Keychain, KeychainError, Secret};
 
 const ITEM: &str = "org.freedesktop.Secret.Item";
 
 /// How often a search is repeated because an item has gone before it could be read.
 const ATTEMPTS: u32 = 5;
 
-/// The attributes of an item, by their names.
-type Attributes = BTreeMap<String, String>;
-
-/// A connection to the keychain.
-pub(crate) struct Keychain {
+/// Keychain behind the Secret Service of a D-Bus session.
+pub struct SecretService {
     bus: Bus,
     session: ObjectPath,
     timeout: Duration,
 }
 
-/// What is said of an item without its secret.
+/// Properties of an item, without its secret.
 #[derive(Default)]
-struct About {
-    attributes: Attributes,
-    /// In seconds since 1970.
+struct ItemProperties {
+    attributes: ItemAttributes,
+    /// Seconds since 1970.
     modified: u64,
 }
 
-impl Keychain {
-    /// Connects to the bus at this address and opens a session with the service. This, and everything that is asked
-    /// later, may take so long.
-    pub(crate) fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
+impl SecretService {
+    /// Connects to the bus at this address and opens a session with the service.
+    pub fn connect(address: &str, uid: u32, timeout: Duration) -> Result<Self, KeychainError> {
         let mut bus = Bus::connect(address, uid, timeout)?;
         collection::greet(&mut bus)?;
         let reply = call(&mut bus, &root()?, (SERVICE, "OpenSession"), "sv", |body| {
@@ -47,40 +42,7 @@ impl Keychain {
         let mut body = reply.body("vo")?;
         body.skip_variant()?;
         let session = body.path()?;
-        Ok(Keychain { bus, session, timeout })
-    }
-
-    /// Fails if items cannot be kept now, after trying to unlock the collection without a prompt.
-    pub(crate) fn require_unlocked(&mut self) -> Result<(), KeychainError> {
-        self.bus.allow(self.timeout);
-        let collection = collection::find(&mut self.bus)?;
-        collection::open(&mut self.bus, &collection)
-    }
-
-    /// Puts an item, in the place of one with the same attributes.
-    ///
-    /// The service looks for one that has *at least* these. So all items of a kind should have attributes of the same
-    /// names: one with fewer could take the place of one with more.
-    pub(crate) fn put(
-        &mut self,
-        label: &str,
-        attributes: &[(&str, &str)],
-        secret: &Secret,
-    ) -> Result<(), KeychainError> {
-        self.bus.allow(self.timeout);
-        let collection = collection::find(&mut self.bus)?;
-        let mut done = self.create(&collection, label, attributes, secret);
-        if matches!(done, Err(KeychainError::Locked)) {
-            collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;
-            done = self.create(&collection, label, attributes, secret);
-        }
-        match done {
-            // No service is known to say back what it was given; this makes sure.
-            Err(KeychainError::Refused(text)) if text.contains(secret.expose()) => {
-                Err(KeychainError::Refused("the item was not accepted".to_owned()))
-            }
-            done => done,
-        }
+        Ok(SecretService { bus, session, timeout })
     }
 
     fn create(
@@ -115,26 +77,6 @@ impl Keychain {
         if item.is_none() || !prompt.is_none() { Err(KeychainError::Locked) } else { Ok(()) }
     }
 
-    /// Every item with these attributes, and perhaps others: its attributes and secret. Of several with all the same,
-    /// as different collections can have them, it is the one that was changed last. Services may add attributes of
-    /// their own, `xdg:schema` above all.
-    pub(crate) fn find(
-        &mut self,
-        attributes: &[(&str, &str)],
-    ) -> Result<Vec<(Attributes, Secret)>, KeychainError> {
-        self.bus.allow(self.timeout);
-        let mut attempt = 1;
-        loop {
-            let items = self.search(attributes)?;
-            let found = self.read(&items)?;
-            // Replaced meanwhile, it may be there under another name. If they go on going, they are gone.
-            if found.len() == items.len() || attempt == ATTEMPTS {
-                return Ok(latest(found));
-            }
-            attempt += 1;
-        }
-    }
-
     /// The items with these attributes, all of them unlocked.
     fn search(&mut self, attributes: &[(&str, &str)]) -> Result<Vec<ObjectPath>, KeychainError> {
         let reply =
@@ -149,7 +91,10 @@ impl Keychain {
     }
 
     /// Those of the items that are still there.
-    fn read(&mut self, items: &[ObjectPath]) -> Result<Vec<(ObjectPath, About, Secret)>, KeychainError> {
+    fn read(
+        &mut self,
+        items: &[ObjectPath],
+    ) -> Result<Vec<(ObjectPath, ItemProperties, Secret)>, KeychainError> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
@@ -177,9 +122,52 @@ impl Keychain {
         }
         Ok(found)
     }
+}
 
-    /// Removes every item with these attributes; how many there were.
-    pub(crate) fn remove(&mut self, attributes: &[(&str, &str)]) -> Result<usize, KeychainError> {
+impl Keychain for SecretService {
+    fn require_unlocked(&mut self) -> Result<(), KeychainError> {
+        self.bus.allow(self.timeout);
+        let collection = collection::find(&mut self.bus)?;
+        collection::open(&mut self.bus, &collection)
+    }
+
+    fn put(
+        &mut self,
+        label: &str,
+        attributes: &[(&str, &str)],
+        secret: &Secret,
+    ) -> Result<(), KeychainError> {
+        self.bus.allow(self.timeout);
+        let collection = collection::find(&mut self.bus)?;
+        let mut done = self.create(&collection, label, attributes, secret);
+        if matches!(done, Err(KeychainError::Locked)) {
+            collection::unlock(&mut self.bus, std::slice::from_ref(&collection))?;
+            done = self.create(&collection, label, attributes, secret);
+        }
+        match done {
+            // No service is known to say back what it was given; this makes sure.
+            Err(KeychainError::Refused(text)) if text.contains(secret.expose()) => {
+                Err(KeychainError::Refused("the item was not accepted".to_owned()))
+            }
+            done => done,
+        }
+    }
+
+    fn find(&mut self, attributes: &[(&str, &str)]) -> Result<Vec<(ItemAttributes, Secret)>, KeychainError> {
+        self.bus.allow(self.timeout);
+        let mut attempt = 1;
+        loop {
+            let items = self.search(attributes)?;
+            let found = self.read(&items)?;
+            // Replaced meanwhile, it may be there under another name. If they go on going, they are gone.
+            if found.len() == items.len() || attempt == ATTEMPTS {
+                return Ok(latest(found));
+            }
+            attempt += 1;
+        }
+    }
+
+    fn remove(&mut self, attributes: &[(&str, &str)]) -> Result<usize, KeychainError> {
         self.bus.allow(self.timeout);
         let mut removed = 0;
         for item in self.search(attributes)? {
@@ -208,18 +196,18 @@ fn is_gone(error: &ErrorReply) -> bool {
 }
 
 /// The text in the structure that a secret is sent in.
-fn secret(body: &mut Reader<'_>) -> Result<Secret, Malformed> {
+fn secret(body: &mut Decoder<'_>) -> Result<Secret, WireError> {
     body.align(8)?;
     body.path()?;
     body.blob()?;
-    let text = std::str::from_utf8(body.blob()?).map_err(|_| Malformed("a secret that is not text"))?;
+    let text = std::str::from_utf8(body.blob()?).map_err(|_| WireError("a secret that is not text"))?;
     body.string()?;
     Ok(Secret::new(text))
 }
 
 /// An item's properties, as far as they matter.
-fn about(body: &mut Reader<'_>) -> Result<About, Malformed> {
-    let mut about = About::default();
+fn about(body: &mut Decoder<'_>) -> Result<ItemProperties, WireError> {
+    let mut about = ItemProperties::default();
     body.array(8, |body| match body.string()? {
         "Attributes" => {
             body.variant("a{ss}")?;
@@ -240,7 +228,7 @@ fn about(body: &mut Reader<'_>) -> Result<About, Malformed> {
 }
 
 /// One item for each set of attributes.
-fn latest(mut found: Vec<(ObjectPath, About, Secret)>) -> Vec<(Attributes, Secret)> {
+fn latest(mut found: Vec<(ObjectPath, ItemProperties, Secret)>) -> Vec<(ItemAttributes, Secret)> {
     // Names are numbered, so that within a second the longer or larger one is the later.
     found.sort_by_cached_key(|(path, about, _)| (about.modified, path.as_str().len(), path.clone()));
     let mut latest = BTreeMap::new();
@@ -255,10 +243,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_items_that_look_the_same_the_last_one_counts() {
+    fn equal_items_resolve_to_the_last_modified() {
         let item = |path: &str, modified, value: &str, secret| {
             let attributes = BTreeMap::from([("k".to_owned(), value.to_owned())]);
-            (ObjectPath::parse(path).unwrap(), About { attributes, modified }, Secret::new(secret))
+            (ObjectPath::parse(path).unwrap(), ItemProperties { attributes, modified }, Secret::new(secret))
         };
         let found = vec![
             item("/c/10", 5, "a", "last"),

@@ -1,29 +1,29 @@
-//! Where items are kept, and whether that is open; calls of the Secret Service in general.
+//! Collections of the Secret Service: choosing, unlocking; method calls to the service in general.
 
-use super::KeychainError;
-use super::bus::{Bus, ErrorReply};
-use super::message::{Call, Reply};
-use super::wire::{Malformed, ObjectPath, Writer};
+use crate::bus::{Bus, ErrorReply};
+use crate::encode::{Encoder, ObjectPath, WireError};
+use crate::message::{MethodCall, MethodReply};
+use sessile::vault::KeychainError;
 
-pub(super) const SERVICE: &str = "org.freedesktop.Secret.Service";
-pub(super) const COLLECTION: &str = "org.freedesktop.Secret.Collection";
+pub(crate) const SERVICE: &str = "org.freedesktop.Secret.Service";
+pub(crate) const COLLECTION: &str = "org.freedesktop.Secret.Collection";
 const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
 /// Calls a method of an object of the Secret Service.
-pub(super) fn call(
+pub(crate) fn call(
     bus: &mut Bus,
     path: &ObjectPath,
     (interface, member): (&str, &str),
     signature: &str,
-    write: impl FnOnce(&mut Writer) -> Result<(), Malformed>,
-) -> Result<Result<Reply, ErrorReply>, KeychainError> {
-    let mut body = Writer::default();
+    write: impl FnOnce(&mut Encoder) -> Result<(), WireError>,
+) -> Result<Result<MethodReply, ErrorReply>, KeychainError> {
+    let mut body = Encoder::default();
     write(&mut body)?;
-    bus.call(&Call { destination: "org.freedesktop.secrets", path, interface, member, signature, body })
+    bus.call(&MethodCall { destination: "org.freedesktop.secrets", path, interface, member, signature, body })
 }
 
 /// The object that is the service itself.
-pub(super) fn root() -> Result<ObjectPath, Malformed> {
+pub(crate) fn root() -> Result<ObjectPath, WireError> {
     ObjectPath::parse("/org/freedesktop/secrets")
 }
 
@@ -33,7 +33,7 @@ fn property(
     path: &ObjectPath,
     interface: &str,
     name: &str,
-) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+) -> Result<Result<MethodReply, ErrorReply>, KeychainError> {
     call(bus, path, (PROPERTIES, "Get"), "ss", |body| {
         body.string(interface)?;
         body.string(name)
@@ -47,21 +47,21 @@ fn property(
 /// asks for a session, or for a property of an item or a collection, makes it abort (`g_variant_new: expected GVariant of
 /// type 'v'`), and everybody's keychain is locked. What collections there are, it tells without a look at who asks; and once
 /// the serving thread has answered that, it sees the note before whatever is asked next.
-pub(super) fn greet(bus: &mut Bus) -> Result<(), KeychainError> {
+pub(crate) fn greet(bus: &mut Bus) -> Result<(), KeychainError> {
     property(bus, &root()?, SERVICE, "Collections").map(drop)
 }
 
 /// All properties of an object, as a dictionary.
-pub(super) fn properties(
+pub(crate) fn properties(
     bus: &mut Bus,
     path: &ObjectPath,
     interface: &str,
-) -> Result<Result<Reply, ErrorReply>, KeychainError> {
+) -> Result<Result<MethodReply, ErrorReply>, KeychainError> {
     call(bus, path, (PROPERTIES, "GetAll"), "s", |body| body.string(interface))
 }
 
 /// The collection that new items go to.
-pub(super) fn find(bus: &mut Bus) -> Result<ObjectPath, KeychainError> {
+pub(crate) fn find(bus: &mut Bus) -> Result<ObjectPath, KeychainError> {
     let root = root()?;
     let reply = call(bus, &root, (SERVICE, "ReadAlias"), "s", |body| body.string("default"))??;
     let default = reply.body("o")?.path()?;
@@ -84,7 +84,7 @@ fn choose(mut collections: Vec<ObjectPath>) -> Option<ObjectPath> {
 }
 
 /// Sees to it that a collection is open.
-pub(super) fn open(bus: &mut Bus, collection: &ObjectPath) -> Result<(), KeychainError> {
+pub(crate) fn open(bus: &mut Bus, collection: &ObjectPath) -> Result<(), KeychainError> {
     let reply = property(bus, collection, COLLECTION, "Locked")??;
     let mut body = reply.body("v")?;
     body.variant("b")?;
@@ -92,7 +92,7 @@ pub(super) fn open(bus: &mut Bus, collection: &ObjectPath) -> Result<(), Keychai
 }
 
 /// Unlocks collections or items, if that needs nobody's password.
-pub(super) fn unlock(bus: &mut Bus, paths: &[ObjectPath]) -> Result<(), KeychainError> {
+pub(crate) fn unlock(bus: &mut Bus, paths: &[ObjectPath]) -> Result<(), KeychainError> {
     let reply = call(bus, &root()?, (SERVICE, "Unlock"), "ao", |body| {
         body.array(4, |body| paths.iter().try_for_each(|path| body.path(path)))
     })??;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_default_it_is_the_login_collection_or_any_that_lasts() {
+    fn missing_default_falls_back_to_login_or_a_persistent_collection() {
         let chosen = |names: &[&str]| {
             let path = |name: &&str| ObjectPath::parse(&format!("/c/{name}")).unwrap();
             choose(names.iter().map(path).collect()).map(|path| path.as_str()[3..].to_owned())

@@ -1,11 +1,13 @@
-//! The client against what is no bus at all.
+//! The client against peers that are not a message bus.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Keychain, KeychainError};
+use sessile::vault::KeychainError;
+
+use crate::SecretService;
 
 fn uid() -> u32 {
     rustix::process::getuid().as_raw()
@@ -19,7 +21,7 @@ fn connect_to(serve: impl Fn(UnixStream) + Send + 'static) -> KeychainError {
     let server = std::thread::spawn(move || serve(listener.accept().unwrap().0));
     let start = Instant::now();
     let address = format!("unix:path={}", path.display());
-    let error = Keychain::connect(&address, uid(), Duration::from_millis(500)).err().unwrap();
+    let error = SecretService::connect(&address, uid(), Duration::from_millis(500)).err().unwrap();
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     server.join().unwrap();
     assert!(matches!(error, KeychainError::Unreachable(_) | KeychainError::Protocol(_)), "{error:?}");
@@ -37,7 +39,7 @@ fn after_greeting(mut stream: UnixStream, then: &[u8]) {
 }
 
 #[test]
-fn what_is_no_bus_does_no_harm() {
+fn peer_that_is_not_a_bus_fails_in_time() {
     connect_to(drop);
     connect_to(|mut stream| while stream.write_all(b"HTTP/1.1 400 Bad Request\r\nServer: x").is_ok() {});
     connect_to(|mut stream| while stream.write_all(&[0; 999]).is_ok() {});
@@ -62,7 +64,7 @@ fn what_is_no_bus_does_no_harm() {
 }
 
 #[test]
-fn where_too_many_wait_already_nobody_waits_longer_than_allowed() {
+fn full_backlog_times_out() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bus");
     let listener = UnixListener::bind(&path).unwrap();
@@ -79,7 +81,7 @@ fn where_too_many_wait_already_nobody_waits_longer_than_allowed() {
             std::thread::sleep(Duration::from_millis(300));
         }
         let (start, address) = (Instant::now(), format!("unix:path={}", path.display()));
-        let error = Keychain::connect(&address, uid(), Duration::from_millis(200)).err().unwrap();
+        let error = SecretService::connect(&address, uid(), Duration::from_millis(200)).err().unwrap();
         let elapsed = start.elapsed();
         // Whoever still waits is told that nobody listens any more.
         drop(listener);

@@ -8,7 +8,7 @@ use sessile_wire::percent;
 
 /// The sockets that an address names, in its order: `unix:path=/run/user/1000/bus;unix:abstract=...`. What is reached
 /// in another way than by a Unix socket is left out, and so is what makes no sense.
-pub(super) fn sockets(address: &str) -> Vec<SocketAddr> {
+pub(crate) fn sockets(address: &str) -> Vec<SocketAddr> {
     address.split(';').filter_map(socket).collect()
 }
 
@@ -44,14 +44,14 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_found_among_what_else_is_said() {
+    fn path_is_found_among_other_keys() {
         assert_eq!(paths("unix:path=/run/user/1000/bus"), ["/run/user/1000/bus"]);
         assert_eq!(paths("unix:guid=00,path=/a%20b%2cc,x=y"), ["/a b,c"]);
         assert_eq!(paths("tcp:host=h,port=1;unix:path=/a;;unix:path=/b;autolaunch:"), ["/a", "/b"]);
     }
 
     #[test]
-    fn what_makes_no_sense_is_left_out() {
+    fn invalid_address_is_skipped() {
         let long = format!("unix:path=/{}", "x".repeat(200));
         for address in ["", "unix:", "unix:path", "unix:tmpdir=/tmp", "unix:path=%2", "unix:path=%zz", &long]
         {
@@ -61,7 +61,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_socket_may_have_a_name_and_no_file() {
+    fn abstract_socket_is_parsed() {
         use std::os::linux::net::SocketAddrExt;
         let sockets = sockets("unix:abstract=/tmp/dbus-%61,guid=1");
         assert_eq!(sockets[0].as_abstract_name(), Some(b"/tmp/dbus-a".as_slice()));
@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic(address in "(unix:|path=|abstract=|%|[a-f0-9;,=/]|\\PC){0,20}") {
+        fn any_address_parses_without_panic(address in "(unix:|path=|abstract=|%|[a-f0-9;,=/]|\\PC){0,20}") {
             let _ = sockets(&address);
         }
     }

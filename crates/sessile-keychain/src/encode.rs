@@ -1,38 +1,44 @@
-//! D-Bus's own format: values laid out one after the other, each at a multiple of its size.
+//! Encoding of D-Bus values, little-endian; [`decode`](crate::decode) is the counterpart.
 //!
-//! Here it is written, little-endian; [`reader`](super::reader) reads it. What is in a message may be secret, so the
-//! buffer is overwritten when it goes.
+//! A message may hold a secret, so the buffer is overwritten when it is dropped.
 
 use std::fmt;
 
+use sessile::vault::KeychainError;
 use zeroize::Zeroizing;
 
-/// What was wrong with bytes that were read, or with values that were to be written.
+/// Bytes that cannot be decoded, or a value that cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed(pub(super) &'static str);
+pub(crate) struct WireError(pub(crate) &'static str);
 
-/// The name of an object, which is known to be well-formed: a bus hangs up on who says another.
+impl From<WireError> for KeychainError {
+    fn from(WireError(what): WireError) -> Self {
+        KeychainError::Protocol(what.to_owned())
+    }
+}
+
+/// Valid path of a D-Bus object: a bus disconnects a client that sends an invalid one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ObjectPath(String);
+pub(crate) struct ObjectPath(String);
 
 impl ObjectPath {
-    pub(super) fn parse(text: &str) -> Result<Self, Malformed> {
-        let names = text.strip_prefix('/').ok_or(Malformed("an object path without a slash"))?;
+    pub(crate) fn parse(text: &str) -> Result<Self, WireError> {
+        let names = text.strip_prefix('/').ok_or(WireError("an object path without a slash"))?;
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         if !names.is_empty() && !names.split('/').all(is_name) {
-            return Err(Malformed("an object path with a wrong name"));
+            return Err(WireError("an object path with a wrong name"));
         }
         Ok(ObjectPath(text.to_owned()))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// `/` stands where there is no object.
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         self.0 == "/"
     }
 }
@@ -43,18 +49,18 @@ impl fmt::Display for ObjectPath {
     }
 }
 
-/// Lays values out.
+/// Buffer that values are encoded into.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(crate) struct Encoder {
     bytes: Zeroizing<Vec<u8>>,
 }
 
-impl Writer {
-    pub(super) fn bytes(&self) -> &[u8] {
+impl Encoder {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
         let needed = self.bytes.len() + bytes.len();
         if needed > self.bytes.capacity() {
             // A vector that grows by itself would leave its old content behind.
@@ -65,23 +71,23 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    pub(super) fn align(&mut self, to: usize) {
+    pub(crate) fn align(&mut self, to: usize) {
         let length = self.bytes.len();
         self.raw(&[0; 8][..length.next_multiple_of(to) - length]);
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.align(4);
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn bool(&mut self, value: bool) {
+    pub(crate) fn bool(&mut self, value: bool) {
         self.u32(u32::from(value));
     }
 
-    pub(super) fn string(&mut self, value: &str) -> Result<(), Malformed> {
+    pub(crate) fn string(&mut self, value: &str) -> Result<(), WireError> {
         if value.contains('\0') {
-            return Err(Malformed("a text with a zero byte"));
+            return Err(WireError("a text with a zero byte"));
         }
         self.u32(length(value.len())?);
         self.raw(value.as_bytes());
@@ -89,12 +95,12 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn path(&mut self, value: &ObjectPath) -> Result<(), Malformed> {
+    pub(crate) fn path(&mut self, value: &ObjectPath) -> Result<(), WireError> {
         self.string(value.as_str())
     }
 
-    pub(super) fn signature(&mut self, value: &str) -> Result<(), Malformed> {
-        let length = u8::try_from(value.len()).map_err(|_| Malformed("a signature that is too long"))?;
+    pub(crate) fn signature(&mut self, value: &str) -> Result<(), WireError> {
+        let length = u8::try_from(value.len()).map_err(|_| WireError("a signature that is too long"))?;
         self.raw(&[length]);
         self.raw(value.as_bytes());
         self.raw(&[0]);
@@ -102,18 +108,18 @@ impl Writer {
     }
 
     /// An array of bytes.
-    pub(super) fn blob(&mut self, value: &[u8]) -> Result<(), Malformed> {
+    pub(crate) fn blob(&mut self, value: &[u8]) -> Result<(), WireError> {
         self.u32(length(value.len())?);
         self.raw(value);
         Ok(())
     }
 
     /// An array whose elements begin at multiples of `to`: 8 for structures and dictionaries.
-    pub(super) fn array(
+    pub(crate) fn array(
         &mut self,
         to: usize,
-        elements: impl FnOnce(&mut Self) -> Result<(), Malformed>,
-    ) -> Result<(), Malformed> {
+        elements: impl FnOnce(&mut Self) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
         self.u32(0);
         let place = self.bytes.len() - 4;
         self.align(to);
@@ -125,31 +131,31 @@ impl Writer {
     }
 
     /// A dictionary of texts.
-    pub(super) fn texts(&mut self, entries: &[(&str, &str)]) -> Result<(), Malformed> {
-        self.array(8, |writer| {
+    pub(crate) fn texts(&mut self, entries: &[(&str, &str)]) -> Result<(), WireError> {
+        self.array(8, |encoder| {
             for (name, value) in entries {
-                writer.align(8);
-                writer.string(name)?;
-                writer.string(value)?;
+                encoder.align(8);
+                encoder.string(name)?;
+                encoder.string(value)?;
             }
             Ok(())
         })
     }
 }
 
-fn length(length: usize) -> Result<u32, Malformed> {
-    u32::try_from(length).map_err(|_| Malformed("more than a message can hold"))
+fn length(length: usize) -> Result<u32, WireError> {
+    u32::try_from(length).map_err(|_| WireError("more than a message can hold"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::reader::Reader;
     use super::*;
+    use crate::decode::Decoder;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn encoded_values_decode(
             lead in any::<u8>(),
             number in any::<u32>(),
             truth in any::<bool>(),
@@ -159,47 +165,47 @@ mod tests {
         ) {
             let pairs: Vec<(&str, &str)> = texts.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
             let paths: Vec<_> = paths.iter().map(|path| ObjectPath::parse(path).unwrap()).collect();
-            let mut writer = Writer::default();
-            writer.raw(&[lead]);
-            writer.u32(number);
-            writer.bool(truth);
-            writer.signature("a{ss}").unwrap();
-            writer.texts(&pairs).unwrap();
-            writer.blob(&blob).unwrap();
-            writer.array(4, |writer| paths.iter().try_for_each(|path| writer.path(path))).unwrap();
-            writer.string("end").unwrap();
+            let mut encoder = Encoder::default();
+            encoder.raw(&[lead]);
+            encoder.u32(number);
+            encoder.bool(truth);
+            encoder.signature("a{ss}").unwrap();
+            encoder.texts(&pairs).unwrap();
+            encoder.blob(&blob).unwrap();
+            encoder.array(4, |encoder| paths.iter().try_for_each(|path| encoder.path(path))).unwrap();
+            encoder.string("end").unwrap();
 
-            let mut reader = Reader::new(writer.bytes(), false);
-            prop_assert_eq!(reader.byte(), Ok(lead));
-            prop_assert_eq!(reader.u32(), Ok(number));
-            prop_assert_eq!(reader.bool(), Ok(truth));
-            reader.variant("a{ss}").unwrap();
+            let mut decoder = Decoder::new(encoder.bytes(), false);
+            prop_assert_eq!(decoder.byte(), Ok(lead));
+            prop_assert_eq!(decoder.u32(), Ok(number));
+            prop_assert_eq!(decoder.bool(), Ok(truth));
+            decoder.variant("a{ss}").unwrap();
             let mut read = Vec::new();
-            reader.array(8, |reader| {
-                read.push((reader.string()?, reader.string()?));
+            decoder.array(8, |decoder| {
+                read.push((decoder.string()?, decoder.string()?));
                 Ok(())
             }).unwrap();
             prop_assert_eq!(read, pairs);
-            prop_assert_eq!(reader.blob(), Ok(blob.as_slice()));
-            prop_assert_eq!(reader.paths(), Ok(paths));
-            prop_assert_eq!(reader.string(), Ok("end"));
-            prop_assert!(reader.byte().is_err());
+            prop_assert_eq!(decoder.blob(), Ok(blob.as_slice()));
+            prop_assert_eq!(decoder.paths(), Ok(paths));
+            prop_assert_eq!(decoder.string(), Ok("end"));
+            prop_assert!(decoder.byte().is_err());
         }
     }
 
     #[test]
-    fn the_layout_is_that_of_the_specification() {
-        let mut writer = Writer::default();
-        writer.raw(&[7]);
-        writer.texts(&[("a", "bc")]).unwrap();
+    fn layout_follows_the_specification() {
+        let mut encoder = Encoder::default();
+        encoder.raw(&[7]);
+        encoder.texts(&[("a", "bc")]).unwrap();
         // A byte, up to 4; the length without the filling after it; the entry at 8.
         let expected = b"\x07\0\0\0\x0f\0\0\0\x01\0\0\0a\0\0\0\x02\0\0\0bc\0";
-        assert_eq!(writer.bytes(), expected);
+        assert_eq!(encoder.bytes(), expected);
     }
 
     #[test]
-    fn what_a_bus_would_hang_up_on_is_not_written() {
-        assert!(Writer::default().string("a\0b").is_err());
+    fn invalid_value_is_not_encoded() {
+        assert!(Encoder::default().string("a\0b").is_err());
         for wrong in ["", "a", "/a/", "//", "/a//b", "/a-b", "/\u{e4}"] {
             assert!(ObjectPath::parse(wrong).is_err(), "{wrong:?}");
         }

@@ -1,20 +1,15 @@
-//! The keychain of macOS: a generic password for each item.
+//! Keychain of macOS: one generic password per item.
 //!
-//! Its items have a service and an account and no attributes of their own choice. The service says whose vault it is, the
-//! account which item.
-
-use std::collections::BTreeMap;
-use std::time::Duration;
+//! Its items have a service and an account instead of attributes. The service names the vault, the account the item.
 
 use security_framework::base::Error;
 use security_framework::item::{ItemClass, ItemSearchOptions, Limit};
 use security_framework::passwords::{delete_generic_password, get_generic_password, set_generic_password};
 
-use super::KeychainError;
-use crate::vault::Secret;
+use sessile::vault::{ItemAttributes, Keychain, KeychainError, Secret};
 
-/// The user's default keychain.
-pub(crate) struct Keychain;
+/// Default keychain of the user.
+pub(crate) struct MacosKeychain;
 
 /// There is no such item.
 const NOT_FOUND: i32 = -25300;
@@ -23,19 +18,13 @@ const INTERACTION_NOT_ALLOWED: i32 = -25308;
 /// The user was asked and said no, or could not say who they are.
 const AUTH_FAILED: i32 = -25293;
 
-impl Keychain {
-    /// There is no connection to be made.
-    pub(crate) fn connect(_address: &str, _uid: u32, _timeout: Duration) -> Result<Self, KeychainError> {
-        Ok(Keychain)
-    }
-
-    /// The system unlocks it with the user's login, or asks by itself.
-    pub(crate) fn require_unlocked(&mut self) -> Result<(), KeychainError> {
+impl Keychain for MacosKeychain {
+    fn require_unlocked(&mut self) -> Result<(), KeychainError> {
+        // The system unlocks it with the user's login, or asks by itself.
         Ok(())
     }
 
-    /// Puts an item, in the place of one with the same attributes.
-    pub(crate) fn put(
+    fn put(
         &mut self,
         _label: &str,
         attributes: &[(&str, &str)],
@@ -45,11 +34,7 @@ impl Keychain {
         set_generic_password(&service, &account, secret.expose().as_bytes()).map_err(failed)
     }
 
-    /// Every item with these attributes: its attributes and its secret.
-    pub(crate) fn find(
-        &mut self,
-        attributes: &[(&str, &str)],
-    ) -> Result<Vec<(BTreeMap<String, String>, Secret)>, KeychainError> {
+    fn find(&mut self, attributes: &[(&str, &str)]) -> Result<Vec<(ItemAttributes, Secret)>, KeychainError> {
         let (service, wanted) = place(attributes);
         // Without a name it is all of a kind.
         let accounts = if wanted.ends_with(' ') { accounts(&service, &wanted)? } else { vec![wanted] };
@@ -71,8 +56,7 @@ impl Keychain {
         Ok(found)
     }
 
-    /// Removes every item with these attributes; how many there were.
-    pub(crate) fn remove(&mut self, attributes: &[(&str, &str)]) -> Result<usize, KeychainError> {
+    fn remove(&mut self, attributes: &[(&str, &str)]) -> Result<usize, KeychainError> {
         let (service, account) = place(attributes);
         match delete_generic_password(&service, &account) {
             Ok(()) => Ok(1),

@@ -1,4 +1,4 @@
-//! The client against GNOME's keychain on a bus of its own.
+//! The client against GNOME Keyring on a private bus.
 
 use std::collections::BTreeSet;
 use std::os::unix::net::UnixListener;
@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use testkit::Keyring;
 
-use super::{Keychain, KeychainError};
-use crate::vault::Secret;
+use sessile::vault::{Keychain, KeychainError, Secret};
+
+use crate::SecretService;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -19,18 +20,18 @@ fn uid() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-fn connect(keyring: &Keyring) -> Keychain {
-    Keychain::connect(&keyring.address(), uid(), TIMEOUT).unwrap()
+fn connect(keyring: &Keyring) -> SecretService {
+    SecretService::connect(&keyring.address(), uid(), TIMEOUT).unwrap()
 }
 
 /// The secrets of the items with these attributes, in the order of all their attributes.
-fn secrets(keychain: &mut Keychain, attributes: &[(&str, &str)]) -> Vec<String> {
+fn secrets(keychain: &mut SecretService, attributes: &[(&str, &str)]) -> Vec<String> {
     let found = keychain.find(attributes).unwrap();
     found.into_iter().map(|(_, secret)| secret.expose().to_owned()).collect()
 }
 
 #[test]
-fn what_is_put_is_found_replaced_and_removed() {
+fn item_is_stored_found_replaced_and_removed() {
     let keyring = Keyring::new();
     let mut keychain = connect(&keyring);
     keychain.require_unlocked().unwrap();
@@ -54,7 +55,7 @@ fn what_is_put_is_found_replaced_and_removed() {
 }
 
 #[test]
-fn attributes_come_back_as_they_were() {
+fn attributes_round_trip() {
     let keyring = Keyring::new();
     let mut keychain = connect(&keyring);
     let given = [("app", "s"), ("empty", ""), ("\u{fc}", "\u{1f511} \"'\n"), ("xdg:schema", "a.b.C")];
@@ -66,7 +67,7 @@ fn attributes_come_back_as_they_were() {
 
 /// Why [`Keychain::put`] asks for the same names of attributes in all items of a kind.
 #[test]
-fn an_item_with_fewer_attributes_takes_the_place_of_one_with_more() {
+fn item_with_fewer_attributes_replaces_one_with_more() {
     let keyring = Keyring::new();
     let mut keychain = connect(&keyring);
     keychain.put("long", &[("a", "1"), ("b", "2")], &Secret::new("long")).unwrap();
@@ -77,7 +78,7 @@ fn an_item_with_fewer_attributes_takes_the_place_of_one_with_more() {
 }
 
 #[test]
-fn a_secret_may_be_long_empty_or_in_any_script() {
+fn secret_of_any_length_and_script_round_trips() {
     let keyring = Keyring::new();
     let mut keychain = connect(&keyring);
     let long = "0123456789".repeat(6 << 10);
@@ -88,7 +89,7 @@ fn a_secret_may_be_long_empty_or_in_any_script() {
 }
 
 #[test]
-fn what_the_bus_would_hang_up_on_is_said_before_and_harms_nothing() {
+fn invalid_message_is_refused_before_it_is_sent() {
     let keyring = Keyring::new();
     let mut keychain = connect(&keyring);
     let refused = keychain.put("a\0b", &[("k", "v")], &Secret::new("x"));
@@ -99,7 +100,7 @@ fn what_the_bus_would_hang_up_on_is_said_before_and_harms_nothing() {
 }
 
 #[test]
-fn many_at_once_do_not_disturb_each_other() {
+fn concurrent_clients_are_independent() {
     let keyring = Keyring::new();
     std::thread::scope(|threads| {
         for number in 0..30 {
@@ -123,7 +124,7 @@ fn many_at_once_do_not_disturb_each_other() {
 /// GNOME's daemon aborts if it gets to open a session before it has taken note of who asks for it, which happens while
 /// others come or go: once in some thousand times.
 #[test]
-fn a_crowd_of_those_who_come_and_go_leaves_the_daemon_alive() {
+fn daemon_survives_a_crowd_of_short_connections() {
     let keyring = Keyring::new();
     std::thread::scope(|threads| {
         for _ in 0..CROWD {
@@ -134,7 +135,7 @@ fn a_crowd_of_those_who_come_and_go_leaves_the_daemon_alive() {
 }
 
 #[test]
-fn the_same_item_put_by_many_is_one_item() {
+fn item_stored_by_concurrent_clients_exists_once() {
     let keyring = Keyring::new();
     std::thread::scope(|threads| {
         for number in 0..12 {
@@ -152,7 +153,7 @@ fn the_same_item_put_by_many_is_one_item() {
 }
 
 #[test]
-fn items_that_come_and_go_are_no_error() {
+fn find_tolerates_items_removed_meanwhile() {
     let keyring = Keyring::new();
     std::thread::scope(|threads| {
         let keyring = &keyring;
@@ -176,7 +177,7 @@ fn items_that_come_and_go_are_no_error() {
 }
 
 #[test]
-fn a_locked_keychain_says_so() {
+fn locked_keychain_is_reported() {
     let keyring = Keyring::new();
     let mut keychain = connect(&keyring);
     keychain.put("k", &[("k", "v")], &Secret::new("x")).unwrap();
@@ -195,7 +196,7 @@ fn a_locked_keychain_says_so() {
 }
 
 #[test]
-fn what_is_put_outlives_the_daemon() {
+fn item_survives_a_restart_of_the_daemon() {
     let mut keyring = Keyring::new();
     let mut before = connect(&keyring);
     let attributes = [("app", "s"), ("n", "1")];
@@ -216,46 +217,46 @@ fn what_is_put_outlives_the_daemon() {
 }
 
 #[test]
-fn a_bus_without_a_keychain_is_unreachable() {
+fn bus_without_a_keychain_is_unreachable() {
     let keyring = Keyring::empty();
-    let error = Keychain::connect(&keyring.address(), uid(), TIMEOUT).err().unwrap();
+    let error = SecretService::connect(&keyring.address(), uid(), TIMEOUT).err().unwrap();
     assert!(matches!(error, KeychainError::Unreachable(_)), "{error:?}");
 }
 
 #[test]
-fn no_bus_is_unreachable() {
+fn missing_bus_is_unreachable() {
     let dir = tempfile::tempdir().unwrap();
     let gone = dir.path().join("gone");
     drop(UnixListener::bind(&gone).unwrap());
     let gone = format!("unix:path={}", gone.display());
     for address in ["", "unix:path=/nowhere/bus", "tcp:host=localhost,port=1", "unix:abstract=nobody", &gone]
     {
-        let error = Keychain::connect(address, uid(), TIMEOUT).err().unwrap();
+        let error = SecretService::connect(address, uid(), TIMEOUT).err().unwrap();
         assert!(matches!(error, KeychainError::Unreachable(_)), "{address}: {error:?}");
     }
     // The second address is as good as the first.
     let keyring = Keyring::new();
     let both = format!("{gone};{}", keyring.address());
-    Keychain::connect(&both, uid(), TIMEOUT).unwrap();
+    SecretService::connect(&both, uid(), TIMEOUT).unwrap();
 }
 
 #[test]
-fn another_user_is_not_let_in() {
+fn another_user_is_rejected_by_the_bus() {
     let keyring = Keyring::empty();
-    let error = Keychain::connect(&keyring.address(), uid() + 1, TIMEOUT).err().unwrap();
+    let error = SecretService::connect(&keyring.address(), uid() + 1, TIMEOUT).err().unwrap();
     assert!(matches!(error, KeychainError::Unreachable(_)), "{error:?}");
 }
 
 #[test]
-fn a_bus_that_has_come_to_a_halt_is_waited_for_no_longer_than_allowed() {
+fn halted_bus_times_out() {
     let keyring = Keyring::new();
     let timeout = Duration::from_millis(300);
-    let mut before = Keychain::connect(&keyring.address(), uid(), timeout).unwrap();
+    let mut before = SecretService::connect(&keyring.address(), uid(), timeout).unwrap();
     keyring.halt(true);
     let start = Instant::now();
     let error = before.find(&[("k", "v")]).err().unwrap();
     assert!(matches!(error, KeychainError::Unreachable(_)), "{error:?}");
-    let error = Keychain::connect(&keyring.address(), uid(), timeout).err().unwrap();
+    let error = SecretService::connect(&keyring.address(), uid(), timeout).err().unwrap();
     assert!(matches!(error, KeychainError::Unreachable(_)), "{error:?}");
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     keyring.halt(false);

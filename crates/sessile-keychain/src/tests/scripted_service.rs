@@ -1,4 +1,4 @@
-//! The client against a service that says what it likes.
+//! The client against a scripted service.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::message::{self, PREFIX};
-use super::wire::{Malformed, ObjectPath, Writer};
-use super::{Keychain, KeychainError};
-use crate::vault::Secret;
+use crate::encode::{Encoder, ObjectPath, WireError};
+use crate::message::{self, PREFIX};
+use sessile::vault::{Keychain, KeychainError, Secret};
+
+use crate::SecretService;
 
 /// What a service says in answer to a method: types and a body.
-type Answer = (&'static str, Writer);
+type Answer = (&'static str, Encoder);
 
 /// Stands for the types of an answer that is an error with a text.
 const REFUSED: &str = "s";
@@ -38,14 +39,14 @@ const FIRST: u32 = 2;
 /// Connects to a service that answers so, after some noise, and does something there.
 fn with_service<T>(
     answer: impl Fn(&str) -> Answer + Send + 'static,
-    act: impl FnOnce(&mut Keychain) -> T,
+    act: impl FnOnce(&mut SecretService) -> T,
 ) -> T {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bus");
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || serve(&mut listener.accept().unwrap().0, &answer));
     let address = format!("unix:path={}", path.display());
-    let mut keychain = Keychain::connect(&address, 0, Duration::from_secs(5)).unwrap();
+    let mut keychain = SecretService::connect(&address, 0, Duration::from_secs(5)).unwrap();
     let done = act(&mut keychain);
     drop(keychain);
     // It ends because the client has gone.
@@ -94,38 +95,38 @@ fn serve(stream: &mut UnixStream, answer: &impl Fn(&str) -> Answer) -> io::Resul
     Ok(())
 }
 
-fn reply(kind: u8, to: u32, (signature, body): &Answer) -> Writer {
-    let mut writer = Writer::default();
-    writer.raw(&[b'l', kind, 0, 1]);
-    writer.u32(body.bytes().len().try_into().unwrap());
-    writer.u32(1);
-    let fields = writer.array(8, |writer| {
-        writer.raw(&[5]);
-        writer.signature("u")?;
-        writer.u32(to);
-        writer.align(8);
-        writer.raw(&[8]);
-        writer.signature("g")?;
-        writer.signature(signature)
+fn reply(kind: u8, to: u32, (signature, body): &Answer) -> Encoder {
+    let mut encoder = Encoder::default();
+    encoder.raw(&[b'l', kind, 0, 1]);
+    encoder.u32(body.bytes().len().try_into().unwrap());
+    encoder.u32(1);
+    let fields = encoder.array(8, |encoder| {
+        encoder.raw(&[5]);
+        encoder.signature("u")?;
+        encoder.u32(to);
+        encoder.align(8);
+        encoder.raw(&[8]);
+        encoder.signature("g")?;
+        encoder.signature(signature)
     });
     fields.unwrap();
-    writer.align(8);
-    writer.raw(body.bytes());
-    writer
+    encoder.align(8);
+    encoder.raw(body.bytes());
+    encoder
 }
 
-fn body(write: impl FnOnce(&mut Writer) -> Result<(), Malformed>) -> Writer {
-    let mut body = Writer::default();
+fn body(write: impl FnOnce(&mut Encoder) -> Result<(), WireError>) -> Encoder {
+    let mut body = Encoder::default();
     write(&mut body).unwrap();
     body
 }
 
-fn string(text: &str) -> Writer {
+fn string(text: &str) -> Encoder {
     body(|body| body.string(text))
 }
 
 /// An array with one object path.
-fn one(body: &mut Writer, path: &str) -> Result<(), Malformed> {
+fn one(body: &mut Encoder, path: &str) -> Result<(), WireError> {
     body.array(4, |body| body.path(&ObjectPath::parse(path)?))
 }
 
@@ -145,7 +146,7 @@ fn types(method: &str) -> &'static str {
 /// A service that has one item, of this secret, and wants to ask the user about everything that changes it.
 fn prompting(secret: &'static [u8]) -> impl Fn(&str) -> Answer {
     move |method| {
-        let write = |body: &mut Writer| match method {
+        let write = |body: &mut Encoder| match method {
             "SearchItems" => {
                 one(body, "/c/1")?;
                 body.array(4, |_| Ok(()))
@@ -179,7 +180,7 @@ fn prompting(secret: &'static [u8]) -> impl Fn(&str) -> Answer {
 }
 
 #[test]
-fn what_needs_a_prompt_is_locked() {
+fn operation_that_needs_a_prompt_is_locked() {
     with_service(prompting(b"text"), |keychain| {
         let found = keychain.find(&[("k", "v")]).unwrap();
         assert_eq!(found[0].1.expose(), "text");
@@ -191,7 +192,7 @@ fn what_needs_a_prompt_is_locked() {
 }
 
 #[test]
-fn an_item_that_goes_before_it_is_read_is_looked_for_again() {
+fn item_removed_before_it_is_read_is_searched_again() {
     for (times, there) in [(0, 1), (2, 1), (u32::MAX, 0)] {
         let (sensible, asked) = (prompting(b"text"), AtomicU32::new(0));
         let answer = move |method: &str| {
@@ -206,7 +207,7 @@ fn an_item_that_goes_before_it_is_read_is_looked_for_again() {
 }
 
 #[test]
-fn a_refusal_does_not_tell_the_secret() {
+fn refusal_that_echoes_the_secret_is_redacted() {
     let answer = |method: &str| match method {
         "CreateItem" => (REFUSED, string("hunter2 is no good")),
         _ => ("o", string("/c")),
@@ -220,13 +221,13 @@ fn a_refusal_does_not_tell_the_secret() {
 }
 
 #[test]
-fn a_secret_that_is_not_text_is_an_error() {
+fn secret_that_is_not_utf8_is_an_error() {
     let found = with_service(prompting(b"\xff"), |keychain| keychain.find(&[("k", "v")]));
     assert!(matches!(found, Err(KeychainError::Protocol(_))), "{found:?}");
 }
 
 #[test]
-fn without_a_default_another_collection_is_looked_for() {
+fn missing_default_collection_falls_back_to_another() {
     let answer = |method: &str| match method {
         "Get" => (
             "v",
@@ -237,12 +238,12 @@ fn without_a_default_another_collection_is_looked_for() {
         ),
         _ => ("o", string("/")),
     };
-    let required = with_service(answer, Keychain::require_unlocked);
+    let required = with_service(answer, SecretService::require_unlocked);
     assert!(matches!(required, Err(KeychainError::Refused(_))), "{required:?}");
 }
 
 /// Everything that can be asked; the answers do not matter.
-fn ask_everything(keychain: &mut Keychain) {
+fn ask_everything(keychain: &mut SecretService) {
     let attributes = [("k", "v")];
     let _ = keychain.require_unlocked();
     let _ = keychain.put("k", &attributes, &Secret::new("x"));
@@ -251,9 +252,9 @@ fn ask_everything(keychain: &mut Keychain) {
 }
 
 #[test]
-fn answers_of_other_types_are_errors() {
+fn reply_of_another_type_is_an_error() {
     with_service(
-        |_| ("u", Writer::default()),
+        |_| ("u", Encoder::default()),
         |keychain| {
             let found = keychain.find(&[("k", "v")]);
             assert!(matches!(found, Err(KeychainError::Protocol(_))), "{found:?}");
@@ -265,7 +266,7 @@ fn answers_of_other_types_are_errors() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_answer_makes_it_panic(
+    fn malformed_reply_does_not_panic(
         bodies in proptest::collection::vec(
             proptest::collection::vec(prop_oneof![3 => Just(0), 3 => 0..20_u8, 1 => Just(b'/'), 1 => any::<u8>()], 0..80),
             METHODS.len(),
@@ -278,7 +279,7 @@ proptest! {
             if sound[number] {
                 return sensible(method);
             }
-            let mut body = Writer::default();
+            let mut body = Encoder::default();
             body.raw(&bodies[number]);
             (types(method), body)
         };
