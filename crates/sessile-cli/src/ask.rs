@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use sessile::State;
 use sessile::confirm::{Consent, consent, is_yes};
-use sessile::error::CommandError;
-use sessile::{Error, State};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
+use crate::error::{CommandError, Outcome};
+
 /// Fails unless `what` ("delete this or that") is confirmed: by `--yes`, or by a person who says so.
-pub(crate) fn confirm(state: &State, what: &str) -> Result<(), Error> {
+pub(crate) fn confirm(state: &State, what: &str) -> Outcome {
     match consent(state, what.trim_end_matches(['?', '.', ':']))? {
         Consent::Given => Ok(()),
         Consent::Ask => {

@@ -16,8 +16,6 @@ use rustix::process::{
     waitpid,
 };
 use rustix::termios::tcgetpgrp;
-use sessile::Error;
-use sessile::error::CommandError;
 use sessile::process::ProcessId;
 use sessile::session::room::Running;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -25,7 +23,7 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Origin;
 
-use crate::error::{Failure, Outcome};
+use crate::error::{CommandError, Failure, Outcome};
 
 /// The command could be found but not be executed.
 const NOT_EXECUTABLE: u8 = 126;
@@ -178,7 +176,7 @@ fn attend<T: Send>(
             .map(|watch| Builder::new().spawn_scoped(scope, move || watch(&|| tell_to_end(pid), &is_over)));
         let watcher = watcher.transpose().map_err(|source| {
             tell_to_end(pid);
-            Failure::Own(Error::Command(CommandError::ThreadRefused { purpose: "to watch the lock", source }))
+            Failure::from(CommandError::ThreadRefused { purpose: "to watch the lock", source }).into_own()
         });
         let waited = match (&forwarder, &timer) {
             (Ok(_), None | Some(Ok(_))) => wait(pid).map(|status| (status, false)),

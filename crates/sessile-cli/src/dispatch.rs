@@ -60,7 +60,10 @@ fn call(
     entry: &'static CommandEntry,
 ) -> u8 {
     // A command that runs another keeps the small numbers for that one.
-    let own = |error: Error| if entry.has_child_status { Failure::Own(error) } else { error.into() };
+    let own = |error: Error| {
+        let failure = Failure::from(error);
+        if entry.has_child_status { failure.into_own() } else { failure }
+    };
     let finish = |out: &Output, outcome: Outcome| match command {
         Command::Run(Lazy(run::Args { report: Some(file), .. })) => finish_in(file, out, outcome),
         _ => finish(out, outcome),
@@ -77,7 +80,9 @@ fn call(
     // Nothing in the state needs to be taken down in order.
     let cx = ManuallyDrop::new(Cx { state, out });
     let outcome = command.run(&cx);
-    if let Err(Failure::Library(error) | Failure::Own(error)) = &outcome {
+    if let Err(failure) = &outcome
+        && let Some(error) = failure.library_error()
+    {
         cx.state.recover_after(error);
     }
     cx.out.warnings(&cx.state.take_warnings());

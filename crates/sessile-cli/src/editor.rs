@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::process::Command;
 
-use sessile::error::{CommandError, FileError, UsageError};
+use sessile::error::{FileError, UsageError};
 use sessile::text::shown;
 use sessile::{Error, State};
 
 use crate::ask;
-use crate::error::Failure;
+use crate::error::{CommandError, Failure};
 use crate::output::Output;
 
 /// A copy of a text that a person edits.
@@ -18,7 +18,7 @@ pub(crate) struct Edited {
 
 impl Edited {
     /// Starts the editor on a copy of `text`; `suffix` tells the editor what kind of file it is.
-    pub(crate) fn open(state: &State, text: &str, suffix: &str, instead: &str) -> Result<Self, Error> {
+    pub(crate) fn open(state: &State, text: &str, suffix: &str, instead: &str) -> Result<Self, Failure> {
         let streams = state.world().streams();
         if !streams.stdin || !streams.stdout || state.args().no_input || state.world().is_ci() {
             return Err(
@@ -41,13 +41,12 @@ impl Edited {
     }
 
     /// Starts the editor once more on what was saved.
-    fn again(&self, state: &State) -> Result<(), Error> {
+    fn again(&self, state: &State) -> Result<(), CommandError> {
         let variable = |name| state.world().variable(name).map(|value| value.to_string_lossy().into_owned());
         let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
         let mut words = editor.split_whitespace();
-        let failed = |reason: String| {
-            Error::Command(CommandError::EditorFailed { editor: editor.clone(), reason, kept: None })
-        };
+        let failed =
+            |reason: String| CommandError::EditorFailed { editor: editor.clone(), reason, kept: None };
         let program = words.next().ok_or_else(|| failed("is not set".into()))?;
         let status = Command::new(program).args(words).arg(self.file.path()).status();
         match status {
@@ -71,7 +70,7 @@ impl Edited {
         state: &State,
         out: &Output,
         mut apply: impl FnMut(&str) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, Failure> {
         loop {
             let error = match self.text().and_then(|text| apply(&text)) {
                 Ok(result) => return Ok(result),
@@ -86,20 +85,20 @@ impl Edited {
                 }
                 match self.again(state) {
                     Ok(()) => continue,
-                    Err(Error::Command(CommandError::EditorFailed { editor, reason, .. })) => {
+                    Err(CommandError::EditorFailed { editor, reason, .. }) => {
                         return Err(CommandError::EditorFailed { editor, reason, kept: self.keep() }.into());
                     }
-                    Err(other) => return Err(other),
+                    Err(other) => return Err(other.into()),
                 }
             }
             return Err(match error {
                 Error::File(FileError::ConcurrentChange { path, .. }) => {
-                    Error::File(FileError::ConcurrentChange { path, kept: self.keep() })
+                    FileError::ConcurrentChange { path, kept: self.keep() }.into()
                 }
                 other => {
                     let kept = self.keep().unwrap_or_default();
                     state.warn(format!("what you typed is kept in {}", shown(kept.display())), None);
-                    other
+                    other.into()
                 }
             });
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sessile::args::parse_duration;
 use sessile::context::{Context, is_variable_name};
-use sessile::error::{CommandError, SessionError, UsageError};
+use sessile::error::{SessionError, UsageError};
 use sessile::secrets::is_secret;
 use sessile::session::life::Life;
 use sessile::session::room::Running;
@@ -19,7 +19,7 @@ use sessile::{Error, State};
 use crate::child::forbid_core_dumps;
 use crate::cli::Cx;
 use crate::commands::session::lifetime;
-use crate::error::{Failure, Outcome};
+use crate::error::{CommandError, Failure, Outcome};
 use crate::renewer::Renewer;
 use crate::shell::{VARIABLES, assertion};
 use crate::unlocked::unlocked;
@@ -119,12 +119,13 @@ pub(crate) struct Inside {
 
 impl Flags {
     /// Fails if another context is in use than the caller expects; before anything is started.
-    pub(crate) fn check_expected(&self, state: &State) -> Result<(), Error> {
+    pub(crate) fn check_expected(&self, state: &State) -> Outcome {
         let selected = state.selected()?;
         match &self.expect {
             Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
+                let is_pinned = selected.is_some_and(|found| found.origin.layer == Layer::Session);
                 let found = selected.map(|found| format!("{:?} ({})", found.name.as_str(), found.origin));
-                Err(CommandError::UnexpectedContext { expected: expected.clone(), found }.into())
+                Err(CommandError::UnexpectedContext { expected: expected.clone(), found, is_pinned }.into())
             }
             _ => Ok(()),
         }
@@ -153,8 +154,9 @@ impl Inside {
             unlocked(cx, state, || selected.usable(state, &renewer))?;
         }
         for bound in &self.environment.bound {
-            let usable =
-                unlocked(cx, state, || state.vault()?.usable(&bound.credential, &bound.origin, &renewer))?;
+            let usable = unlocked(cx, state, || {
+                state.vault()?.usable(&bound.credential, bound.origin.as_str(), &renewer)
+            })?;
             variables.insert(OsString::from(&bound.name), OsString::from(usable.secret().expose()));
         }
         let files = assertion(ready.state(), ready.session.room().dir(), &self.environment.changes)?;
@@ -387,8 +389,7 @@ impl Ready<'_> {
 
     /// Ends a session that was for one command alone, or for one that could not even be started.
     pub(crate) fn leave(&self, cx: &Cx, outcome: &Outcome) {
-        let is_in_vain = self.is_started
-            && matches!(outcome, Err(Failure::Library(_) | Failure::Own(_) | Failure::NotStarted { .. }));
+        let is_in_vain = self.is_started && outcome.as_ref().is_err_and(Failure::is_before_start);
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
         if !self.is_ephemeral && !is_in_vain {
             return;

@@ -1,9 +1,9 @@
 //! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
 
-use sessile::Error;
-use sessile::error::{RequestError, UsageError};
+use sessile::error::UsageError;
 use sessile::vault::{Credential, Grant, Kind, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
 
+use crate::error::{Failure, RequestError};
 use crate::http::{HttpClient, HttpError, TrustRoots};
 use crate::oauth::{OAuthClient, OAuthError, Tokens};
 
@@ -33,25 +33,25 @@ impl Renewer {
     }
 
     /// The status with which a server answers to a credential.
-    pub(crate) fn status_of(&self, url: &str, header: &str, value: &Secret) -> Result<u16, Error> {
+    pub(crate) fn status_of(&self, url: &str, header: &str, value: &Secret) -> Result<u16, Failure> {
         match self.http.status(url, &[(header, value.expose())]) {
             Ok(status) => Ok(status),
             Err(HttpError::NotAllowed(reason)) => Err(UsageError::Arguments(reason).into()),
-            Err(error) => Err(unreachable(url, &error)),
+            Err(error) => Err(unreachable(url, &error).into()),
         }
     }
 }
 
-/// A server that was not reached.
-pub(crate) fn unreachable(url: &str, error: &HttpError) -> Error {
+/// Error of a server that was not reached.
+pub(crate) fn unreachable(url: &str, error: &HttpError) -> RequestError {
     let what =
         sessile::vault::Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
     let reason = match error {
         HttpError::Unreachable { reason, .. } => reason.clone(),
-        HttpError::TimedOut { .. } => "it did not answer in time".to_owned(),
-        other => other.to_string(),
+        HttpError::TimedOut { .. } => "it did not answer in time".into(),
+        other => other.to_string().into(),
     };
-    Error::Request(RequestError::Unreachable { what, reason })
+    RequestError::Unreachable { what, reason }
 }
 
 impl Renew for Renewer {

@@ -1,14 +1,14 @@
 //! Doing something with the vault, and asking for its passphrase if that is what it takes.
 
 use sessile::confirm::can_ask;
-use sessile::error::{CommandError, VaultError};
+use sessile::error::VaultError;
 use sessile::runtime::RuntimeProblem;
 use sessile::{Error, State};
 
 use crate::ask;
 use crate::child::forbid_core_dumps;
 use crate::cli::Cx;
-use crate::error::Failure;
+use crate::error::{CommandError, Failure};
 
 /// Does it; if the vault needs its passphrase and a person is there, asks for it and does it again.
 pub(crate) fn unlocked<T>(

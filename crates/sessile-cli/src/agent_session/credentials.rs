@@ -79,7 +79,9 @@ impl<'a> AgentCredentials<'a> {
             (None, found) => found.map(|(name, origin)| (name, origin, false)),
         };
         if let Some((name, origin, is_of_context)) = bound {
-            return self.checked(is_of_context, || vault.usable(&name, &origin, &self.renewer)).map(Some);
+            return self
+                .checked(is_of_context, || vault.usable(&name, origin.as_str(), &self.renewer))
+                .map(Some);
         }
         let Some(selected) = selected else { return Ok(None) };
         let site = Site::of_url(&agent.url)?;

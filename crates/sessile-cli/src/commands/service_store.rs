@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sessile::error::{CommandError, FileError, RequestError, ServiceError, UsageError};
+use sessile::error::{FileError, UsageError};
 use sessile::text::shown;
 use sessile::vault::Secret;
 use sessile::{Code, Error, Report};
@@ -10,7 +10,7 @@ use sessile_server::db::backup::BackupError;
 use sessile_server::db::{Db, DbError, PostgresOptions};
 
 use crate::cli::Cx;
-use crate::error::Failure;
+use crate::error::{CommandError, Failure, RequestError, ServiceError};
 
 /// The flags that say which store.
 #[derive(Clone, Debug, clap::Args)]
@@ -146,7 +146,7 @@ pub(crate) fn check_secret(cx: &Cx, file: &Path) -> Result<(), Error> {
 pub(crate) fn failed(error: &DbError) -> Failure {
     match error {
         DbError::Unavailable(reason) => {
-            RequestError::Unreachable { what: "the service's store".into(), reason: reason.clone() }.into()
+            RequestError::unreachable("the service's store", reason.clone()).into()
         }
         DbError::Refused(reason) => ServiceError::StoreRefused(reason.clone()).into(),
         DbError::Unfit(why) => UsageError::Arguments(format!("--store: {why}")).into(),
@@ -161,7 +161,7 @@ pub(crate) fn failed(error: &DbError) -> Failure {
 /// A failure with a hint of its own.
 fn with_hint(code: Code, message: String, hint: String) -> Failure {
     let report = Report { hint: Some(hint), ..Report::new(code, message) };
-    Failure::Service { report: Box::new(report), own: false }
+    Failure::Remote(Box::new(report))
 }
 
 /// The failure of a command that works on a store in a file only.

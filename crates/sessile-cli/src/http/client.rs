@@ -148,7 +148,8 @@ impl HttpClient {
         // A few that cannot be read are usual; none at all is a reason.
         if found.certs.is_empty() {
             let why = found.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
-            let reason = format!("no certificates of authorities were found, so nobody can be trusted{why}");
+            let reason =
+                format!("no certificates of authorities were found, so nobody can be trusted{why}").into();
             return Err(HttpError::Unreachable { url: address.to_string(), reason });
         }
         let certificates = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();

@@ -5,7 +5,7 @@ use std::io;
 
 use sessile::text;
 
-use super::Address;
+use super::{Address, UnreachableReason};
 
 /// Why there is no answer. Addresses in it are without user and query, and nothing of a request or a body is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub(crate) enum HttpError {
     Unreachable {
         /// What was asked.
         url: String,
-        /// Why, in the words of the system or of TLS.
-        reason: String,
+        /// Reason.
+        reason: UnreachableReason,
     },
     /// It took too long.
     TimedOut {
@@ -43,21 +43,24 @@ impl HttpError {
             }
             ureq::Error::Io(error) => {
                 let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-                HttpError::Unreachable { url, reason: tls.map_or_else(|| error.to_string(), untrusted) }
+                HttpError::Unreachable {
+                    url,
+                    reason: tls.map_or_else(|| error.to_string().into(), untrusted),
+                }
             }
             ureq::Error::Rustls(error) => HttpError::Unreachable { url, reason: untrusted(&error) },
             ureq::Error::Protocol(error) if !address.is_https() && is_no_http(&error.to_string()) => {
-                HttpError::Unreachable { url, reason: "it does not answer as HTTP does".to_owned() }
+                HttpError::Unreachable { url, reason: UnreachableReason::NotHttp }
             }
             // These repeat the address.
             ureq::Error::BadUri(_) | ureq::Error::RequireHttpsOnly(_) => {
-                HttpError::Unreachable { url, reason: "the address is not usable".to_owned() }
+                HttpError::Unreachable { url, reason: "the address is not usable".into() }
             }
             // A header is what may be odd in a request, and it may be a credential.
             ureq::Error::Http(_) => HttpError::NotAllowed(format!(
                 "{url} is not asked: a header would hold a character that none may hold"
             )),
-            other => HttpError::Unreachable { url, reason: other.to_string() },
+            other => HttpError::Unreachable { url, reason: other.to_string().into() },
         }
     }
 
@@ -67,22 +70,20 @@ impl HttpError {
     }
 }
 
-/// What TLS has against a server. The words of its own are for programmers in some cases; those that have a remedy are
-/// known by what is said here (`Error::hint`).
-fn untrusted(error: &rustls::Error) -> String {
+/// Reason of a failed TLS handshake. Rustls words some of these cases for programmers.
+fn untrusted(error: &rustls::Error) -> UnreachableReason {
     use rustls::{CertificateError, Error};
-    let certificate = |why: &str| format!("invalid peer certificate: {why}");
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            certificate("no authority that is trusted here has signed it")
+            UnreachableReason::UntrustedIssuer
         }
         Error::InvalidCertificate(CertificateError::Other(other))
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
         {
-            certificate("it is one for an authority and not for a server")
+            UnreachableReason::AuthorityCertificate
         }
-        Error::InvalidMessage(_) => "it does not answer as TLS does".to_owned(),
-        other => other.to_string(),
+        Error::InvalidMessage(_) => UnreachableReason::NotTls,
+        other => other.to_string().into(),
     }
 }
 

@@ -10,7 +10,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, serve_server};
 use serde_json::json;
-use sessile::error::{CommandError, FileError};
+use sessile::error::FileError;
 use sessile::text::{quoted, shortened};
 use sessile::{Code, Error, State, StateArgs};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -27,7 +27,7 @@ use super::reply::{Reply, captured, refused, reply};
 use super::tool::Tool;
 use super::tools::TOOLS;
 use super::transport::Stdio;
-use crate::error::Outcome;
+use crate::error::{CommandError, Failure, Outcome};
 
 /// How many calls are made at once; others wait.
 const AT_ONCE: u32 = 32;
@@ -80,7 +80,7 @@ pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
     let calls = Arc::clone(&server.calls);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
     let mut over = parting.clone();
-    let refused = |source| Error::Command(CommandError::ThreadRefused { purpose: "of the server", source });
+    let refused = |source| Failure::Command(CommandError::ThreadRefused { purpose: "of the server", source });
     let started = Stdio::start(part.clone()).and_then(|(stdio, stop)| {
         let watcher = std::thread::Builder::new().spawn(move || {
             if signals.forever().next().is_some() {

@@ -1,12 +1,11 @@
 //! What is told where nothing was answered: who refused, with what, and what may mend it.
 
-use sessile::error::{AgentError, RequestError};
 use sessile::text::{shell_quoted, shown};
-use sessile::{Code, Error, Report as ErrorReport};
+use sessile::{Code, Report as ErrorReport};
 
 use super::report::{ProbeReport, ProbeSubject};
 use super::service::FailureKind;
-use crate::error::Failure;
+use crate::error::{AgentError, Failure, RequestError};
 
 impl ProbeReport {
     /// The failure, if nothing was answered at all.
@@ -16,26 +15,28 @@ impl ProbeReport {
         }
         let (kind, _) = *self.reasons().first()?;
         let what = self.about.url.clone();
-        let error = match kind {
+        let failure = match kind {
             FailureKind::TimedOut => {
-                Error::Request(RequestError::TimedOut { what: format!("every reply of {what}") })
+                Failure::Request(RequestError::TimedOut { what: format!("every reply of {what}") })
             }
             FailureKind::Status(status @ (401 | 403)) if self.about.protocol == "sessile" => {
                 return Some(self.not_let_in(*status));
             }
-            FailureKind::Status(status @ (401 | 403)) => {
-                Error::Agent(AgentError::Unauthorized { agent: what, status: *status, wanted: String::new() })
-            }
-            FailureKind::Status(429) => Error::Request(RequestError::RateLimited { what, wait: None }),
+            FailureKind::Status(status @ (401 | 403)) => Failure::Agent(AgentError::Unauthorized {
+                agent: what,
+                status: *status,
+                wanted: String::new(),
+            }),
+            FailureKind::Status(429) => Failure::Request(RequestError::RateLimited { what, wait: None }),
             FailureKind::Unusable(reason) => {
-                Error::Agent(AgentError::Unusable { agent: what, reason: reason.clone() })
+                Failure::Agent(AgentError::Unusable { agent: what, reason: reason.clone() })
             }
             FailureKind::Status(status) => return Some(self.refused(*status)),
             FailureKind::Unreachable(reason) => {
-                Error::Request(RequestError::Unreachable { what, reason: reason.clone() })
+                Failure::Request(RequestError::Unreachable { what, reason: reason.clone() })
             }
         };
-        Some(error.into())
+        Some(failure)
     }
 
     /// A status is an answer: the service was reached, and did not do what it was asked.
@@ -57,7 +58,7 @@ impl ProbeReport {
         message.push_str(&self.told(status));
         let mut report = ErrorReport::new(code, message);
         report.hint = hint(&self.about, status);
-        Failure::Service { report: Box::new(report), own: false }
+        Failure::Remote(Box::new(report))
     }
 
     /// A service of our own knows its users by tokens, and nobody by a credential of an agent.
@@ -77,7 +78,7 @@ impl ProbeReport {
             "give each user's token, one in each line of a file: --tokens FILE; or log in, then all of them are you: {login}"
         ));
         report.fix_command = Some(login).filter(|_| status == 401);
-        Failure::Service { report: Box::new(report), own: false }
+        Failure::Remote(Box::new(report))
     }
 
     /// What the service said with a status, as the end of a sentence.

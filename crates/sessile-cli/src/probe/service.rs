@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::http::UnreachableReason;
+
 /// A way of talking to a service. Threads share it; what belongs to one user is in [`User`].
 pub(crate) trait Service: Send + Sync {
     /// Says something as a user.
@@ -81,7 +83,7 @@ pub(crate) enum FailureKind {
     /// It took too long.
     TimedOut,
     /// No connection; why.
-    Unreachable(String),
+    Unreachable(UnreachableReason),
     /// An HTTP status that is no success.
     Status(u16),
     /// The reply is not in it, or it cannot be understood; why.

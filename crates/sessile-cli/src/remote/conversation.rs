@@ -3,13 +3,12 @@
 use serde_json::{Value, json};
 use sessile::context::approval::time;
 use sessile::conversation::Item;
-use sessile::error::RequestError;
 use sessile_wire::service::{ChatMessage, MessagePage, ServiceMessage, ServiceSession};
 
 use super::client::ServiceRequest;
 use super::error::Subject;
 use super::session::Remote;
-use crate::error::Failure;
+use crate::error::{Failure, RequestError};
 
 /// How many messages are asked for at once.
 const PAGE: i64 = 1000;
@@ -46,8 +45,7 @@ impl Remote<'_> {
             // The session may have been rewound meanwhile.
             let Some(number) = messages.last().map(|message| message.number) else { break };
             if number <= after {
-                let (what, reason) = (self.server.url().to_owned(), "its pages do not go on".to_owned());
-                return Err(RequestError::Unreachable { what, reason }.into());
+                return Err(RequestError::unreachable(self.server.url(), "its pages do not go on").into());
             }
             said.extend(messages.iter().map(item));
             after = number;

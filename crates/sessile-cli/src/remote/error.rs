@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use sessile::error::{CommandError, LockError, RequestError, SessionError, UsageError};
+use sessile::error::{LockError, SessionError, UsageError};
 use sessile::text::shell_quoted;
-use sessile::{Code, Error, Report};
+use sessile::{Code, Report};
 use sessile_wire::service::ProblemDetails;
 
-use crate::error::Failure;
+use crate::error::{CommandError, Failure, RequestError};
 use crate::http::HttpError;
 use crate::renewer::unreachable;
 
@@ -90,7 +90,7 @@ impl RemoteError {
             RemoteError::Refused(problem) => refusal(url, problem, about),
             RemoteError::InvalidResponse(error) => {
                 let reason = format!("its response is not one of a session service ({error})");
-                RequestError::Unreachable { what: url.to_owned(), reason }.into()
+                RequestError::unreachable(url, reason).into()
             }
         }
     }
@@ -99,40 +99,31 @@ impl RemoteError {
 fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
     let ServiceProblem { status, code, detail, is_retryable, retry_after } = problem;
     let site = url.to_owned();
-    let error = match code {
-        Some(Code::SessionNotFound) if about.by_variable => return not_of_server(url, about.session),
-        Some(Code::SessionNotFound) => Error::Session(SessionError::NotFound(about.session.to_owned())),
-        Some(Code::EntryNotFound) => Error::Command(CommandError::EntryNotFound(about.key.to_owned())),
-        Some(Code::LockLost) => Error::Lock(LockError::Lost(about.token)),
+    match code {
+        Some(Code::SessionNotFound) if about.by_variable => not_of_server(url, about.session),
+        Some(Code::SessionNotFound) => SessionError::NotFound(about.session.to_owned()).into(),
+        Some(Code::EntryNotFound) => CommandError::EntryNotFound(about.key.to_owned()).into(),
+        Some(Code::LockLost) => LockError::Lost(about.token).into(),
         Some(Code::SessionExists) if !about.name.is_empty() => {
-            Error::Session(SessionError::Exists(about.name.to_owned()))
+            SessionError::Exists(about.name.to_owned()).into()
         }
-        Some(Code::RevisionConflict) if about.expected.is_some() => {
-            Error::Session(SessionError::RevisionConflict {
-                key: about.key.to_owned(),
-                expected: about.expected.unwrap_or_default(),
-                found: detail
-                    .rsplit(' ')
-                    .next()
-                    .and_then(|word| word.parse().ok())
-                    .filter(|found| *found > 0),
-            })
+        Some(Code::RevisionConflict) if about.expected.is_some() => SessionError::RevisionConflict {
+            key: about.key.to_owned(),
+            expected: about.expected.unwrap_or_default(),
+            found: detail.rsplit(' ').next().and_then(|word| word.parse().ok()).filter(|found| *found > 0),
         }
-        Some(Code::RateLimited) => {
-            Error::Request(RequestError::RateLimited { what: site, wait: retry_after })
-        }
-        _ if status == 401 => return not_let_in(url, format!("{url} does not accept the token")),
+        .into(),
+        Some(Code::RateLimited) => RequestError::RateLimited { what: site, wait: retry_after }.into(),
+        _ if status == 401 => not_let_in(url, format!("{url} does not accept the token")),
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));
             (report.retryable, report.retry_after) = (is_retryable, retry_after);
-            return Failure::Service { report: Box::new(report), own: false };
+            Failure::Remote(Box::new(report))
         }
-        None => Error::Request(RequestError::Unreachable {
-            what: site,
-            reason: format!("{detail}, and not as a session service does"),
-        }),
-    };
-    error.into()
+        None => {
+            RequestError::unreachable(site, format!("{detail}, and not as a session service does")).into()
+        }
+    }
 }
 
 /// The failure of who has no token, or none that counts.
@@ -141,7 +132,7 @@ pub(crate) fn not_let_in(url: &str, message: String) -> Failure {
     let mut report = Report::new(Code::CredentialRejected, message);
     report.hint = Some(format!("log in: {login}"));
     report.fix_command = Some(login);
-    Failure::Service { report: Box::new(report), own: false }
+    Failure::Remote(Box::new(report))
 }
 
 /// A variable names a session that the server does not have: perhaps one of this machine.
@@ -151,5 +142,5 @@ fn not_of_server(url: &str, session: &str) -> Failure {
     let mut report = Report::new(Code::SessionNotFound, message);
     let hint = "it may be one of this machine: name one of the server's with --session, or work here with --server ''";
     report.hint = Some(hint.to_owned());
-    Failure::Service { report: Box::new(report), own: false }
+    Failure::Remote(Box::new(report))
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use sessile::State;
-use sessile::error::RequestError;
 use sessile::text::quoted;
 use sessile::vault::Secret;
 use sessile_wire::service::{
@@ -12,7 +11,7 @@ use sessile_wire::service::{
 
 use super::client::{ServiceClient, ServiceRequest};
 use super::error::{RemoteError, ServiceProblem, Subject};
-use crate::error::Failure;
+use crate::error::{Failure, RequestError};
 
 /// A login whose code waits for approval.
 pub(crate) struct PendingLogin {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use sessile::Code;
-use sessile::error::RequestError;
 use sessile_wire::service::{
     AppendRequest, ChatMessage, NumberedMessage, ProblemDetails, ReplyDelta, ReplyResponse, ServiceSession,
 };
@@ -12,7 +11,7 @@ use sessile_wire::sse::{SseEvent, SseReader};
 
 use super::client::{PATIENCE, ServiceClient, ServiceRequest};
 use super::error::{RemoteError, ServiceProblem, Subject};
-use crate::error::Failure;
+use crate::error::{Failure, RequestError};
 use crate::http::{HttpError, HttpResponse};
 
 /// Longest wait for the beginning of a reply by default: a model may think for long.
@@ -80,7 +79,7 @@ pub(crate) fn reply(
 fn reply_failure(error: RemoteError, url: &str, about: &Subject<'_>) -> Failure {
     let writes_none = matches!(&error, RemoteError::Refused(ServiceProblem { code: Some(Code::Usage), detail, .. }) if detail.contains("upstream"));
     let mut failure = error.into_failure(url, about);
-    if let Failure::Service { report, .. } = &mut failure
+    if let Failure::Remote(report) = &mut failure
         && writes_none
     {
         report.hint = Some("who runs it says who writes replies: sessile serve --upstream URL".to_owned());
@@ -95,10 +94,7 @@ fn read(server: &ServiceClient, response: ReplyResponse) -> Result<ServiceReply,
     });
     match reply {
         Some(reply) => Ok(reply),
-        None => {
-            let reason = "its answer holds no reply".to_owned();
-            Err(RequestError::Unreachable { what: server.url().to_owned(), reason }.into())
-        }
+        None => Err(RequestError::unreachable(server.url(), "its answer holds no reply").into()),
     }
 }
 
@@ -115,7 +111,7 @@ fn follow(mut coming: HttpResponse, on_piece: &mut dyn FnMut(&str)) -> Result<Re
         let count = coming.read(&mut buffer).map_err(RemoteError::Http)?;
         let url = || coming.address().to_string();
         if count == 0 {
-            let reason = "it broke off".to_owned();
+            let reason = "it broke off".into();
             return Err(RemoteError::Http(HttpError::Unreachable { url: url(), reason }));
         }
         let pushed = reader.push(&buffer[..count], &mut events);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use sessile::context::approval::time;
-use sessile::error::{RequestError, SessionError};
+use sessile::error::SessionError;
 use sessile::session::life::Life;
 use sessile::session::{Owner, SessionId};
 use sessile::settings::{Layer, Origin};
@@ -16,7 +16,7 @@ use sessile_wire::service::{
 use super::client::{ServiceClient, ServiceRequest};
 use super::error::Subject;
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, RequestError};
 
 /// The label that keeps what an agent calls itself, which a service has no place of its own for.
 const AGENT: &str = "sessile.agent";
@@ -143,9 +143,7 @@ impl<'a> Remote<'a> {
     pub(crate) fn end_unused(&self, session: &ServiceSession, failure: &Failure) {
         if matches!(
             failure,
-            Failure::Library(Error::Request(
-                RequestError::TimedOut { .. } | RequestError::Unreachable { .. }
-            ))
+            Failure::Request(RequestError::TimedOut { .. } | RequestError::Unreachable { .. })
         ) {
             return;
         }

@@ -3,14 +3,14 @@
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use sessile::Error;
-use sessile::error::{CommandError, SessionError};
+use sessile::error::SessionError;
 use sessile::session::Entry;
 use sessile_wire::service::{ServiceSession, StateEntry, StatePage};
 
 use super::client::ServiceRequest;
 use super::error::Subject;
 use super::session::Remote;
-use crate::error::Failure;
+use crate::error::{CommandError, Failure};
 
 /// Retries of a change that conflicts with another.
 const TRIES: u32 = 20;
@@ -27,7 +27,7 @@ impl Remote<'_> {
     fn value_if_any(&self, session: &ServiceSession, key: &str) -> Result<Option<Entry>, Failure> {
         match self.value(session, key) {
             Ok(entry) => Ok(Some(entry)),
-            Err(Failure::Library(Error::Command(CommandError::EntryNotFound(_)))) => Ok(None),
+            Err(Failure::Command(CommandError::EntryNotFound(_))) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
@@ -63,10 +63,10 @@ impl Remote<'_> {
         expected: Option<i64>,
     ) -> Result<Value, Failure> {
         let path = ["v1", "sessions", session.id.as_str(), "state", key];
-        let missing = || Error::Command(CommandError::EntryNotFound(key.to_owned()));
+        let missing = || CommandError::EntryNotFound(key.to_owned());
         let (old, IgnoredAny) = self.change_value(session, key, expected, |old, revision| match old {
             Some(_) => Ok(ServiceRequest::delete(&path)?.at_revision(Some(revision))),
-            None => Err(missing()),
+            None => Err(missing().into()),
         })?;
         old.map(|old| old.value).ok_or_else(|| missing().into())
     }
@@ -77,7 +77,7 @@ impl Remote<'_> {
         session: &ServiceSession,
         key: &str,
         expected: Option<i64>,
-        change: impl Fn(Option<&Entry>, i64) -> Result<ServiceRequest, Error>,
+        change: impl Fn(Option<&Entry>, i64) -> Result<ServiceRequest, Failure>,
     ) -> Result<(Option<Entry>, T), Failure> {
         let mut tries = 0;
         loop {

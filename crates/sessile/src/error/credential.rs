@@ -1,26 +1,28 @@
 //! Errors of single credentials.
 
+use std::fmt;
+
 use crate::app::App;
 use crate::code::Code;
 use crate::error::Diagnostic;
 use crate::text::{quoted, shell_quoted, shown};
-use crate::vault::Expired;
+use crate::vault::{CredentialConsumer, Expired};
 
 /// Errors of single credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
-    /// No such credential.
+    /// Credential that the vault does not have.
     #[error(
         "{}",
-        if wanted_by == "this command" { format!("there is no credential {}", quoted(name)) }
+        if *wanted_by == CredentialConsumer::Command { format!("there is no credential {}", quoted(name)) }
         else { format!("{wanted_by} wants credential {}, which the vault does not have", quoted(name)) }
     )]
     NotFound {
-        /// The credential.
+        /// Name of the credential.
         name: String,
-        /// What wants it.
-        wanted_by: String,
-        /// The credential there is that is nearest to it.
+        /// Part of the call that needs it.
+        wanted_by: CredentialConsumer,
+        /// Name of the nearest credential in the vault.
         near: Option<String>,
     },
     /// A credential that is there already.
@@ -54,18 +56,36 @@ pub enum CredentialError {
         /// Whether the server was reached and said no.
         refused: bool,
     },
-    /// A credential for other sites.
+    /// Credential that is not sent to a site.
     #[error("credential {} is not sent to {}: {reason}", quoted(name), shown(site))]
     SiteRefused {
-        /// The credential.
+        /// Name of the credential.
         name: String,
-        /// Where it was to go.
+        /// Site of the request.
         site: String,
-        /// Where it may go.
+        /// Sites that may receive it.
         sites: Vec<String>,
-        /// Why not there.
-        reason: &'static str,
+        /// Reason of the refusal, which also chooses the hint.
+        reason: SiteRefusal,
     },
+}
+
+/// Reason why a credential is not sent to a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteRefusal {
+    /// Connection without encryption.
+    Plaintext,
+    /// Site that is not on the credential's list.
+    NotAllowed,
+}
+
+impl fmt::Display for SiteRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SiteRefusal::Plaintext => "it would be readable on the way: use https",
+            SiteRefusal::NotAllowed => "it may not be sent there",
+        })
+    }
 }
 
 impl Diagnostic for CredentialError {
@@ -89,10 +109,10 @@ impl Diagnostic for CredentialError {
                 quoted(near),
                 shell_quoted(credential)
             ),
-            Self::NotFound { wanted_by, near: None, .. } if wanted_by == "this command" => {
+            Self::NotFound { wanted_by: CredentialConsumer::Command, .. } => {
                 format!("`{name} auth list` shows those there are")
             }
-            Self::NotFound { name: credential, wanted_by, .. } if wanted_by.starts_with("the login") => {
+            Self::NotFound { name: credential, wanted_by: CredentialConsumer::Login(_), .. } => {
                 format!("log in: {name} auth login {}", shell_quoted(credential))
             }
             Self::NotFound { name: credential, .. } => {
@@ -116,7 +136,7 @@ impl Diagnostic for CredentialError {
             Self::Unusable { name: credential, .. } => {
                 format!("look at it: {name} auth show {}", shell_quoted(credential))
             }
-            Self::SiteRefused { name: credential, sites, site, reason } if reason.contains("may not") => {
+            Self::SiteRefused { name: credential, sites, site, reason: SiteRefusal::NotAllowed } => {
                 let flags: String =
                     sites.iter().map(|site| format!(" --site {}", shell_quoted(site))).collect();
                 let sites = if sites.is_empty() { "nowhere yet".to_owned() } else { sites.join(", ") };
@@ -144,8 +164,8 @@ impl Diagnostic for CredentialError {
                     (None, "oauth2") => format!("{name} auth refresh {credential}"),
                     // Its secret is from elsewhere.
                     (None, "command" | "env") => return None,
-                    // One for this call has no name.
-                    (None, _) if expired.name.contains(' ') => return None,
+                    // The vault does not have a token for this call, so there is nothing to set.
+                    (None, _) if expired.is_for_this_call => return None,
                     (None, _) => format!("{name} auth set {credential}"),
                 }
             }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::app::App;
 use crate::code::Code;
 use crate::error::{
-    AgentError, CommandError, ContextError, ConversationError, CredentialError, Diagnostic, FileError,
-    FileLocation, GuardError, HistoryError, LockError, ProjectError, RequestError, ServiceError,
-    SessionError, SettingsError, StoreError, ToolError, UsageError, VaultError,
+    ContextError, ConversationError, CredentialError, Diagnostic, FileError, FileLocation, GuardError,
+    HistoryError, LockError, ProjectError, SessionError, SettingsError, StoreError, ToolError, UsageError,
+    VaultError,
 };
 use crate::report::Report;
 
@@ -61,18 +61,6 @@ pub enum Error {
     /// Errors of conversations and of the names of agents.
     #[error(transparent)]
     Conversation(#[from] ConversationError),
-    /// Errors of the commands themselves: editors, prompts, threads and checks before a start.
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    /// Errors of requests to servers.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// Errors of agents and their tasks.
-    #[error(transparent)]
-    Agent(#[from] AgentError),
-    /// Errors of the store, the users and the logins of the session service.
-    #[error(transparent)]
-    Service(#[from] ServiceError),
 }
 
 impl Error {
@@ -98,10 +86,6 @@ impl Error {
             Error::Credential(error) => error,
             Error::Vault(error) => error,
             Error::Conversation(error) => error,
-            Error::Command(error) => error,
-            Error::Request(error) => error,
-            Error::Agent(error) => error,
-            Error::Service(error) => error,
         }
     }
 

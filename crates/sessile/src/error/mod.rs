@@ -2,8 +2,6 @@
 //!
 //! [`Error`] nests the areas. What a caller tells about an error, beside its message, is [`Diagnostic`].
 
-mod agent;
-mod command;
 mod context;
 mod conversation;
 mod credential;
@@ -15,8 +13,6 @@ mod library;
 mod location;
 mod lock;
 mod project;
-mod request;
-mod service;
 mod session;
 mod settings;
 mod store;
@@ -24,11 +20,9 @@ mod tool;
 mod usage;
 mod vault;
 
-pub use agent::AgentError;
-pub use command::CommandError;
 pub use context::ContextError;
 pub use conversation::ConversationError;
-pub use credential::CredentialError;
+pub use credential::{CredentialError, SiteRefusal};
 pub use diagnostic::Diagnostic;
 pub use file::{FileError, io_reason};
 pub use guard::GuardError;
@@ -37,8 +31,6 @@ pub use library::{Error, Result};
 pub use location::FileLocation;
 pub use lock::LockError;
 pub use project::ProjectError;
-pub use request::RequestError;
-pub use service::ServiceError;
 pub use session::SessionError;
 pub use settings::SettingsError;
 pub use store::StoreError;

@@ -1,25 +1,28 @@
-//! What is told about a credential whose time is up.
+//! Facts about an expired credential, for its error.
 
 use crate::text::{quoted, shown};
+use crate::vault::CredentialConsumer;
 
-/// A credential whose time is up.
+/// Expired credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// The credential.
+    /// Name of the credential.
     pub name: String,
-    /// Its kind.
+    /// Kind of the credential.
     pub kind: &'static str,
-    /// What wants it.
-    pub wanted_by: String,
-    /// When it ended; none if it never had a token.
+    /// Part of the call that needs it.
+    pub wanted_by: CredentialConsumer,
+    /// Whether it is a token for this call only, which the vault does not have.
+    pub is_for_this_call: bool,
+    /// Time of expiry; none if it never had a token.
     pub expired_at: Option<String>,
-    /// The login that would renew it.
+    /// Name of the login that renews it.
     pub login: Option<String>,
-    /// Why it was not renewed.
+    /// Reason why the renewal failed.
     pub reason: Option<String>,
-    /// Whether the server was reached and said no.
+    /// Whether the server refused the renewal.
     pub refused: bool,
-    /// The variable that would stand for it.
+    /// Variable that overrides it.
     pub variable: String,
 }
 

@@ -9,6 +9,7 @@
 
 mod agents;
 pub(crate) mod backend;
+mod consumer;
 pub(crate) mod credential;
 pub(crate) mod desktop;
 mod expired;
@@ -31,6 +32,7 @@ mod vault;
 
 pub use agents::{agent_url, name_for_agent};
 pub use backend::Backend;
+pub use consumer::CredentialConsumer;
 pub use credential::{About, Credential, Grant, Kind, OAuth2};
 pub use expired::Expired;
 pub use keychain::{ItemAttributes, Keychain, KeychainConnector, KeychainEndpoint, KeychainError};

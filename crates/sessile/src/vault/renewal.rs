@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{CredentialError, Error, Result};
 use crate::names::CredentialName;
+use crate::vault::CredentialConsumer;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, Grant, Kind, OAuth2, Secret};
 
@@ -221,7 +222,7 @@ impl Vault<'_> {
         let Kind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
         let name = &credential.about.name;
         let login = match &oauth.login {
-            Some(login) => Some(self.require(login, &format!("the login of credential {name}"))?),
+            Some(login) => Some(self.require(login, CredentialConsumer::Login(name.clone()))?),
             None => None,
         };
         let source = login.as_ref().unwrap_or(credential);

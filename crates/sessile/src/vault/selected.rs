@@ -72,14 +72,15 @@ impl SelectedCredential {
     /// It as it can be used now.
     pub fn usable(&self, state: &State, renew: &dyn Renew) -> Result<Usable> {
         if let Selected::Named(name) = &self.what {
-            return state.vault()?.usable(name, &self.origin.to_string(), renew);
+            return state.vault()?.usable(name, self.origin.to_string(), renew);
         }
         let (about, token) = self.for_this_call(state)?;
         if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
             return Err(CredentialError::Expired(Box::new(Expired {
                 name: "for this call".into(),
                 kind: "bearer",
-                wanted_by: self.origin.to_string(),
+                wanted_by: self.origin.to_string().into(),
+                is_for_this_call: true,
                 expired_at: Some(end.to_string()),
                 login: None,
                 reason: None,

@@ -7,8 +7,9 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::error::{CredentialError, Error, FileError, Result};
+use crate::error::{CredentialError, Error, FileError, Result, SiteRefusal};
 use crate::names::CredentialName;
+use crate::vault::CredentialConsumer;
 use crate::vault::backend::Keep;
 use crate::vault::program;
 use crate::vault::renewal::Freshness;
@@ -42,7 +43,7 @@ impl Usable {
     /// The header that carries it in a request to a URL, if it may be sent there.
     pub fn header_for(&self, url: &str) -> Result<(String, Secret)> {
         let site = Site::of_url(url)?;
-        let refused = |reason: &'static str| {
+        let refused = |reason: SiteRefusal| {
             Error::Credential(CredentialError::SiteRefused {
                 name: self.about.name.to_string(),
                 site: site.to_string(),
@@ -51,10 +52,10 @@ impl Usable {
             })
         };
         if !site.is_private() {
-            return Err(refused("it would be readable on the way: use https"));
+            return Err(refused(SiteRefusal::Plaintext));
         }
         if !self.for_this_call && !self.about.sites.contains(&site) {
-            return Err(refused("it may not be sent there"));
+            return Err(refused(SiteRefusal::NotAllowed));
         }
         let secret = self.secret.expose();
         let is_basic = matches!(self.about.kind, Kind::Basic { .. });
@@ -82,11 +83,17 @@ impl Usable {
 impl Vault<'_> {
     /// A credential for use. A variable that is named after it wins over what is kept. One whose time is up is renewed
     /// first if it can be, and is an error if it cannot.
-    pub fn usable(&self, name: &CredentialName, wanted_by: &str, renew: &dyn Renew) -> Result<Usable> {
+    pub fn usable(
+        &self,
+        name: &CredentialName,
+        wanted_by: impl Into<CredentialConsumer>,
+        renew: &dyn Renew,
+    ) -> Result<Usable> {
+        let wanted_by = wanted_by.into();
         if let Some(said) = self.said(name)? {
             return self.checked(said, wanted_by, None);
         }
-        let credential = self.require(name, wanted_by)?;
+        let credential = self.require(name, wanted_by.clone())?;
         match &credential.about.kind {
             Kind::Env { variable } => {
                 let value = self.state.world().variable(variable).and_then(|value| value.to_str());
@@ -156,7 +163,7 @@ impl Vault<'_> {
     fn checked(
         &self,
         credential: Credential,
-        wanted_by: &str,
+        wanted_by: CredentialConsumer,
         unrenewed: Option<(String, String, bool)>,
     ) -> Result<Usable> {
         let name = &credential.about.name;
@@ -166,7 +173,8 @@ impl Vault<'_> {
             return Err(CredentialError::Expired(Box::new(Expired {
                 name: name.to_string(),
                 kind: credential.about.kind.as_str(),
-                wanted_by: wanted_by.to_owned(),
+                wanted_by,
+                is_for_this_call: false,
                 expired_at: credential.about.expires_at.map(|end| end.to_string()),
                 login,
                 reason,

@@ -11,6 +11,7 @@ use crate::files::{LockedDir, check_state_dir};
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
 use crate::state::State;
+use crate::vault::CredentialConsumer;
 use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
 use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};
@@ -83,7 +84,11 @@ impl Vault<'_> {
     }
 
     /// A credential that must be there.
-    pub fn require(&self, name: &CredentialName, wanted_by: &str) -> Result<Credential> {
+    pub fn require(
+        &self,
+        name: &CredentialName,
+        wanted_by: impl Into<CredentialConsumer>,
+    ) -> Result<Credential> {
         if let Some(found) = self.get(name)? {
             return Ok(found);
         }
@@ -96,8 +101,7 @@ impl Vault<'_> {
         }
         let all = self.list()?;
         let near = nearest(name.as_str(), all.iter().map(|one| one.about.name.as_str()));
-        Err(CredentialError::NotFound { name: name.to_string(), wanted_by: wanted_by.to_owned(), near }
-            .into())
+        Err(CredentialError::NotFound { name: name.to_string(), wanted_by: wanted_by.into(), near }.into())
     }
 
     /// Changes one credential: what is there before goes in, what is to be there comes out. Nobody else changes the

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
-use sessile::error::{RequestError, UsageError};
+use sessile::error::UsageError;
 use sessile::text::shown;
-use sessile::vault::{Site, Usable};
+use sessile::vault::{CredentialConsumer, Site, Usable};
 
 use super::{end_of, one_named};
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, RequestError};
 use crate::help::examples;
 use crate::renewer::Renewer;
 use crate::unlocked::unlocked;
@@ -118,7 +118,7 @@ impl Args {
         let state = &cx.state;
         if let Some(text) = name {
             let vault = state.vault()?;
-            return vault.usable(&one_named(state, &vault, text)?, "this command", renewer);
+            return vault.usable(&one_named(state, &vault, text)?, CredentialConsumer::Command, renewer);
         }
         if let Some(selected) = state.selected_credential()? {
             return selected.usable(state, renewer);
@@ -132,7 +132,7 @@ impl Args {
             None => None,
         };
         match bound {
-            Some((name, origin)) => vault.usable(&name, &origin, renewer),
+            Some((name, origin)) => vault.usable(&name, origin, renewer),
             None => Err(UsageError::Arguments(
                 "say which: NAME, --credential NAME, or the --url of an agent that gets one".into(),
             )
@@ -151,13 +151,11 @@ fn send(usable: &Usable, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
         300..=399 | 401 | 403 => {
             let name = usable.about.name.to_string();
             let kind = usable.about.kind.as_str();
-            Err(RequestError::CredentialRejected { name, site, status, kind }.into())
+            let is_for_this_call = usable.for_this_call;
+            Err(RequestError::CredentialRejected { name, site, status, kind, is_for_this_call }.into())
         }
         429 => Err(RequestError::RateLimited { what: site, wait: None }.into()),
-        500.. => {
-            Err(RequestError::Unreachable { what: site, reason: format!("it answered with status {status}") }
-                .into())
-        }
+        500.. => Err(RequestError::unreachable(site, format!("it answered with status {status}")).into()),
         _ => Ok(status),
     }
 }

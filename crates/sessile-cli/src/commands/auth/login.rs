@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
-use sessile::error::{CredentialError, RequestError, UsageError};
+use sessile::error::{CredentialError, UsageError};
 use sessile::names::CredentialName;
 use sessile::text::shown;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
@@ -15,7 +15,7 @@ use super::login_server::{self, At};
 use super::secret_from::{SecretFrom, refused};
 use super::{described, end_of};
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, RequestError};
 use crate::help::examples;
 use crate::oauth::{DeviceCode, OAuthClient, OAuthError, Tokens, discover};
 use crate::renewer::{Renewer, client, renewed, unreachable};
@@ -323,18 +323,16 @@ fn require_private(url: &str) -> Result<(), Error> {
     about_args::require_private(&Site::of_url(url)?)
 }
 
-/// Why the server gave nothing.
-fn failed(url: &str, error: &OAuthError) -> Error {
+/// Error of a login as an error of a request.
+fn failed(url: &str, error: &OAuthError) -> RequestError {
     let site = Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
     match error {
         OAuthError::Http(error) => unreachable(url, error),
         OAuthError::RateLimited { retry_after } => {
-            Error::Request(RequestError::RateLimited { what: site, wait: *retry_after })
+            RequestError::RateLimited { what: site, wait: *retry_after }
         }
-        OAuthError::Server { .. } => {
-            Error::Request(RequestError::Unreachable { what: site, reason: error.to_string() })
-        }
-        OAuthError::Expired => Error::Request(RequestError::TimedOut { what: "the login".into() }),
-        other => Error::Request(RequestError::LoginRefused { site, reason: other.to_string() }),
+        OAuthError::Server { .. } => RequestError::unreachable(site, error.to_string()),
+        OAuthError::Expired => RequestError::TimedOut { what: "the login".into() },
+        other => RequestError::LoginRefused { site, reason: other.to_string() },
     }
 }

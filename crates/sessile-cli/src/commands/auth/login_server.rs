@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessile::error::{RequestError, SessionError};
+use sessile::error::SessionError;
 use sessile::names::CredentialName;
 use sessile::text::{shell_quoted, shown};
 use sessile::vault::{About, Credential, Kind, Secret, time_of};
@@ -12,7 +12,7 @@ use super::login::patience;
 use super::secret_from::SecretFrom;
 use super::{described, end_of};
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, RequestError};
 use crate::remote::{PendingLogin, ServiceClient, checked_url};
 use crate::unlocked::unlocked;
 

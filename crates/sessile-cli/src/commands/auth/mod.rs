@@ -20,7 +20,7 @@ pub mod unlock;
 use serde_json::{Value, json};
 use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
-use sessile::vault::{About, Vault};
+use sessile::vault::{About, CredentialConsumer, Vault};
 use sessile::{Error, State};
 
 use crate::cli::Cx;
@@ -128,7 +128,7 @@ impl Chosen {
             let missing = || {
                 Error::Credential(CredentialError::NotFound {
                     name: sessile::vault::agent_url(text).unwrap_or_default(),
-                    wanted_by: THIS.into(),
+                    wanted_by: CredentialConsumer::Command,
                     near: None,
                 })
             };
@@ -147,7 +147,7 @@ impl Chosen {
         let mut names = Vec::new();
         for text in self.names.iter().chain(&self.url) {
             let name = name(text)?;
-            vault.require(&name, THIS)?;
+            vault.require(&name, CredentialConsumer::Command)?;
             names.push(name);
         }
         if names.is_empty() {
@@ -166,14 +166,11 @@ pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<
     found.map(|(name, _)| name).ok_or_else(|| {
         Error::Credential(CredentialError::NotFound {
             name: sessile::vault::agent_url(text).unwrap_or_default(),
-            wanted_by: THIS.into(),
+            wanted_by: CredentialConsumer::Command,
             near: None,
         })
     })
 }
-
-/// Who wants a credential that a command is told to look at.
-pub(crate) const THIS: &str = "this command";
 
 /// A credential as it is shown.
 pub(crate) fn described(state: &State, about: &About) -> Value {

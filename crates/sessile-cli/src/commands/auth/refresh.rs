@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
-use sessile::vault::Kind;
+use sessile::vault::{CredentialConsumer, Kind};
 
 use super::{Chosen, described, end_of};
 use crate::cli::Cx;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut failed: Option<Error> = None;
     let mut failures = 0;
     for name in &names {
-        let found = vault.require(name, "this command")?;
+        let found = vault.require(name, CredentialConsumer::Command)?;
         let result = match &found.about.kind {
             Kind::OAuth2(_) => vault.renew(name, &renewer),
             Kind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),

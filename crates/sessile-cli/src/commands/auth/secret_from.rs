@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use sessile::Error;
 use sessile::confirm::can_ask;
-use sessile::error::{CommandError, FileError, UsageError};
+use sessile::error::{FileError, UsageError};
 use sessile::vault::Secret;
 
 use crate::cli::Cx;
 use crate::commands::input;
+use crate::error::CommandError;
 use crate::{ask, error::Failure};
 
 /// The longest secret.

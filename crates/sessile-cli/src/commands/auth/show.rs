@@ -1,7 +1,7 @@
 //! `sessile auth show`.
 
 use sessile::text::shown;
-use sessile::vault::{Kind, variable_of};
+use sessile::vault::{CredentialConsumer, Kind, variable_of};
 
 use super::{described, end_of, one_named};
 use crate::cli::Cx;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let text = args.url.as_deref().or(args.name.as_deref()).unwrap_or_default();
     let found = unlocked(cx, &cx.state, || {
         let vault = cx.state.vault()?;
-        vault.require(&one_named(&cx.state, &vault, text)?, "this command")
+        vault.require(&one_named(&cx.state, &vault, text)?, CredentialConsumer::Command)
     })?;
     let about = &found.about;
     let mut json = described(&cx.state, about);

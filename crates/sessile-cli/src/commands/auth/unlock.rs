@@ -4,16 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::confirm::can_ask;
-use sessile::error::{CommandError, UsageError};
+use sessile::error::UsageError;
 use sessile::vault::Secret;
 
 use crate::ask;
 use crate::cli::Cx;
 use crate::commands::input;
-use crate::error::Outcome;
+use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
 
 /// Open a vault that has a passphrase, for a time
@@ -63,7 +62,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 /// A passphrase, from a file or a person.
-pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Result<Secret, Error> {
+pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Result<Secret, Failure> {
     if let Some(file) = file {
         let (_, text) = input::read(cx, file, 4096)?;
         return Ok(Secret::new(text.trim_end_matches(['\r', '\n'])));

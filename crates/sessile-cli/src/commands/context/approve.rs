@@ -7,13 +7,13 @@ use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::context::approval::{self, Approval};
 use sessile::context::set_pin;
-use sessile::error::{CommandError, GuardError};
+use sessile::error::GuardError;
 use sessile::names::ContextName;
 use sessile::text::quoted;
 
 use crate::ask;
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::error::{CommandError, Outcome};
 use crate::help::examples;
 use crate::output::Table;
 

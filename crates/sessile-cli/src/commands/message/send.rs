@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use sessile::Error;
-use sessile::error::RequestError;
 use sessile::text::shell_quoted;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
@@ -12,7 +10,7 @@ use super::deliver::Heard;
 use super::remote as remote_message;
 use crate::agent_session::{ConversationLog, agent_error};
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::error::{Outcome, RequestError};
 use crate::help::examples;
 use crate::remote::{Remote, ServerArgs};
 
@@ -74,7 +72,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             if let (true, Some(task)) = (is_over, &outgoing.task_id) {
                 memory.close_task(task)?;
             }
-            return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error).into());
+            return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error));
         }
     };
     let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
@@ -98,8 +96,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         std::thread::sleep(PAUSE);
         let id = task.id.clone();
         let now = agent.task(&id, outgoing.history_length);
-        event =
-            AgentEvent::Task(now.map_err(|error| -> Error { agent_error(&named.url, Some(&id), error) })?);
+        event = AgentEvent::Task(now.map_err(|error| agent_error(&named.url, Some(&id), error))?);
         memory.record(&event)?;
     }
     heard.take(&event);

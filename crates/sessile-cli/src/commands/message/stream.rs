@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 use sessile::Error;
-use sessile::error::AgentError;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::compose::{Compose, remembered};
@@ -13,7 +12,7 @@ use super::remote as remote_message;
 use crate::a2a::{A2aError, StreamEnd};
 use crate::agent_session::{ConversationLog, agent_error};
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::error::{AgentError, Outcome};
 use crate::help::examples;
 use crate::remote::{Remote, ServerArgs};
 
@@ -67,7 +66,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 sessile::text::shell_quoted(task)
             ));
         }
-        return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error).into());
+        return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error));
     }
     heard.finish(&memory, false)
 }

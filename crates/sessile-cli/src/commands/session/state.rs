@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sessile::error::{CommandError, UsageError};
+use sessile::error::UsageError;
 use sessile::session::EntryKind;
 use sessile::text::shown;
 
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::commands::page::Page;
-use crate::error::Outcome;
+use crate::error::{CommandError, Outcome};
 use crate::help::examples;
 use crate::lazy::Lazy;
 use crate::output::Table;

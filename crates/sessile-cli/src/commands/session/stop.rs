@@ -5,14 +5,13 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 use sessile::confirm::can_ask;
-use sessile::error::CommandError;
 use sessile::settings::Layer;
 use sessile::text::quoted;
 
 use super::meant;
 use crate::ask;
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::error::{CommandError, Outcome};
 use crate::help::examples;
 use crate::remote::{Remote, ServerArgs};
 

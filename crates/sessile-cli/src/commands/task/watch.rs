@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use sessile::error::RequestError;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::meant;
 use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector, agent_error};
 use crate::cli::Cx;
 use crate::commands::message::{Heard, follow, listen};
-use crate::error::Outcome;
+use crate::error::{Outcome, RequestError};
 use crate::help::examples;
 
 /// Follow a task until it ends or asks for something
@@ -57,7 +56,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                             | RpcErrorKind::MethodNotFound
                     )
                 ) => {}
-            Err(error) => return Err(agent_error(&named.url, Some(&id), error).into()),
+            Err(error) => return Err(agent_error(&named.url, Some(&id), error)),
         }
     }
     if heard.state().is_some_and(|state| state.is_terminal() || state.waits()) {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile::args::parse_duration;
-use sessile::error::ServiceError;
 use sessile::text::{quoted, shown};
 use sessile_server::account::{Decision, Login};
 use sessile_server::login;
@@ -14,7 +13,7 @@ use super::{at, expiry, scopes, with_store};
 use crate::ask;
 use crate::cli::Cx;
 use crate::commands::service_store::StoreArgs;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
 
 /// Let a machine in that shows a code, or refuse it

@@ -10,13 +10,13 @@ pub mod token;
 use std::time::Duration;
 
 use sessile::Error;
-use sessile::error::{FileError, ServiceError, UsageError};
+use sessile::error::{FileError, UsageError};
 use sessile_server::account::TokenScope;
 use sessile_server::users::UserError;
 
 use super::service_store::{Place, StoreArgs, failed};
 use crate::cli::Cx;
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
 use crate::lazy::{Lazy, LazyGroup};
 

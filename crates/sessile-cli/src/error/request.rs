@@ -2,56 +2,66 @@
 
 use std::time::Duration;
 
-use crate::app::App;
-use crate::code::Code;
-use crate::error::Diagnostic;
-use crate::text::{quoted, shell_quoted, shown};
+use sessile::error::Diagnostic;
+use sessile::text::{quoted, shell_quoted, shown};
+use sessile::{App, Code};
+
+use crate::http::UnreachableReason;
 
 /// Errors of requests to servers.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// A server that cannot be reached.
+    /// Server that cannot be reached.
     #[error("{} cannot be reached: {}", shown(what), shown(reason))]
     Unreachable {
-        /// The server.
+        /// URL or name of the server.
         what: String,
-        /// Why.
-        reason: String,
+        /// Reason, which also chooses the hint.
+        reason: UnreachableReason,
     },
-    /// A server that wants to be left alone for a while.
+    /// Rate limit of a server.
     #[error("{} has had enough requests for now", shown(what))]
     RateLimited {
-        /// The server.
+        /// URL or name of the server.
         what: String,
-        /// How long.
+        /// Time to wait before a retry.
         wait: Option<Duration>,
     },
-    /// Something that took longer than it was given.
+    /// Timeout of a request or a login.
     #[error("{what} was not finished in time")]
     TimedOut {
-        /// What.
+        /// Operation, as the subject of a sentence.
         what: String,
     },
-    /// A server that said no to a credential.
+    /// Credential that a server rejected.
     #[error("{site} does not accept credential {} (status {status})", quoted(name))]
     CredentialRejected {
-        /// The credential.
+        /// Name of the credential.
         name: String,
-        /// The server.
+        /// Origin of the server.
         site: String,
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
-        /// Its kind.
+        /// Kind of the credential.
         kind: &'static str,
+        /// Whether the credential is a token for this call only, which the vault does not have.
+        is_for_this_call: bool,
     },
-    /// A login that gave nothing.
+    /// Login that a server refused.
     #[error("{}: {}", shown(site), shown(reason))]
     LoginRefused {
-        /// The server.
+        /// URL or name of the server.
         site: String,
-        /// Why.
+        /// Message of the server.
         reason: String,
     },
+}
+
+impl RequestError {
+    /// Error for a server that cannot be reached.
+    pub(crate) fn unreachable(what: impl Into<String>, reason: impl Into<UnreachableReason>) -> Self {
+        RequestError::Unreachable { what: what.into(), reason: reason.into() }
+    }
 }
 
 impl Diagnostic for RequestError {
@@ -74,13 +84,13 @@ impl Diagnostic for RequestError {
             Self::CredentialRejected { kind: "command" | "env", .. } => {
                 "renew it where it is from".to_owned()
             }
-            Self::CredentialRejected { name: credential, .. } if credential == "this-call" => {
+            Self::CredentialRejected { is_for_this_call: true, .. } => {
                 "give another token for this call".to_owned()
             }
             Self::CredentialRejected { name: credential, .. } => {
                 format!("put a new one in: {name} auth set {}", shell_quoted(credential))
             }
-            Self::Unreachable { reason, .. } => return unreachable(reason).map(str::to_owned),
+            Self::Unreachable { reason, .. } => return reason.hint().map(str::to_owned),
             _ => return None,
         })
     }
@@ -91,24 +101,4 @@ impl Diagnostic for RequestError {
             _ => None,
         }
     }
-}
-
-/// What may help where a server is there and is not understood or not believed, by the words of the client.
-fn unreachable(reason: &str) -> Option<&'static str> {
-    const REMEDIES: &[(&str, &str)] = &[
-        (
-            "no authority that is trusted here has signed it",
-            "if the authority is your own, name its certificate: SSL_CERT_FILE=ca.pem; then those in the file count and no others",
-        ),
-        (
-            "it is one for an authority and not for a server",
-            "one that signs itself must say basicConstraints CA:FALSE; name it then: SSL_CERT_FILE=cert.pem",
-        ),
-        ("it does not answer as HTTP does", "it may speak TLS: say https:// instead of http://"),
-        (
-            "it does not answer as TLS does",
-            "it may speak no TLS: say http:// instead of https://, on this machine",
-        ),
-    ];
-    REMEDIES.iter().find(|(said, _)| reason.contains(said)).map(|(_, remedy)| *remedy)
 }

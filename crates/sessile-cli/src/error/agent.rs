@@ -1,53 +1,52 @@
 //! Errors of agents and their tasks.
 
-use crate::app::App;
-use crate::code::Code;
-use crate::error::Diagnostic;
-use crate::text::{quoted, shell_quoted, shown};
+use sessile::error::Diagnostic;
+use sessile::text::{quoted, shell_quoted, shown};
+use sessile::{App, Code};
 
 /// Errors of agents and their tasks.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// An agent that said no.
+    /// Error that an agent returned.
     #[error("the agent at {} refuses: {}", shown(agent), shown(reason))]
     Refused {
-        /// Its URL.
+        /// URL of the agent.
         agent: String,
-        /// What it said.
+        /// Message of the agent.
         reason: String,
     },
-    /// An agent that wants a credential, or another one.
+    /// Agent that requires a credential or rejects the one it got.
     #[error("the agent at {}{} does not let this call in (status {status})", shown(agent), shown(wanted))]
     Unauthorized {
-        /// Its URL.
+        /// URL of the agent.
         agent: String,
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
-        /// What it asks for, in words.
+        /// Challenge of the agent, as a clause of the message; empty without one.
         wanted: String,
     },
-    /// Something that is no agent, or speaks as none should.
+    /// Server that is not a valid A2A agent.
     #[error("{} cannot be used as an agent: {}", shown(agent), shown(reason))]
     Unusable {
-        /// Its URL.
+        /// URL of the server.
         agent: String,
-        /// Why.
+        /// Violation of the protocol.
         reason: String,
     },
-    /// A task that the agent does not know.
+    /// Task that the agent does not know.
     #[error("the agent at {} does not know task {}", shown(agent), quoted(task))]
     TaskNotFound {
-        /// Its URL.
+        /// URL of the agent.
         agent: String,
-        /// The task.
+        /// Id of the task.
         task: String,
     },
-    /// A task that has ended.
+    /// Task that has ended.
     #[error("task {} has ended: {}", quoted(task), shown(reason))]
     TaskOver {
-        /// The task.
+        /// Id of the task.
         task: String,
-        /// How.
+        /// Message of the agent.
         reason: String,
     },
 }

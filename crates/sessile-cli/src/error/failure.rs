@@ -1,49 +1,55 @@
-//! What can end a call, and what is told about it.
+//! Failures of calls: exit statuses and reports.
 
 use std::io;
 
+use sessile::error::Diagnostic;
 use sessile::{App, Code, Error, Report, exit};
 
-/// The end of a call that did not do what was asked.
+use crate::error::{AgentError, CommandError, RequestError, ServiceError};
+
+/// Failure of a call.
 #[derive(Debug)]
 pub enum Failure {
-    /// The library's error.
+    /// Error of the library.
     Library(Error),
-    /// The arguments could not be parsed.
+    /// Error of the command itself.
+    Command(CommandError),
+    /// Error of a request to a server.
+    Request(RequestError),
+    /// Error of an agent.
+    Agent(AgentError),
+    /// Error of the store, the users or the logins of the session service.
+    Service(ServiceError),
+    /// Arguments that could not be parsed.
     Arguments(Box<clap::Error>),
-    /// Standard output could not be written.
+    /// Standard output that could not be written.
     Output(io::Error),
-    /// The result was printed and is itself bad news; nothing more is said.
+    /// Exit status of a result that was printed and is itself bad news; nothing more is reported.
     Told(u8),
-    /// A command that runs another could not do its own part; the status tells the two apart.
-    Own(Error),
-    /// What a session service refused, in its own words.
-    Service {
-        /// What is told.
-        report: Box<Report>,
-        /// Whether a command that runs another failed by it.
-        own: bool,
-    },
-    /// The command that was run took longer than it was given.
+    /// Failure of a command that runs another, in its own part: the exit status tells the two apart.
+    Own(Box<Failure>),
+    /// Finished report: a problem of a session service in its own words, or an error with a hint of the command.
+    Remote(Box<Report>),
+    /// Timeout of the command that was run.
     TimedOut(std::time::Duration),
-    /// The command that was to be run could not be started.
+    /// Command that could not be started.
     NotStarted {
-        /// The status.
+        /// Exit status.
         exit: u8,
-        /// The command.
+        /// Name or path of the command.
         program: String,
-        /// Why.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// The status when a command's time was up.
+/// Exit status after the timeout of a command.
 const TIMED_OUT: u8 = 124;
 
-/// The status of a command that runs another, when the failure is its own.
+/// Exit status of a command that runs another, if the failure is its own.
 const OWN_FAILURE: u8 = 125;
 
-/// A command's result.
+/// Result of a command.
 pub(crate) type Outcome = Result<(), Failure>;
 
 impl From<Error> for Failure {
@@ -63,8 +69,6 @@ macro_rules! from_areas {
 }
 
 from_areas!(
-    AgentError,
-    CommandError,
     ContextError,
     ConversationError,
     CredentialError,
@@ -73,8 +77,6 @@ from_areas!(
     HistoryError,
     LockError,
     ProjectError,
-    RequestError,
-    ServiceError,
     SessionError,
     SettingsError,
     StoreError,
@@ -82,6 +84,30 @@ from_areas!(
     UsageError,
     VaultError,
 );
+
+impl From<CommandError> for Failure {
+    fn from(error: CommandError) -> Self {
+        Failure::Command(error)
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        Failure::Request(error)
+    }
+}
+
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        Failure::Agent(error)
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        Failure::Service(error)
+    }
+}
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
@@ -93,15 +119,45 @@ impl Failure {
     /// The same as the failure of a command that runs another.
     pub(crate) fn into_own(self) -> Self {
         match self {
-            Failure::Library(error) => Failure::Own(error),
-            Failure::Service { report, .. } => Failure::Service { report, own: true },
+            Failure::Remote(_) => Failure::Own(Box::new(self)),
+            _ if self.diagnostic().is_some() => Failure::Own(Box::new(self)),
             other => other,
         }
     }
 
+    /// The error of an area, if the failure is one.
+    fn diagnostic(&self) -> Option<&dyn Diagnostic> {
+        match self {
+            Failure::Library(error) => Some(error.diagnostic()),
+            Failure::Command(error) => Some(error),
+            Failure::Request(error) => Some(error),
+            Failure::Agent(error) => Some(error),
+            Failure::Service(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The library's error, if the failure is one.
+    pub(crate) fn library_error(&self) -> Option<&Error> {
+        match self {
+            Failure::Library(error) => Some(error),
+            Failure::Own(failure) => failure.library_error(),
+            _ => None,
+        }
+    }
+
+    /// Whether an error on this machine kept the command from running.
+    pub(crate) fn is_before_start(&self) -> bool {
+        match self {
+            Failure::NotStarted { .. } => true,
+            Failure::Own(failure) => failure.is_before_start(),
+            other => other.diagnostic().is_some(),
+        }
+    }
+
+    /// Exit status of the call.
     pub(crate) fn exit(&self) -> u8 {
         match self {
-            Failure::Library(error) => error.code().exit(),
             Failure::Arguments(error) => {
                 if error.use_stderr() {
                     exit::USAGE
@@ -113,18 +169,28 @@ impl Failure {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
             Failure::Output(_) => exit::FAILED,
             Failure::Told(exit) => *exit,
-            Failure::Own(_) | Failure::Service { own: true, .. } => OWN_FAILURE,
-            Failure::Service { report, .. } => report.code.exit(),
+            Failure::Own(_) => OWN_FAILURE,
+            Failure::Remote(report) => report.code.exit(),
             Failure::TimedOut(_) => TIMED_OUT,
             Failure::NotStarted { exit, .. } => *exit,
+            Failure::Library(_)
+            | Failure::Command(_)
+            | Failure::Request(_)
+            | Failure::Agent(_)
+            | Failure::Service(_) => self.diagnostic().map_or(exit::FAILED, |error| error.code().exit()),
         }
     }
 
-    /// What is told about it; nothing if the output has said it or nobody is there to read it.
+    /// Report of the failure; none if the output has it already or its reader has closed the pipe.
     pub(crate) fn report(&self, app: &App) -> Option<Report> {
         match self {
-            Failure::Library(error) | Failure::Own(error) => Some(error.report(app)),
-            Failure::Service { report, .. } => Some((**report).clone()),
+            Failure::Library(_)
+            | Failure::Command(_)
+            | Failure::Request(_)
+            | Failure::Agent(_)
+            | Failure::Service(_) => self.diagnostic().map(|error| Report::of(error, app)),
+            Failure::Own(failure) => failure.report(app),
+            Failure::Remote(report) => Some((**report).clone()),
             Failure::Arguments(error) => Some(arguments(error)),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Failure::Output(error) => {
@@ -152,7 +218,7 @@ impl Failure {
     }
 }
 
-/// clap's error, taken apart: the first paragraph is the message, tips and usage are the hint.
+/// Report of clap's error: the first paragraph is the message, tips and usage are the hint.
 fn arguments(error: &clap::Error) -> Report {
     let text = error.render().to_string();
     let mut message = Vec::new();

@@ -3,57 +3,58 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::app::App;
-use crate::code::Code;
-use crate::error::{Diagnostic, io_reason};
-use crate::text::{quoted, shell_quoted, shown};
+use sessile::error::{Diagnostic, io_reason};
+use sessile::text::{quoted, shell_quoted, shown};
+use sessile::{App, Code};
 
 /// Errors of the commands themselves: editors, prompts, threads and checks before a start.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// A person said no.
+    /// Confirmation that the user declined.
     #[error("{0}: not confirmed, nothing was changed")]
     Declined(String),
-    /// A directory in which a person wants something made, and that is not there.
+    /// Missing directory in which a store is to be created.
     #[error("the directory {} does not exist", shown(.0.display()))]
     DirectoryNotFound(PathBuf),
-    /// The system refused a thread.
+    /// Thread that the operating system refused to start.
     #[error("cannot start a thread {purpose}: {}", io_reason(source))]
     ThreadRefused {
-        /// What the thread is for: "to wait for the command".
+        /// Purpose of the thread, such as "to wait for the command".
         purpose: &'static str,
-        /// Why not.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The editor failed.
+    /// Failure of the editor.
     #[error("the editor {} {reason}", quoted(editor))]
     EditorFailed {
-        /// The program.
+        /// Command line of the editor.
         editor: String,
-        /// What happened.
+        /// Cause, as the end of a sentence.
         reason: String,
-        /// What the person had typed, if anything.
+        /// File that keeps the edited text.
         kept: Option<PathBuf>,
     },
-    /// A terminal's session is not stopped by accident.
+    /// Session that is only selected for the terminal and was not named.
     #[error("session {} is only selected for this terminal, and what is stopped must be named", quoted(.0))]
     SessionUnnamed(String),
-    /// No such value.
+    /// Key that the session's state does not have.
     #[error("the session's state has no {}", quoted(.0))]
     EntryNotFound(String),
-    /// Another context than the caller thought.
+    /// Context in use that is not the one of `--expect`.
     #[error(
         "context {} is expected, and {}",
         quoted(expected),
         found.as_ref().map_or_else(|| "none is in use".to_owned(), |found| format!("{found} is in use"))
     )]
     UnexpectedContext {
-        /// What was expected.
+        /// Name of the expected context.
         expected: String,
-        /// What is in use, and why.
+        /// Name and origin of the context in use.
         found: Option<String>,
+        /// Whether a session pins the context in use.
+        is_pinned: bool,
     },
-    /// Nothing can be kept for the time that the user is logged in.
+    /// Missing or unsafe runtime directory, with what it would hold and the reason.
     #[error("cannot keep {0}: {1}")]
     NoRuntimeDir(&'static str, String),
 }
@@ -90,7 +91,7 @@ impl Diagnostic for CommandError {
             Self::DirectoryNotFound(_) => {
                 format!("make it, or check the path: {}", self.fix_command(app).unwrap_or_default())
             }
-            Self::UnexpectedContext { found: Some(found), .. } if found.contains("(session ") => {
+            Self::UnexpectedContext { is_pinned: true, .. } => {
                 "a session keeps its context: work in another session".to_owned()
             }
             Self::UnexpectedContext { expected, .. } => {

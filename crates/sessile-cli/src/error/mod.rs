@@ -1,0 +1,15 @@
+//! Failures of commands: the library's errors, and those that only the command line makes, one file per area.
+//!
+//! Codes are the library's ([`sessile::Code`]): one list for the command line, HTTP and MCP.
+
+mod agent;
+mod command;
+mod failure;
+mod request;
+mod service;
+
+pub(crate) use agent::AgentError;
+pub(crate) use command::CommandError;
+pub(crate) use failure::{Failure, Outcome};
+pub(crate) use request::RequestError;
+pub(crate) use service::ServiceError;
