@@ -256,11 +256,12 @@ fn its_sessions_are_ended_unless_they_are_to_be_kept() {
 #[test]
 fn its_sessions_are_ended_also_when_it_is_interrupted() {
     let home = home();
-    let upstream = endpoint(|asked, _| {
+    // Without the lock on the sessions: a reply that hangs must not hold up the first reply of another user.
+    let upstream = Server::start(|asked, _| {
         if asked.words().len() > 1 {
             std::thread::sleep(Duration::from_secs(600));
         }
-        asked.words()
+        (200, json!({ "choices": [{ "message": { "content": asked.words().join(" ") } }] }).to_string())
     });
     let url = format!("{}/v1", upstream.url());
     let service = Serving::start(&home, 3, &["--upstream", &url, "--upstream-model", "small"]);
