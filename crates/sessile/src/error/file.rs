@@ -129,6 +129,14 @@ pub enum FileError {
     /// A link in the place of the state directory beside a `--config` file.
     #[error("the state directory {} is a symbolic link", shown(.0.display()))]
     LinkedStateDir(PathBuf),
+    /// A state directory beside a `--config` file that this program did not create: it creates them with mode 0700.
+    #[error("the state directory {} has mode {mode:04o}, so it may have come with the file", shown(path.display()))]
+    StateDirNotPrivate {
+        /// The directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// No home.
     #[error("no home directory is known, so there is no place for {0}")]
     NoHome(&'static str),
@@ -149,7 +157,7 @@ impl Diagnostic for FileError {
                 _ => Code::Io,
             },
             Self::WritableByOthers { .. } | Self::OwnedByAnother { .. } => Code::FileWritable,
-            Self::LinkedStateDir(_) => Code::ProjectFileUnsafe,
+            Self::LinkedStateDir(_) | Self::StateDirNotPrivate { .. } => Code::ProjectFileUnsafe,
             Self::NoHome(_) => Code::NoHome,
             Self::Locked { .. } => Code::LockHeld,
             Self::ConcurrentChange { .. } => Code::ConcurrentChange,
@@ -176,6 +184,10 @@ impl Diagnostic for FileError {
                     "take the write permission from other users: chmod go-w {}",
                     shell_quoted(&path.to_string_lossy())
                 )
+            }
+            Self::StateDirNotPrivate { path, .. } => {
+                let path = shell_quoted(&path.to_string_lossy());
+                format!("delete it if it came with a checkout; if it is yours: chmod 700 {path}")
             }
             Self::LinkedStateDir(path) => {
                 format!("remove the link: rm {}", shell_quoted(&path.to_string_lossy()))

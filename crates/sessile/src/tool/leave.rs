@@ -16,12 +16,20 @@ pub(crate) fn leave(room: &Path) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     work::remove_copies(room);
     let Ok(plan) = Plan::load(room) else { return Ok(()) };
-    if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home) {
+    // A plan that was tampered with must not move what is outside the room.
+    let is_inside = |moved: &Path| {
+        room.canonicalize().is_ok_and(|room| moved.canonicalize().is_ok_and(|moved| moved.starts_with(room)))
+    };
+    if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home)
+        && is_inside(moved)
+    {
         for path in new_in(moved).into_iter().filter(|path| !is_hidden(path)) {
             bring_out(&path, real, &id.to_string_lossy())?;
         }
     }
-    if let Some((moved, real)) = &plan.config {
+    if let Some((moved, real)) = &plan.config
+        && is_inside(moved)
+    {
         let copies = Plan::copies(room).unwrap_or_default();
         let is_tools = |path: &PathBuf| copies.values().flatten().any(|copy| copy.to.starts_with(path));
         for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {

@@ -135,6 +135,22 @@ fn vault_that_others_own_or_can_write_is_refused() {
 }
 
 #[test]
+fn state_directory_from_a_checkout_is_refused() {
+    let user = Unprivileged::new(USER);
+    user.home().write("clone/ci.json", "{}");
+    let state = user.home().path("clone/ci.json.state");
+    user.own();
+    let in_file = |call: Call| call.args(&["--config", "clone/ci.json"]);
+    in_file(user.call(&["session", "start", "--name", "web"])).ok();
+    for mode in [0o755, 0o750, 0o711] {
+        give(&state, USER, USER, mode);
+        is_refused_with(&user, "PROJECT_FILE_UNSAFE", &state, in_file);
+    }
+    give(&state, USER, USER, 0o700);
+    in_file(user.call(&["session", "list"])).ok();
+}
+
+#[test]
 fn linked_state_directory_of_a_config_file_is_refused() {
     let user = Unprivileged::new(USER);
     user.home().write("clone/ci.json", "{}");
