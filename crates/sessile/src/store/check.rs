@@ -49,6 +49,8 @@ pub(super) fn invalid_rows(connection: &Connection) -> rusqlite::Result<Vec<Stri
                     found.insert(format!("{table}.{column} has text that is not valid UTF-8"));
                 } else if is_exhausted(column, value) {
                     found.insert(format!("{table}.{column} has a number that is out of range"));
+                } else if is_invalid_id(&table, column, value) {
+                    found.insert(format!("{table}.{column} has a value that is not an id of a session"));
                 }
             }
         }
@@ -64,6 +66,12 @@ pub(super) fn is_exhausted(column: &str, value: ValueRef<'_>) -> bool {
         // Only this column has no type.
         _ => column == "seq",
     }
+}
+
+/// Whether a value should be the id of a session and is not one: no session could be found by it.
+pub(super) fn is_invalid_id(table: &str, column: &str, value: ValueRef<'_>) -> bool {
+    let is_uuid = |text| std::str::from_utf8(text).is_ok_and(sessile_wire::id::is_uuid);
+    table == "session" && column == "id" && !matches!(value, ValueRef::Text(text) if is_uuid(text))
 }
 
 /// The table whose numbers are used up, if there is one.

@@ -137,9 +137,11 @@ fn common_columns(damaged: &Connection, to: &Store, table: &str) -> rusqlite::Re
     Ok(found)
 }
 
-/// Whether a row has a number that cannot grow.
-fn is_exhausted(columns: &[String], values: &[Value]) -> bool {
-    columns.iter().zip(values).any(|(column, value)| check::is_exhausted(column, value.into()))
+/// Whether a row has a number that cannot grow, or an id that is not one.
+fn is_invalid(table: &str, columns: &[String], values: &[Value]) -> bool {
+    columns.iter().zip(values).any(|(column, value)| {
+        check::is_exhausted(column, value.into()) || check::is_invalid_id(table, column, value.into())
+    })
 }
 
 fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Result<usize> {
@@ -160,7 +162,7 @@ fn copy_table(damaged: &Connection, to: &mut Store, table: &str) -> rusqlite::Re
         {
             let values: rusqlite::Result<Vec<Value>> =
                 (0..columns.len()).map(|column| row.get(column)).collect();
-            batch.extend(values.ok().filter(|values| !is_exhausted(&columns, values)));
+            batch.extend(values.ok().filter(|values| !is_invalid(table, &columns, values)));
         }
         if batch.is_empty() {
             return Ok(copied);

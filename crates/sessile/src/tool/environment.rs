@@ -147,6 +147,7 @@ impl Environment {
             changes.add_own(context, asked)?;
         }
         changes.add_settings(asked, context);
+        changes.remove_vault_choices(state);
         let own = changes.all.keys().cloned().collect::<Vec<_>>();
         let originals = Originals::of(state.app(), world);
         let isolated =
@@ -355,6 +356,19 @@ impl Changes {
                 self.all.insert(name.clone(), change);
             }
         }
+    }
+
+    /// Removes variables by which settings or a context would choose where the commands of this session keep secrets: only
+    /// the user does, by the settings of the vault.
+    fn remove_vault_choices(&mut self, state: &State) {
+        let (vault, set) = (state.app().variable("VAULT_"), state.app().variable("SET"));
+        self.all.retain(|name, change| {
+            let is_choice = name.starts_with(&vault) || *name == set;
+            if is_choice {
+                state.warn(format!("{}: {name} is ignored: it chooses a vault", change.origin), None);
+            }
+            !is_choice
+        });
     }
 
     /// What another session around this one has set leads there, or to what its context binds: then the user's own

@@ -75,6 +75,15 @@ fn exhausted_number_is_not_reported_as_a_full_disk() {
 }
 
 #[test]
+fn session_id_that_is_not_one_is_damage() {
+    for id in ["..", "", "web", "../../x", "0199C1D2-7A52-7F31-8A52-6F1F2A9D3B10"] {
+        let home = backed_up();
+        sql(home.path("copy"), &[&format!("UPDATE session SET id = '{id}'")]);
+        restore_is_refused(&home);
+    }
+}
+
+#[test]
 fn column_name_that_is_not_utf8_is_damage() {
     for column in
         ["fingerprint", "trusted_ms", "next_message", "undone_by", "check_ms", "context_id", "revision"]

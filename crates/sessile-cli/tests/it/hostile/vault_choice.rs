@@ -117,3 +117,26 @@ fn context_changed_inside_a_session_sets_no_vault() {
     let call = || home.call(&["context", "delete", "plain", "--yes"]).env("SESSILE_SESSION", &id);
     refused_call(&home, call, "IN_SESSION");
 }
+
+#[test]
+fn variables_of_a_session_or_context_choose_no_vault() {
+    let home = home();
+    let helper = helper(&home);
+    let variables = [("SESSILE_VAULT_BACKEND", "helper"), ("SESSILE_VAULT_HELPER", &*helper)];
+    let id = start(&home, &["--name", "web"]);
+    let mut file = home.call(&["session", "export", &id, "-ojson"]).ok().json();
+    for (name, value) in variables {
+        file["settings"][format!("env.{name}")] = json!(value);
+    }
+    file["settings"]["env.SESSILE_SET"] = json!(format!("vault.backend=helper,vault.helper={helper}"));
+    home.call(&["session", "import", "-", "--name", "other"]).stdin(file.to_string()).ok();
+    let env: String = variables.iter().map(|(name, value)| format!("{name} = \"{value}\"\n")).collect();
+    home.write(".config/sessile/contexts/staging.toml", format!("[env]\n{env}"));
+    let program = home.program().to_str().unwrap().to_owned();
+    for flags in [["--session", "other"], ["--context", "staging"]] {
+        let auth = ["--", &program, "auth", "set", flags[1], "--secret-stdin"];
+        let done = clean(home.call(&["run"]).args(&flags).args(&auth).stdin("hunter2").ok());
+        assert!(done.stderr().contains("chooses a vault"), "{}", done.told());
+        assert!(!home.path("ran").exists(), "the helper was started: {}", home.read("ran"));
+    }
+}
