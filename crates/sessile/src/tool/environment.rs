@@ -361,7 +361,7 @@ impl Changes {
     /// Removes variables by which settings or a context would choose where the commands of this session keep secrets: only
     /// the user does, by the settings of the vault.
     fn remove_vault_choices(&mut self, state: &State) {
-        let (vault, set) = (state.app().variable("VAULT_"), state.app().variable("SET"));
+        let (vault, set) = (format!("{}_VAULT_", state.app().prefix()), state.app().variable("SET"));
         self.all.retain(|name, change| {
             let is_choice = name.starts_with(&vault) || *name == set;
             if is_choice {
