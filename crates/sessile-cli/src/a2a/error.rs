@@ -113,7 +113,7 @@ impl A2aError {
 impl From<CallError> for A2aError {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::InvalidId(id) => A2aError::Malformed(format!("{} is no id", text::quoted(id))),
+            CallError::InvalidId(id) => A2aError::Malformed(format!("invalid id {}", text::quoted(id))),
             CallError::Unsupported => A2aError::Rpc(RpcError {
                 kind: RpcErrorKind::UnsupportedOperation,
                 code: None,

@@ -1,4 +1,4 @@
-//! Access of a session to an agent: with the credential that is meant for the agent, and with the conversation so far.
+//! Access of a session to an agent, with the credential for that agent and the conversation so far.
 //!
 //! | module | |
 //! |---|---|

@@ -377,7 +377,7 @@ impl Args {
         let mut headers = HeaderTemplates::default();
         for text in self.header.iter().chain(&self.request.load(&cx.state)?.headers) {
             let wrong = |wrong: String| {
-                Error::Usage(UsageError::Arguments(format!("--header: {wrong} is no placeholder")))
+                Error::Usage(UsageError::Arguments(format!("--header: unknown placeholder {wrong}")))
             };
             let value = text.split_once(':').map(|(name, value)| (name, Template::parse(value.trim())));
             match value {

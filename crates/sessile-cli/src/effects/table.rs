@@ -104,7 +104,7 @@ const SESSIONS: &str = "the store, or the server's";
 ///
 /// Not idempotent, although it may seem so: what fails the second time (`lock release`, `config unset`); `context use`,
 /// for which `-` is another context each time; `session state set`, whose revision grows; `auth unlock`, `lock renew` and
-/// `context approve`, whose time begins anew; the exports, which ask before they write over a file.
+/// `context approve`, which restart a period; the exports, which ask before they overwrite a file.
 pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("agent add", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
     CommandEntry::read("agent card", talking![]).outside(),
@@ -262,7 +262,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("backup", "the backup's file", writing![FileExists]),
     CommandEntry::destructive(
         "backup restore",
-        "the store; what it replaces is kept",
+        "the store; the replaced store is kept",
         writing![FileNotFound, FileExists, ConfirmationRequired, Declined, InSession],
     ),
     CommandEntry::read("demo", &[Code::DiskFull]),
@@ -291,7 +291,7 @@ pub const TABLE: &[CommandEntry] = &[
         .tolerating_broken_settings(),
     CommandEntry::read("manifest", &[])
         .tolerating_broken_settings(),
-    CommandEntry::write("mcp", "whatever its tools are told to change", &[]).outside()
+    CommandEntry::write("mcp", "the state that clients change with its tools", &[]).outside()
         .with_session(SessionMode::StartEnded),
     CommandEntry::read("mcp config", &[Code::ContextNotFound])
         .with_session(SessionMode::StartEnded)

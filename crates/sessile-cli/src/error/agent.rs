@@ -69,7 +69,7 @@ impl Diagnostic for AgentError {
                 format!("give it a credential: {name} auth set --url {}", shell_quoted(agent))
             }
             Self::TaskOver { .. } | Self::TaskNotFound { .. } => {
-                "nothing was sent anew; the next message begins another task, and --new another conversation"
+                "start another task: send the message without --task-id; start another conversation: --new"
                     .to_owned()
             }
             _ => return None,

@@ -115,7 +115,7 @@ impl Requests {
         let request = line("--request", request)?;
         let body = said.body.as_deref().map(Template::parse).transpose();
         let body =
-            body.map_err(|wrong| UsageError::Arguments(format!("--body: {wrong} is no placeholder")))?;
+            body.map_err(|wrong| UsageError::Arguments(format!("--body: unknown placeholder {wrong}")))?;
         let in_body = |is: &dyn Fn(&Template) -> bool| body.as_ref().is_some_and(is);
         if !(request.path.has("message") || in_body(&|body| body.has("message"))) {
             return Err(UsageError::Arguments(

@@ -130,7 +130,7 @@ pub enum FileError {
     #[error("the state directory {} is a symbolic link", shown(.0.display()))]
     LinkedStateDir(PathBuf),
     /// A state directory beside a `--config` file that this program did not create: it creates them with mode 0700.
-    #[error("the state directory {} has mode {mode:04o}, so it may have come with the file", shown(path.display()))]
+    #[error("the state directory {} has mode {mode:04o} instead of 0700: it may come from a checkout", shown(path.display()))]
     StateDirNotPrivate {
         /// The directory.
         path: PathBuf,

@@ -365,7 +365,7 @@ impl Changes {
         self.all.retain(|name, change| {
             let is_choice = name.starts_with(&vault) || *name == set;
             if is_choice {
-                state.warn(format!("{}: {name} is ignored: it chooses a vault", change.origin), None);
+                state.warn(format!("{}: ignored {name}, which chooses a vault", change.origin), None);
             }
             !is_choice
         });

@@ -89,10 +89,7 @@ impl SecretFrom {
             let value = cx.state.world().variable(variable).and_then(|value| value.to_str());
             // Its name is not repeated: it may be the secret itself, given by mistake.
             return value.map(str::to_owned).ok_or_else(|| {
-                UsageError::Arguments(
-                    "--secret-env: there is no variable of that name, or it is empty".into(),
-                )
-                .into()
+                UsageError::Arguments("--secret-env: the variable is not set or empty".into()).into()
             });
         }
         if let Some(number) = &self.secret_fd {

@@ -154,7 +154,7 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
         // JSON that is laid out for people is larger than what is kept of it; what is kept has a limit of its own.
         (None, Some(file)) => input::read(cx, file, sessile::files::LIMIT)?.1,
         (None, None) => {
-            return Err(UsageError::Arguments("there is no value: give VALUE or --file".into()).into());
+            return Err(UsageError::Arguments("value required: pass VALUE or --file".into()).into());
         }
     };
     // A value that is not JSON is a text; JSON with a reserved key is neither.
