@@ -247,6 +247,9 @@ fn wait_without_threads(
 
 /// A status, as this program's own.
 fn passed_on(status: WaitStatus) -> Outcome {
+    if status.terminating_signal() == Some(SIGINT) {
+        return Err(Failure::Interrupted);
+    }
     let by_signal = || status.terminating_signal().map(|signal| 128 + signal);
     let code = status.exit_status().or_else(by_signal).unwrap_or(1);
     match u8::try_from(code) {

@@ -159,9 +159,18 @@ fn finish(out: &Output, outcome: Outcome) -> u8 {
         }
         Err(failure) => {
             out.failure(&app(), &failure);
-            failure.exit()
+            exit_status(&failure)
         }
     }
+}
+
+/// The exit status of a failure. After an interrupt of its command this process ends by the same signal instead: only then
+/// a shell ends the loop that it runs in.
+fn exit_status(failure: &Failure) -> u8 {
+    if matches!(failure, Failure::Interrupted) {
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
+    }
+    failure.exit()
 }
 
 /// The same with the error in a file that the caller made for it.
@@ -178,7 +187,7 @@ fn finish_in(file: &Path, out: &Output, outcome: Outcome) -> u8 {
     if matches!(written, Some(Err(_))) {
         out.failure(&app(), &failure);
     }
-    failure.exit()
+    exit_status(&failure)
 }
 
 fn print_help(out: &Output) -> Outcome {

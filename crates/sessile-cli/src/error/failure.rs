@@ -26,6 +26,8 @@ pub enum Failure {
     Output(io::Error),
     /// Exit status of a result that was printed and is itself bad news; nothing more is reported.
     Told(u8),
+    /// Command that an interrupt ended: this process ends by the same signal, so that a loop around it ends too.
+    Interrupted,
     /// Failure of a command that runs another, in its own part: the exit status tells the two apart.
     Own(Box<Failure>),
     /// Finished report: a problem of a session service in its own words, or an error with a hint of the command.
@@ -45,6 +47,9 @@ pub enum Failure {
 
 /// Exit status after the timeout of a command.
 const TIMED_OUT: u8 = 124;
+
+/// Exit status of a command that an interrupt ended.
+const INTERRUPTED: u8 = 130;
 
 /// Exit status of a command that runs another, if the failure is its own.
 const OWN_FAILURE: u8 = 125;
@@ -169,6 +174,7 @@ impl Failure {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::DONE,
             Failure::Output(_) => exit::FAILED,
             Failure::Told(exit) => *exit,
+            Failure::Interrupted => INTERRUPTED,
             Failure::Own(_) => OWN_FAILURE,
             Failure::Remote(report) => report.code.exit(),
             Failure::TimedOut(_) => TIMED_OUT,
@@ -198,7 +204,7 @@ impl Failure {
                 let code = if is_full { Code::DiskFull } else { Code::Io };
                 Some(Report::new(code, format!("cannot write the output: {error}")))
             }
-            Failure::Told(_) => None,
+            Failure::Told(_) | Failure::Interrupted => None,
             Failure::TimedOut(time) => {
                 let time = sessile::duration::short(*time);
                 Some(Report::new(

@@ -197,3 +197,19 @@ fn kill(pid: &str, signal: &str) {
     let status = std::process::Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status();
     assert!(status.unwrap().success());
 }
+
+#[test]
+fn interrupt_ends_the_loop_around_a_command() {
+    let home = home();
+    for way in WAYS {
+        let mut shell = interactive(&home);
+        shell.type_line(&format!(
+            "for i in 1 2 3; do echo round $i; sessile run {way} -- sh -c 'echo begun; exec sleep 20'; done; echo over"
+        ));
+        shell.expect("begun");
+        shell.interrupt();
+        let (text, _) = shell.run("true");
+        assert!(!text.contains("round 2"), "{way}: {text}");
+        leave(shell);
+    }
+}
