@@ -6,7 +6,7 @@
 mod table;
 
 use sessile::Code;
-use sessile::call::{Mode, SessionMode};
+use sessile::call::{Mode, SessionMode, WithheldSelection};
 
 pub use table::{COMMON, TABLE};
 
@@ -77,7 +77,9 @@ impl CommandEntry {
     }
 
     const fn read(path: &'static str, codes: &'static [Code]) -> Self {
-        Self::new(path, CommandEffect::Read, None, codes)
+        let mut entry = Self::new(path, CommandEffect::Read, None, codes);
+        entry.mode.withheld_selection = WithheldSelection::Report;
+        entry
     }
 
     const fn write(path: &'static str, scope: &'static str, codes: &'static [Code]) -> Self {
@@ -94,6 +96,18 @@ impl CommandEntry {
 
     const fn outside(self) -> Self {
         CommandEntry { outside: true, ..self }
+    }
+
+    /// Reads, but sends requests for the session or context that is selected.
+    const fn acting_on_selection(mut self) -> Self {
+        self.mode.withheld_selection = WithheldSelection::Fail;
+        self
+    }
+
+    /// Does the same whatever session or context is selected.
+    const fn ignoring_selection(mut self) -> Self {
+        self.mode.withheld_selection = WithheldSelection::Ignore;
+        self
     }
 
     const fn tolerating_broken_settings(mut self) -> Self {

@@ -54,6 +54,20 @@ pub struct Mode {
     pub tolerates_stale_session: bool,
     /// Whether settings may be unreadable. For calls that repair them, or that need none.
     pub tolerates_broken_settings: bool,
+    /// How the call treats a selection of its terminal that it may not use.
+    pub withheld_selection: WithheldSelection,
+}
+
+/// How a call that is not interactive treats a selection of its terminal, which it may not use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithheldSelection {
+    /// The call fails, rather than work in another session or context.
+    #[default]
+    Fail,
+    /// The call goes on without the selection, and reports that. For calls that only read.
+    Report,
+    /// The call goes on without the selection. For calls that the selection means nothing to.
+    Ignore,
 }
 
 impl Mode {
@@ -62,6 +76,7 @@ impl Mode {
         session: SessionMode::Existing,
         tolerates_stale_session: false,
         tolerates_broken_settings: false,
+        withheld_selection: WithheldSelection::Fail,
     };
 }
 

@@ -41,6 +41,8 @@ codes! {
     ConfirmationRequired = "CONFIRMATION_REQUIRED", exit::USAGE;
     /// The command needs a person at a terminal.
     TerminalRequired = "TERMINAL_REQUIRED", exit::USAGE;
+    /// The terminal has selected a session or context, but this call is not interactive and names neither.
+    SelectionWithheld = "SELECTION_WITHHELD", exit::USAGE;
     /// A secret was about to be kept outside the vault.
     SecretRefused = "SECRET_REFUSED", exit::USAGE;
     /// The answer was no; nothing was changed.

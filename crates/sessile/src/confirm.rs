@@ -15,7 +15,7 @@ pub enum Consent {
 /// Whether a person can be asked by this call: standard input and error are a terminal, and neither `CI` nor `--no-input`
 /// is set.
 pub fn can_ask(state: &State) -> bool {
-    state.world().can_ask() && !state.args().no_input
+    state.call().is_interactive() && state.world().streams().stderr
 }
 
 /// Whether a yes was given or can be asked for; an error, with `what`, if neither. There is no variable for it.

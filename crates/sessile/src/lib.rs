@@ -17,6 +17,7 @@ pub mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
+mod interactive;
 pub mod json;
 pub mod lock;
 pub mod names;

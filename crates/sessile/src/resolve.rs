@@ -108,7 +108,9 @@ impl State {
 
     /// Fails if this call runs in a session, or on a terminal that has one.
     pub fn refuse_in_session(&self, what: impl Into<String>, instead: &'static str) -> Result<()> {
-        if self.enclosing_session().is_some() || self.session()?.is_some() {
+        // A call that may not use the terminal's session is not in it.
+        let is_terminals = || self.args().session.is_some() || self.call().is_interactive();
+        if self.enclosing_session().is_some() || (is_terminals() && self.session()?.is_some()) {
             return Err(SessionError::RefusedInside { what: what.into(), instead }.into());
         }
         Ok(())

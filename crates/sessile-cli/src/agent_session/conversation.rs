@@ -60,7 +60,7 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
             started => Ok(Some(Rc::new(started?))),
         };
     }
-    if state.world().terminal().is_none() || *state.source() == ConfigSource::Nothing {
+    if state.call().selectable_terminal().is_none() || *state.source() == ConfigSource::Nothing {
         return Ok(None);
     }
     let (session, _) = state.start_session(None, None, std::collections::BTreeMap::new(), idle, max)?;

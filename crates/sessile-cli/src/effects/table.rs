@@ -12,6 +12,7 @@ pub const COMMON: &[Code] = &[
     Code::InvalidValue,
     Code::UnknownSetting,
     Code::SecretRefused,
+    Code::SelectionWithheld,
     Code::SessionNotFound,
     Code::SessionExpired,
     Code::AmbiguousSession,
@@ -107,13 +108,13 @@ const SESSIONS: &str = "the store, or the server's";
 /// `context approve`, which restart a period; the exports, which ask before they overwrite a file.
 pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("agent add", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
-    CommandEntry::read("agent card", talking![]).outside(),
+    CommandEntry::read("agent card", talking![]).outside().acting_on_selection(),
     CommandEntry::read("agent list", &[]),
     CommandEntry::destructive("agent remove", SETTINGS_FILE, writing![ScopeRequired, AgentNotFound, InSession]),
-    CommandEntry::read("agent show", talking![]).outside(),
-    CommandEntry::read("agent validate", talking![]).outside(),
+    CommandEntry::read("agent show", talking![]).outside().acting_on_selection(),
+    CommandEntry::read("agent validate", talking![]).outside().acting_on_selection(),
     CommandEntry::read("auth check", using![SiteRefused, CredentialRejected, RateLimited]).outside(),
-    CommandEntry::destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]),
+    CommandEntry::destructive("auth clear", VAULT, opening![ConfirmationRequired, VaultReadOnly]).ignoring_selection(),
     CommandEntry::read("auth list", opening![]),
     CommandEntry::write(
         "auth login",
@@ -134,16 +135,16 @@ pub const TABLE: &[CommandEntry] = &[
         "auth logout",
         "the vault, and copies in the rooms of sessions",
         opening![ConfirmationRequired, VaultReadOnly],
-    )
+    ).ignoring_selection()
     .outside(),
-    CommandEntry::write("auth move", "the vault, its old place and its new one", opening![CredentialExists]),
+    CommandEntry::write("auth move", "the vault, its old place and its new one", opening![CredentialExists]).ignoring_selection(),
     CommandEntry::write("auth refresh", VAULT, using![VaultReadOnly]).outside(),
-    CommandEntry::write("auth rekey", VAULT, opening![TerminalRequired]),
-    CommandEntry::write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]).idempotent(),
+    CommandEntry::write("auth rekey", VAULT, opening![TerminalRequired]).ignoring_selection(),
+    CommandEntry::write("auth set", VAULT, opening![TerminalRequired, VaultReadOnly]).ignoring_selection().idempotent(),
     CommandEntry::read("auth show", opening![]),
     CommandEntry::read("auth status", opening![]),
-    CommandEntry::write("auth unlock", "the runtime directory, for the time given", opening![TerminalRequired]),
-    CommandEntry::read("completions", &[])
+    CommandEntry::write("auth unlock", "the runtime directory, for the time given", opening![TerminalRequired]).ignoring_selection(),
+    CommandEntry::read("completions", &[]).ignoring_selection()
         .tolerating_broken_settings(),
     CommandEntry::write(
         "config edit",
@@ -155,7 +156,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("config list", &[]),
     CommandEntry::read("config path", &[Code::NoHome])
         .tolerating_broken_settings(),
-    CommandEntry::read("config schema", &[])
+    CommandEntry::read("config schema", &[]).ignoring_selection()
         .tolerating_broken_settings(),
     CommandEntry::write("config set", SETTINGS_FILE, writing![ScopeRequired, InSession]).idempotent(),
     CommandEntry::read("config show", &[]),
@@ -174,12 +175,12 @@ pub const TABLE: &[CommandEntry] = &[
             ApprovalNotFound,
             UntrustedProject
         ],
-    ),
+    ).ignoring_selection(),
     CommandEntry::write(
         "context create",
         "a new file among the user's contexts; with --project among the project's",
         writing![ContextExists, InSession, GuardApproval],
-    ),
+    ).ignoring_selection(),
     CommandEntry::read(
         "context current",
         &[
@@ -194,36 +195,36 @@ pub const TABLE: &[CommandEntry] = &[
         "context delete",
         "the context's file, and every selection of it",
         writing![ContextNotFound, ConfirmationRequired, Declined, InSession, GuardApproval],
-    ),
+    ).ignoring_selection(),
     CommandEntry::write(
         "context edit",
         CONTEXT_FILE,
         writing![ContextNotFound, TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
-    ),
+    ).ignoring_selection(),
     CommandEntry::write(
         "context export",
         "the file given with --file; nothing without it",
         writing![ContextNotFound, ConfirmationRequired, Declined],
-    ),
+    ).ignoring_selection(),
     CommandEntry::write(
         "context import",
         "files among the user's contexts; with --project among the project's",
         writing![ContextExists, TerminalRequired, InSession, GuardApproval],
-    ),
+    ).ignoring_selection(),
     CommandEntry::read("context list", &[])
         .tolerating_stale_session(),
     CommandEntry::write(
         "context rename",
         CONTEXT_FILE,
         writing![ContextPinned, ContextNotFound, ContextExists, InSession, GuardApproval],
-    ),
+    ).ignoring_selection(),
     CommandEntry::read("context show", &[Code::NoContext, Code::ContextNotFound])
         .tolerating_stale_session(),
     CommandEntry::write(
         "context use",
         "this terminal; with --dir or --global the settings file they name",
         writing![ContextNotFound, NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
-    ),
+    ).ignoring_selection(),
     CommandEntry::destructive(
         "conversation clear",
         "the store",
@@ -252,20 +253,20 @@ pub const TABLE: &[CommandEntry] = &[
         .with_session(SessionMode::StartMissing)
         .with_remote_session(),
     CommandEntry::write("task cancel", "the agent", talking![]).outside(),
-    CommandEntry::read("task get", talking![]).outside(),
-    CommandEntry::read("task list", talking![]).outside(),
-    CommandEntry::read("task notification get", talking![]).outside(),
-    CommandEntry::read("task notification list", talking![]).outside(),
+    CommandEntry::read("task get", talking![]).outside().acting_on_selection(),
+    CommandEntry::read("task list", talking![]).outside().acting_on_selection(),
+    CommandEntry::read("task notification get", talking![]).outside().acting_on_selection(),
+    CommandEntry::read("task notification list", talking![]).outside().acting_on_selection(),
     CommandEntry::destructive("task notification remove", "the agent", talking![]).outside(),
     CommandEntry::write("task notification set", "the agent", talking![]).outside(),
-    CommandEntry::read("task watch", talking![]).outside(),
-    CommandEntry::write("backup", "the backup's file", writing![FileExists]),
+    CommandEntry::read("task watch", talking![]).outside().acting_on_selection(),
+    CommandEntry::write("backup", "the backup's file", writing![FileExists]).ignoring_selection(),
     CommandEntry::destructive(
         "backup restore",
         "the store; the replaced store is kept",
         writing![FileNotFound, FileExists, ConfirmationRequired, Declined, InSession],
-    ),
-    CommandEntry::read("demo", &[Code::DiskFull]),
+    ).ignoring_selection(),
+    CommandEntry::read("demo", &[Code::DiskFull]).ignoring_selection(),
     CommandEntry::read("doctor", writing![])
         .tolerating_broken_settings()
         .tolerating_stale_session(),
@@ -276,7 +277,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("history show", &[Code::OperationNotFound])
         .tolerating_stale_session()
         .with_remote_session(),
-    CommandEntry::read("hook", &[])
+    CommandEntry::read("hook", &[]).ignoring_selection()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
     CommandEntry::write("lock acquire", LOCKS, there![]).outside(),
@@ -287,9 +288,9 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("lock renew", LOCKS, there![LockLost]).outside(),
     CommandEntry::write("lock run", LOCKS, there![LockLost]).outside()
         .with_child_status(),
-    CommandEntry::write("man", "the directory given with --dir; nothing without it", writing![]).idempotent()
+    CommandEntry::write("man", "the directory given with --dir; nothing without it", writing![]).ignoring_selection().idempotent()
         .tolerating_broken_settings(),
-    CommandEntry::read("manifest", &[])
+    CommandEntry::read("manifest", &[]).ignoring_selection()
         .tolerating_broken_settings(),
     CommandEntry::write("mcp", "the state that clients change with its tools", &[]).outside()
         .with_session(SessionMode::StartEnded),
@@ -308,25 +309,25 @@ pub const TABLE: &[CommandEntry] = &[
     .outside()
         .with_session(SessionMode::StartMissing)
         .with_child_status(),
-    CommandEntry::write("serve", SERVICE, serving![]).outside(),
-    CommandEntry::write("serve backup", "the backup's file", writing![FileNotFound, FileExists, StoreCorrupt]),
+    CommandEntry::write("serve", SERVICE, serving![]).ignoring_selection().outside(),
+    CommandEntry::write("serve backup", "the backup's file", writing![FileNotFound, FileExists, StoreCorrupt]).ignoring_selection(),
     CommandEntry::destructive(
         "serve restore",
         "the service's store; the replaced store is kept",
         writing![FileNotFound, StoreCorrupt, ConfirmationRequired, Declined, InSession],
-    ),
+    ).ignoring_selection(),
     CommandEntry::destructive(
         "session clear",
         "the store and the sessions' rooms",
         writing![ConfirmationRequired, Declined, StopFailed],
-    )
+    ).ignoring_selection()
         .tolerating_stale_session(),
     CommandEntry::write(
         "session export",
         "the file given with --file; nothing without it",
         writing![SessionRequired, ConfirmationRequired, Declined],
     ),
-    CommandEntry::destructive("session gc", "the rooms of sessions that have expired", writing![]).idempotent()
+    CommandEntry::destructive("session gc", "the rooms of sessions that have expired", writing![]).ignoring_selection().idempotent()
         .tolerating_stale_session(),
     CommandEntry::write(
         "session import",
@@ -368,7 +369,7 @@ pub const TABLE: &[CommandEntry] = &[
         "session stop",
         "the session, its room and what runs in it",
         there![SessionRequired, StopFailed, FileExists],
-    )
+    ).ignoring_selection()
     .idempotent()
     .outside()
         .tolerating_stale_session()
@@ -381,23 +382,23 @@ pub const TABLE: &[CommandEntry] = &[
     .outside()
         .with_session(SessionMode::StartMissing)
         .with_child_status(),
-    CommandEntry::read("skill", &[])
+    CommandEntry::read("skill", &[]).ignoring_selection()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
     CommandEntry::read("status", &[]),
-    CommandEntry::read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]),
+    CommandEntry::read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]).ignoring_selection(),
     CommandEntry::read("tool list", &[]),
     CommandEntry::read("tool show", &[Code::ToolNotFound]),
-    CommandEntry::write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession])
+    CommandEntry::write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession]).ignoring_selection()
         .idempotent(),
-    CommandEntry::write("user add", SERVICE, serving![UserExists]).outside(),
-    CommandEntry::write("user approve", SERVICE, serving![UserNotFound, LoginNotFound, ConfirmationRequired, Declined])
+    CommandEntry::write("user add", SERVICE, serving![UserExists]).ignoring_selection().outside(),
+    CommandEntry::write("user approve", SERVICE, serving![UserNotFound, LoginNotFound, ConfirmationRequired, Declined]).ignoring_selection()
         .outside(),
     CommandEntry::read("user audit", serving![UserNotFound]).outside(),
-    CommandEntry::write("user disable", SERVICE, serving![UserNotFound]).idempotent().outside(),
+    CommandEntry::write("user disable", SERVICE, serving![UserNotFound]).ignoring_selection().idempotent().outside(),
     CommandEntry::read("user list", serving![]).outside(),
-    CommandEntry::write("user token create", SERVICE, serving![UserNotFound]).outside(),
+    CommandEntry::write("user token create", SERVICE, serving![UserNotFound]).ignoring_selection().outside(),
     CommandEntry::read("user token list", serving![UserNotFound]).outside(),
-    CommandEntry::destructive("user token revoke", SERVICE, serving![TokenNotFound]).idempotent().outside(),
+    CommandEntry::destructive("user token revoke", SERVICE, serving![TokenNotFound]).ignoring_selection().idempotent().outside(),
     CommandEntry::write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession, GuardApproval]),
 ];

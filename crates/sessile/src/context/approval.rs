@@ -127,7 +127,7 @@ pub fn check_place(state: &State) -> Result<()> {
     state
         .refuse_in_session("approving a context", "a person approves it on a terminal outside the session")?;
     check_clock(state)?;
-    if can_ask(state) && state.world().terminal().is_some() {
+    if can_ask(state) && state.call().interactive_terminal().is_some() {
         return Ok(());
     }
     Err(UsageError::TerminalRequired {

@@ -7,14 +7,16 @@ use serde::Serialize;
 use crate::call::ConfigSource;
 use crate::error::{ContextError, Result, SessionError, UsageError};
 use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
+use crate::interactive::TerminalAccess;
 use crate::names::ContextName;
 use crate::session::PendingSession;
+use crate::session::resolve::withhold;
 use crate::settings::project::Project;
 use crate::settings::{Candidate, Layer, Origin, SettingKey, Value, trust, write};
 use crate::state::State;
 use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
-use crate::text::quoted;
+use crate::text::{quoted, shell_quoted};
 
 /// The context a call is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -117,21 +119,27 @@ fn outer_context(state: &State) -> Result<Option<Candidate>> {
 }
 
 fn terminal_selection(state: &State) -> Result<Option<Candidate>> {
-    let Some(key) = terminal_key(state) else { return Ok(None) };
+    let Some(access) = state.call().terminal_access() else { return Ok(None) };
     let Some(store) = state.store()? else { return Ok(None) };
-    let value = store.pointer(&key)?.and_then(|pointer| pointer.value);
-    let origin = || Origin::named(Layer::Terminal, Terminal::key_device(&key.place));
-    Ok(value.map(|name| Candidate { value: Value::Text(name), origin: origin(), ignored: None }))
+    let (TerminalAccess::Read(terminal) | TerminalAccess::Withheld(terminal, _)) = access;
+    let key = terminal_key(state, terminal);
+    let Some(name) = store.pointer(&key)?.and_then(|pointer| pointer.value) else { return Ok(None) };
+    if let TerminalAccess::Withheld(terminal, reason) = access {
+        let flag = format!("--context {}", shell_quoted(&name));
+        withhold(state, terminal, format!("context {}", quoted(&name)), flag, reason)?;
+        return Ok(None);
+    }
+    let origin = Origin::named(Layer::Terminal, Terminal::key_device(&key.place));
+    Ok(Some(Candidate { value: Value::Text(name), origin, ignored: None }))
 }
 
-fn terminal_key(state: &State) -> Option<PointerKey> {
-    let terminal = state.world().terminal()?;
-    Some(PointerKey {
+fn terminal_key(state: &State, terminal: &Terminal) -> PointerKey {
+    PointerKey {
         kind: PointerKind::Context,
         scope: Scope::Terminal,
         place: terminal.key(),
         account: state.pointer_account(),
-    })
+    }
 }
 
 fn warn_if_unexpected(state: &State, selected: Option<&SelectedContext>) -> Result<()> {
@@ -164,16 +172,24 @@ pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchSco
     }
     let scope = match scope {
         Some(scope) => scope,
-        None if state.world().terminal().is_some() => SwitchScope::Terminal,
-        None => {
-            return Err(UsageError::ScopeRequired {
-                what: "there is no terminal whose context could be switched".into(),
-                flags: "--dir for this directory or --global for this user, or name the context with --context",
-            }.into());
-        }
+        None if state.call().selectable_terminal().is_some() => SwitchScope::Terminal,
+        None => return Err(not_selectable(state).into()),
     };
     let target = Target::resolve(state, scope)?;
     unless_overtaken(|| try_switch(state, name, scope, &target))
+}
+
+/// The error of a switch that no terminal can remember.
+fn not_selectable(state: &State) -> UsageError {
+    let reason = match state.call().obstacle() {
+        Some(reason) => reason,
+        None if !state.world().streams().stdout => "standard output is not a terminal",
+        None => "standard input is not the terminal of this process",
+    };
+    UsageError::ScopeRequired {
+        what: format!("context use: {reason}"),
+        flags: "pass --context NAME to each command; or pass --dir for this directory or --global for this user",
+    }
 }
 
 fn try_switch(
@@ -227,10 +243,8 @@ impl Target {
         };
         Ok(match scope {
             SwitchScope::Terminal => {
-                let key = terminal_key(state).ok_or_else(|| UsageError::TerminalRequired {
-                    what: "switching a terminal's context".into(),
-                    instead: "add --dir or --global".into(),
-                })?;
+                let terminal = state.call().selectable_terminal();
+                let key = terminal_key(state, terminal.ok_or_else(|| not_selectable(state))?);
                 Target { place: Terminal::key_device(&key.place).to_owned(), key, file: None }
             }
             SwitchScope::Directory => {

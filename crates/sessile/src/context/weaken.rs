@@ -82,7 +82,7 @@ pub(super) fn authorize_changes(state: &State, changes: &[ContextChange]) -> Res
 }
 
 fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
-    let is_person = can_ask(state) && state.world().terminal().is_some() && !is_pin_set(state)?;
+    let is_person = can_ask(state) && state.call().interactive_terminal().is_some() && !is_pin_set(state)?;
     let is_approved = || match &change.before {
         Some(table) => approval::is_table_approved(state, &change.name, &change.path, table),
         None => Ok(false),

@@ -1,9 +1,11 @@
 //! Errors of arguments, values and confirmations.
 
+use std::path::PathBuf;
+
 use crate::app::App;
 use crate::code::Code;
 use crate::error::Diagnostic;
-use crate::text::quoted;
+use crate::text::{quoted, shown};
 
 /// Errors of arguments, values and confirmations.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +33,8 @@ pub enum UsageError {
         /// What would fit.
         expected: String,
     },
-    /// It must be said where a change is to go.
-    #[error("{what}: say where it is to go")]
+    /// A change without a scope.
+    #[error("{what}: choose a scope")]
     ScopeRequired {
         /// What was asked.
         what: String,
@@ -52,6 +54,18 @@ pub enum UsageError {
         what: String,
         /// What to do instead.
         instead: String,
+    },
+    /// The terminal has a selection that a call which is not interactive may not use.
+    #[error("terminal {} has selected {selection}, which this call may not use: {reason}", shown(device.display()))]
+    SelectionWithheld {
+        /// The session or context that the terminal has selected.
+        selection: String,
+        /// The flag that names it.
+        flag: String,
+        /// The terminal's device.
+        device: PathBuf,
+        /// Why the call is not interactive.
+        reason: &'static str,
     },
     /// A time namespace shifts the clock since boot.
     #[error("{what} is refused in a time namespace that shifts the clock since boot")]
@@ -78,6 +92,7 @@ impl Diagnostic for UsageError {
             Self::ScopeRequired { .. } => Code::ScopeRequired,
             Self::ConfirmationRequired { .. } => Code::ConfirmationRequired,
             Self::TerminalRequired { .. } | Self::ShiftedClock { .. } => Code::TerminalRequired,
+            Self::SelectionWithheld { .. } => Code::SelectionWithheld,
             Self::SecretRefused { .. } => Code::SecretRefused,
         }
     }
@@ -85,9 +100,12 @@ impl Diagnostic for UsageError {
     fn hint(&self, app: &App) -> Option<String> {
         let name = app.name();
         Some(match self {
-            Self::ScopeRequired { flags, .. } => format!("add {flags}"),
+            Self::ScopeRequired { flags, .. } => (*flags).to_owned(),
             Self::ConfirmationRequired { .. } => "add --yes to go ahead".to_owned(),
             Self::TerminalRequired { instead, .. } => instead.clone(),
+            Self::SelectionWithheld { flag, .. } => {
+                format!("name the session or the context of this call with --session or --context: {flag}")
+            }
             Self::ShiftedClock { .. } => "run it on a terminal outside the time namespace".to_owned(),
             Self::SecretRefused { instead, .. } => instead.replace("{name}", name),
             _ => return None,

@@ -142,7 +142,7 @@ pub(crate) fn row(
         at_ms: state.now_ms(),
         user: state.account(),
         session: state.session().ok().flatten().map(|current| current.session.id.to_string()),
-        terminal: state.world().terminal().map(crate::terminal::Terminal::key),
+        terminal: state.call().interactive_terminal().map(crate::terminal::Terminal::key),
         command: command.to_owned(),
         subject: subject.to_owned(),
         effects: encode(&kept),

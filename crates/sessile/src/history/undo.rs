@@ -109,7 +109,7 @@ fn refuse_what_the_session_may_not(state: &State, target: &Operation) -> Result<
 /// The last operation of this session or terminal that is in effect and is not itself an undo.
 fn last(state: &State) -> Result<Operation> {
     let session = state.session()?.map(|current| current.session.id.to_string());
-    let terminal = state.world().terminal().map(crate::terminal::Terminal::key);
+    let terminal = state.call().interactive_terminal().map(crate::terminal::Terminal::key);
     let filter = match (&session, &terminal) {
         (Some(session), _) => OperationFilter { session: Some(session), ..OperationFilter::default() },
         (None, Some(terminal)) => OperationFilter { terminal: Some(terminal), ..OperationFilter::default() },

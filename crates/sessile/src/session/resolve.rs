@@ -2,15 +2,16 @@
 
 use std::rc::Rc;
 
-use crate::call::SessionMode;
-use crate::error::{Result, SessionError};
+use crate::call::{SessionMode, WithheldSelection};
+use crate::error::{Diagnostic, Result, SessionError, UsageError};
+use crate::interactive::TerminalAccess;
 use crate::session::{EntryKind, Life, Session, SessionId, SessionName};
 use crate::settings::write::is_session_setting;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::State;
 use crate::store::{EntryPlace, PointerKey, PointerKind, Scope, SessionRow};
 use crate::terminal::Terminal;
-use crate::text::quoted;
+use crate::text::{quoted, shell_quoted};
 
 /// The session of a call.
 #[derive(Clone, Debug)]
@@ -138,28 +139,69 @@ fn terminal_session(state: &State) -> Result<Option<(String, PointerKey)>> {
     if state.call().mode().session == SessionMode::New {
         return Ok(None);
     }
-    let Some(key) = terminal_key(state) else { return Ok(None) };
+    let Some(access) = state.call().terminal_access() else { return Ok(None) };
     let Some(store) = state.store()? else { return Ok(None) };
-    Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
+    let selected = |terminal: &Terminal| -> Result<Option<(String, PointerKey)>> {
+        let key = terminal_key(state, terminal);
+        Ok(store.pointer(&key)?.and_then(|pointer| pointer.value).map(|text| (text, key)))
+    };
+    match access {
+        TerminalAccess::Read(terminal) => selected(terminal),
+        // A call that names its context needs no session of the terminal.
+        TerminalAccess::Withheld(..) if state.call().override_of("context").is_some() => Ok(None),
+        TerminalAccess::Withheld(terminal, reason) => match selected(terminal)? {
+            Some((text, _)) => withhold_session(state, terminal, &text, reason).map(|()| None),
+            None => Ok(None),
+        },
+    }
 }
 
-fn terminal_key(state: &State) -> Option<PointerKey> {
-    let terminal = state.world().terminal()?;
-    Some(PointerKey {
+/// Fails because the terminal has selected a live session that this call may not use; only warns if the call reads.
+fn withhold_session(state: &State, terminal: &Terminal, text: &str, reason: &'static str) -> Result<()> {
+    let rows = sessions_named(state, text)?;
+    let Some(row) = rows.into_iter().next() else { return Ok(()) };
+    let session = Session::of_row(row, state.dirs().state()?)?;
+    if session.life(state.world()) != Life::Live {
+        return Ok(());
+    }
+    let selection = format!("session {}", quoted(session.label()));
+    withhold(state, terminal, selection, format!("--session {}", shell_quoted(session.label())), reason)
+}
+
+/// Fails because a terminal has a selection that this call may not use; only warns if the call reads.
+pub(crate) fn withhold(
+    state: &State,
+    terminal: &Terminal,
+    selection: String,
+    flag: String,
+    reason: &'static str,
+) -> Result<()> {
+    let error = UsageError::SelectionWithheld { selection, flag, device: terminal.device.clone(), reason };
+    match state.call().mode().withheld_selection {
+        WithheldSelection::Fail => return Err(error.into()),
+        WithheldSelection::Report => state.warn(error.to_string(), error.hint(state.app())),
+        WithheldSelection::Ignore => {}
+    }
+    Ok(())
+}
+
+fn terminal_key(state: &State, terminal: &Terminal) -> PointerKey {
+    PointerKey {
         kind: PointerKind::Session,
         scope: Scope::Terminal,
         place: terminal.key(),
         account: state.pointer_account(),
-    })
+    }
 }
 
-/// Selects a session for this terminal. Returns false without a terminal, and inside a session, whose variable is
-/// stronger anyway.
+/// Selects a session for this terminal. Returns false for a call that may not select anything for its terminal, and inside
+/// a session, whose variable is stronger anyway.
 pub(crate) fn select_for_terminal(state: &State, session: &Session) -> Result<bool> {
     if state.enclosing_session().is_some() {
         return Ok(false);
     }
-    let Some(key) = terminal_key(state) else { return Ok(false) };
+    let Some(terminal) = state.call().selectable_terminal() else { return Ok(false) };
+    let key = terminal_key(state, terminal);
     let previous = state.store()?.map(|store| store.pointer(&key)).transpose()?.flatten();
     let previous = previous.and_then(|pointer| pointer.value);
     let mut store = state.store_for_writing()?;

@@ -124,7 +124,7 @@ pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)
             Some(project) => Ok((Layer::Directory, project.local_settings())),
             None => Err(UsageError::ScopeRequired {
                 what: "this directory belongs to no project".into(),
-                flags: "--dir for this directory, or --global for this user everywhere",
+                flags: "pass --dir for this directory, or --global for this user everywhere",
             }
             .into()),
         },

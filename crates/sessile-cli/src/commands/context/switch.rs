@@ -10,8 +10,9 @@ use crate::help::examples_and_precedence;
 
 /// Select a context: for this terminal, this directory, or this user
 ///
-/// On a terminal it is selected for that terminal alone. A script must say --dir or --global, or better, name
-/// the context on each call with --context. Inside a session it is refused: a session keeps its context.
+/// On a terminal it is selected for that terminal alone: standard input and output must be the terminal, and neither CI nor
+/// --no-input may be set. A script names the context of each command with --context, or passes --dir or --global. Inside
+/// a session it is refused: a session keeps its context.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile context use staging            in this terminal"

@@ -15,8 +15,8 @@ use crate::remote::{Remote, ServerArgs, SessionSpec};
 
 /// Start a session and print its id
 ///
-/// It is pinned to the context that is selected now, or to none, for its whole life. On a terminal it also becomes
-/// that terminal's session; a script gets the id and nothing else is changed. With --quiet only the id is printed.
+/// It is pinned to the context that is selected now, or to none, for its whole life. In an interactive call it also becomes
+/// this terminal's session; a script gets the id and nothing else is changed. With --quiet only the id is printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
     "sessile session start --name deploy --context staging"

@@ -10,8 +10,8 @@ fn a_script_must_say_where() {
     exit 2
     --- stdout
     --- stderr
-    error: there is no terminal whose context could be switched: say where it is to go
-    hint: add --dir for this directory or --global for this user, or name the context with --context
+    error: context use: standard input is not a terminal: choose a scope
+    hint: pass --context NAME to each command; or pass --dir for this directory or --global for this user
     ");
     assert_eq!(home.tree(), before);
 }

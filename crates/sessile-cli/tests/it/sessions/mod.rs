@@ -1,5 +1,6 @@
 //! Sessions: starting, ending and moving them, and which one a terminal has.
 
+mod interactive;
 mod life;
 mod start;
 mod state;

@@ -102,8 +102,8 @@ fn outside_a_project_it_must_be_said_where() {
     exit 2
     --- stdout
     --- stderr
-    error: this directory belongs to no project: say where it is to go
-    hint: add --dir for this directory, or --global for this user everywhere
+    error: this directory belongs to no project: choose a scope
+    hint: pass --dir for this directory, or --global for this user everywhere
     ");
     let (text, status) = home.tty(&["config", "set", "lock-timeout", "9s"]).finish();
     assert_eq!(status, 2, "a terminal makes no difference: {text}");

@@ -1,0 +1,149 @@
+//! The interactive rule: what selects or follows a selection of a terminal, and what must not.
+
+use testkit::{AgentOptions, Protocol, ScriptedAgent};
+
+use crate::home_with;
+
+/// Ways to call the program from a terminal that are not interactive.
+const NOT_INTERACTIVE: [&str; 6] = [
+    "sessile {} </dev/null",
+    "sessile {} <&-",
+    ": | sessile {}",
+    "x=$(sessile {} </dev/null); (exit $?)",
+    "CI=1 sessile {}",
+    "sessile --no-input {}",
+];
+
+/// Ways to call the program from a terminal that may read a selection, but not change it.
+const CAPTURED: [&str; 3] =
+    ["x=$(sessile {})", "sessile {} >out.txt", "sessile {} | cat; (exit ${PIPESTATUS[0]})"];
+
+#[test]
+fn call_that_is_not_interactive_changes_no_selection() {
+    let home = home_with(&["staging", "production"]);
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    for way in NOT_INTERACTIVE.iter().chain(&CAPTURED) {
+        let (text, status) = shell.run(&way.replace("{}", "context use production"));
+        assert_eq!(status, 2, "{way}: {text}");
+        assert!(text.contains("--context NAME"), "{way}: {text}");
+        assert!(shell.run("sessile context current").0.contains("staging"), "{way}");
+    }
+}
+
+#[test]
+fn session_started_by_a_call_that_is_not_interactive_is_not_selected() {
+    let home = home_with(&[]);
+    let mut shell = home.shell();
+    for way in NOT_INTERACTIVE.iter().chain(&CAPTURED) {
+        let (text, status) = shell.run(&way.replace("{}", "session start -q"));
+        assert_eq!(status, 0, "{way}: {text}");
+        let (text, status) = shell.run("sessile session show");
+        assert_eq!(status, 2, "{way}: no session is selected: {text}");
+    }
+}
+
+#[test]
+fn command_does_not_start_while_a_selection_is_withheld() {
+    let home = home_with(&["staging", "production"]);
+    home.write(".config/sessile/config.toml", "context = \"production\"\n");
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    for way in NOT_INTERACTIVE {
+        let (text, status) = shell.run(&way.replace("{}", "run -- touch started"));
+        assert_eq!(status, 125, "{way}: {text}");
+        assert!(text.contains("has selected context \"staging\"") || way.starts_with("x="), "{way}: {text}");
+        assert!(!home.path("started").exists(), "{way}");
+        for command in ["env", "lock acquire deploy", "undo", "config set lock-timeout 9s"] {
+            let (text, status) = shell.run(&way.replace("{}", command));
+            assert_eq!(status, 2, "{way} {command}: {text}");
+        }
+        let (text, status) = shell.run(&way.replace("{}", "run --context staging -- true"));
+        assert_eq!(status, 0, "{way}: {text}");
+    }
+    assert_eq!(shell.run("sessile run -- true").1, 0, "an interactive call uses the selection");
+    assert_eq!(shell.run("sessile run -- true >out.txt").1, 0, "and so does one with captured output");
+}
+
+#[test]
+fn selected_session_is_withheld_as_a_context_is() {
+    let home = home_with(&["staging"]);
+    let mut shell = home.shell();
+    assert_eq!(shell.run("sessile session start --name web --context staging").1, 0);
+    let (text, status) = shell.run("sessile run -- true </dev/null");
+    assert_eq!(status, 125, "{text}");
+    assert!(text.contains("has selected session \"web\""), "{text}");
+    assert!(text.contains("--session web"), "{text}");
+    assert_eq!(shell.run("sessile run --session web -- true </dev/null").1, 0);
+    assert_eq!(shell.run("sessile run --context staging -- true </dev/null").1, 0);
+    assert_eq!(shell.run("sessile session stop web").1, 0);
+    let (text, status) = shell.run("sessile run -- true </dev/null");
+    assert_eq!(status, 0, "a session that was stopped is not withheld: {text}");
+}
+
+#[test]
+fn reading_command_reports_a_withheld_selection() {
+    let home = home_with(&["staging"]);
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    let (text, status) = shell.run("sessile status </dev/null");
+    assert_eq!(status, 0, "{text}");
+    assert!(!text.contains("staging  from"), "{text}");
+    assert!(text.contains("has selected context \"staging\""), "{text}");
+    assert!(text.contains("standard input is not a terminal"), "{text}");
+    let (text, status) = shell.run("sessile context list </dev/null");
+    assert_eq!(status, 0, "{text}");
+    let (text, status) = shell.run("sessile context create other </dev/null");
+    assert_eq!(status, 0, "{text}");
+    assert!(!text.contains("has selected"), "what means nothing to a command is not reported: {text}");
+}
+
+#[test]
+fn subprocesses_of_one_terminal_never_switch_each_other() {
+    let home = home_with(&["staging", "production"]);
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    let script = r#"
+import itertools, os, random, subprocess, sys
+random.seed(7)
+INHERITED, PIPED, NULL, CLOSED = range(4)
+ways = [w for w in itertools.product(range(4), range(4), range(4)) if w[:2] != (INHERITED, INHERITED)]
+def call(streams, *args):
+    def close():
+        for fd, way in enumerate(streams):
+            if way == CLOSED: os.close(fd)
+    of = lambda way: {INHERITED: None, PIPED: subprocess.PIPE, NULL: subprocess.DEVNULL, CLOSED: None}[way]
+    child = subprocess.Popen(["sessile", *args], stdin=of(streams[0]), stdout=of(streams[1]), stderr=of(streams[2]), preexec_fn=close)
+    child.communicate()
+    return child.returncode
+wrong = []
+for round in range(int(sys.argv[1])):
+    one, two = random.choice(ways), random.choice(ways)
+    if call(one, "context", "use", "production") == 0: wrong.append((round, one, "switched"))
+    if call(two, "session", "start", "-q") not in (0, 2): wrong.append((round, two, "did not start"))
+    now = subprocess.run(["sessile", "context", "current"], stdout=subprocess.PIPE).stdout.decode().strip()
+    if now != "staging": wrong.append((round, one, two, now))
+print("WRONG", wrong)
+"#;
+    home.write("agents.py", script);
+    let rounds = std::env::var("SESSILE_TEST_ROUNDS").unwrap_or_else(|_| "200".to_owned());
+    let (text, status) = shell.run(&format!("python3 agents.py {rounds}"));
+    assert_eq!(status, 0, "{text}");
+    let wrong = text.split("WRONG").last();
+    assert_eq!(wrong.map(str::trim), Some("[]"));
+}
+
+#[test]
+fn message_of_a_piped_subprocess_begins_a_conversation_of_its_own() {
+    let home = home_with(&[]);
+    let agent = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
+    let mut shell = home.shell();
+    for name in ["alice", "bob"] {
+        let (text, status) =
+            shell.run(&format!("sessile message send {} 'I am {name}' </dev/null | cat", agent.url()));
+        assert_eq!(status, 0, "{text}");
+    }
+    let (text, _) = shell.run("sessile session list -ojson");
+    assert!(text.contains("[]"), "no session was started: {text}");
+    assert_eq!(agent.contexts().len(), 2, "each has a context of its own");
+}

@@ -1,0 +1,57 @@
+//! The interactive rule: which calls may use the selections of their terminal.
+//!
+//! A call is interactive if standard input is a terminal and neither `CI` nor `--no-input` is set. Only an interactive
+//! call reads the selections of its terminal, and it changes one only if standard output is a terminal too. So
+//! subprocesses of one terminal with piped, closed or captured streams never switch each other. A call that is not
+//! interactive, but has a terminal with a selection on another stream, must not fall back to something else in silence:
+//! it fails, or only reports.
+
+use crate::call::StateCall;
+use crate::terminal::Terminal;
+
+/// What a call may do with the selections of the terminal on its standard streams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TerminalAccess<'a> {
+    /// Read them.
+    Read(&'a Terminal),
+    /// Nothing, although the terminal may have some.
+    Withheld(&'a Terminal, &'static str),
+}
+
+impl StateCall {
+    /// Whether a person started the call: standard input is a terminal, and neither `CI` nor `--no-input` is set.
+    pub fn is_interactive(&self) -> bool {
+        self.obstacle().is_none()
+    }
+
+    /// The terminal whose selections this call reads.
+    pub fn interactive_terminal(&self) -> Option<&Terminal> {
+        self.world().terminal().filter(|_| self.is_interactive())
+    }
+
+    /// The terminal whose selections this call may change: with captured output a script may be the caller.
+    pub fn selectable_terminal(&self) -> Option<&Terminal> {
+        self.interactive_terminal().filter(|_| self.world().streams().stdout)
+    }
+
+    pub(crate) fn terminal_access(&self) -> Option<TerminalAccess<'_>> {
+        let terminal = self.world().terminal()?;
+        Some(match self.obstacle() {
+            None => TerminalAccess::Read(terminal),
+            Some(reason) => TerminalAccess::Withheld(terminal, reason),
+        })
+    }
+
+    /// Why this call is not interactive.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        if !self.world().streams().stdin {
+            Some("standard input is not a terminal")
+        } else if self.args().no_input {
+            Some("--no-input is set")
+        } else if self.world().is_ci() {
+            Some("CI is set")
+        } else {
+            None
+        }
+    }
+}
