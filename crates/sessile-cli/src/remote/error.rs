@@ -5,7 +5,7 @@ use std::time::Duration;
 use sessile::error::{LockError, SessionError, UsageError};
 use sessile::text::shell_quoted;
 use sessile::{Code, Report};
-use sessile_wire::service::ProblemDetails;
+use sessile_wire::service::{ProblemDetails, ProblemReason};
 
 use crate::error::{CommandError, Failure, RequestError};
 use crate::http::HttpError;
@@ -31,6 +31,10 @@ pub(crate) struct ServiceProblem {
     pub(crate) detail: String,
     pub(crate) is_retryable: bool,
     pub(crate) retry_after: Option<Duration>,
+    /// Current revision, after a conflict.
+    revision: Option<i64>,
+    /// Reason that the code leaves open.
+    reason: Option<ProblemReason>,
 }
 
 impl ServiceProblem {
@@ -44,6 +48,8 @@ impl ServiceProblem {
                 detail: format!("it answered with status {status}"),
                 is_retryable: status == 503,
                 retry_after,
+                revision: None,
+                reason: None,
             },
         }
     }
@@ -57,6 +63,8 @@ impl ServiceProblem {
             detail: sessile::text::shortened(&details.detail, 500),
             is_retryable: details.retryable,
             retry_after: wait.map(Duration::from_millis).or(retry_after),
+            revision: details.revision,
+            reason: details.reason,
         }
     }
 }
@@ -97,7 +105,7 @@ impl RemoteError {
 }
 
 fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
-    let ServiceProblem { status, code, detail, is_retryable, retry_after } = problem;
+    let ServiceProblem { status, code, detail, is_retryable, retry_after, revision, reason } = problem;
     let site = url.to_owned();
     match code {
         Some(Code::SessionNotFound) if about.by_variable => not_of_server(url, about.session),
@@ -110,7 +118,7 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
         Some(Code::RevisionConflict) if about.expected.is_some() => SessionError::RevisionConflict {
             key: about.key.to_owned(),
             expected: about.expected.unwrap_or_default(),
-            found: detail.rsplit(' ').next().and_then(|word| word.parse().ok()).filter(|found| *found > 0),
+            found: revision.filter(|found| *found > 0),
         }
         .into(),
         Some(Code::RateLimited) => RequestError::RateLimited { what: site, wait: retry_after }.into(),
@@ -118,6 +126,9 @@ fn refusal(url: &str, problem: ServiceProblem, about: &Subject<'_>) -> Failure {
         Some(code) => {
             let mut report = Report::new(code, format!("{url}: {detail}"));
             (report.retryable, report.retry_after) = (is_retryable, retry_after);
+            if reason == Some(ProblemReason::NoUpstream) {
+                report.hint = Some("configure an upstream: sessile serve --upstream URL".to_owned());
+            }
             Failure::Remote(Box::new(report))
         }
         None => {
@@ -143,4 +154,41 @@ fn not_of_server(url: &str, session: &str) -> Failure {
     let hint = "it may be one of this machine: name one of the server's with --session, or work here with --server ''";
     report.hint = Some(hint.to_owned());
     Failure::Remote(Box::new(report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(code: Code, revision: Option<i64>, reason: &str, expected: Option<i64>) -> Failure {
+        let details = serde_json::json!({
+            "type": "", "title": "", "status": 409, "detail": "it is at 9", "code": code.as_str(),
+            "retryable": false, "retry_after_ms": null, "revision": revision, "reason": reason,
+        });
+        let problem = ServiceProblem::from_response(409, details.to_string().as_bytes(), None);
+        let about = Subject { key: "k", expected, ..Subject::default() };
+        RemoteError::Refused(problem).into_failure("https://s.example", &about)
+    }
+
+    #[test]
+    fn conflict_has_the_revision_of_its_field() {
+        for (revision, expected) in [(Some(3), Some(3)), (Some(0), None), (None, None)] {
+            match failure(Code::RevisionConflict, revision, "new_in_a_later_version", Some(1)) {
+                Failure::Library(sessile::Error::Session(SessionError::RevisionConflict {
+                    found, ..
+                })) => assert_eq!(found, expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn hint_follows_the_reason() {
+        for (reason, has_hint) in [("no_upstream", true), ("another", false)] {
+            match failure(Code::Usage, None, reason, None) {
+                Failure::Remote(report) => assert_eq!(report.hint.is_some(), has_hint),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }

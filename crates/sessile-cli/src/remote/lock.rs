@@ -8,6 +8,7 @@ use sessile::duration::short;
 use sessile::error::LockError;
 use sessile::lock::{LockHolder, LockName};
 use sessile::{Code, Error};
+use sessile_wire::backoff::Backoff;
 use sessile_wire::service::{BusyPolicy, HeldLock, LockPage, RenewLockRequest, ServiceLock, TakeLockRequest};
 
 use super::client::{ServiceClient, ServiceRequest};
@@ -166,7 +167,9 @@ impl LockKeeper {
     /// Renews the lease until the command has ended. Returns the reason if the lock is lost: the renewal was refused, or the
     /// lease expired without a response.
     pub(crate) fn keep(&mut self, ended: &Receiver<()>) -> Option<String> {
-        let (often, soon) = (self.ttl / 3, self.ttl / 20);
+        let often = self.ttl / 3;
+        // The longest delay is less than the part of the lease that is left for the command to end in.
+        let mut backoff = Backoff::new(self.ttl / 80, self.ttl / 20);
         let mut pause = often;
         loop {
             if ended.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
@@ -186,6 +189,7 @@ impl LockKeeper {
             pause = match renewed {
                 Ok(Ok(_)) => {
                     self.until = asked + self.ttl;
+                    backoff.reset();
                     often
                 }
                 Ok(Err(RemoteError::Refused(ServiceProblem {
@@ -193,7 +197,7 @@ impl LockKeeper {
                 }))) => {
                     return Some(detail);
                 }
-                _ => soon,
+                _ => backoff.next_delay(),
             };
         }
     }

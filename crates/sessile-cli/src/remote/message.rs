@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use sessile::Code;
 use sessile_wire::service::{
     AppendRequest, ChatMessage, NumberedMessage, ProblemDetails, ReplyDelta, ReplyResponse, ServiceSession,
 };
@@ -48,7 +47,7 @@ pub(crate) fn reply(
         .waiting(timeout.unwrap_or(LONGEST))
         .within(timeout);
     let about = Subject { session: session.label(), ..Subject::default() };
-    let failure = |error: RemoteError| reply_failure(error, server.url(), &about);
+    let failure = |error: RemoteError| error.into_failure(server.url(), &about);
     let Some(on_piece) = on_piece else {
         return read(server, server.try_ask(&request, PATIENCE).map_err(failure)?);
     };
@@ -73,18 +72,6 @@ pub(crate) fn reply(
         on_piece(rest);
     }
     Ok(reply)
-}
-
-/// The failure of a message. A service that only keeps messages says so, and what it would take is said beside it.
-fn reply_failure(error: RemoteError, url: &str, about: &Subject<'_>) -> Failure {
-    let writes_none = matches!(&error, RemoteError::Refused(ServiceProblem { code: Some(Code::Usage), detail, .. }) if detail.contains("upstream"));
-    let mut failure = error.into_failure(url, about);
-    if let Failure::Remote(report) = &mut failure
-        && writes_none
-    {
-        report.hint = Some("who runs it says who writes replies: sessile serve --upstream URL".to_owned());
-    }
-    failure
 }
 
 fn read(server: &ServiceClient, response: ReplyResponse) -> Result<ServiceReply, Failure> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use sessile_wire::backoff::Backoff;
 use sessile_wire::service::{ReplyResponse, ServiceMessage};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -27,6 +28,10 @@ const TTL_MS: i64 = 30_000;
 
 /// Retries of a commit while the store is unavailable. The idempotency key tells whether an earlier one succeeded.
 const TRIES: u32 = 5;
+
+/// Delays between them.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_millis(800);
 
 /// A turn to complete.
 #[derive(Debug)]
@@ -180,7 +185,7 @@ impl Completion {
         bodies: Vec<JsonText>,
         conversation: Option<Conversation>,
     ) -> Result<(ReplyResponse, bool), Problem> {
-        let mut tries = 0;
+        let (mut tries, mut backoff) = (0, Backoff::new(FIRST_DELAY, MAX_DELAY));
         loop {
             let change = Change::CommitTurn {
                 session: self.session.clone(),
@@ -195,7 +200,7 @@ impl Completion {
             };
             tries += 1;
             if problem.is_unreachable() && self.caller.key().is_some() && tries < TRIES {
-                tokio::time::sleep(Duration::from_millis(200)).await;
+                tokio::time::sleep(backoff.next_delay()).await;
                 continue;
             }
             // Another with the same key may have been faster.

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sessile::Code;
-use sessile_wire::service::ProblemDetails;
+use sessile_wire::service::{ProblemDetails, ProblemReason};
 
 use crate::account::TokenScope;
 use crate::change::Refusal;
@@ -21,7 +21,10 @@ pub(crate) struct Problem {
     detail: String,
     retryable: bool,
     retry_after_ms: Option<i64>,
-    authenticate: Option<HeaderValue>,
+    revision: Option<i64>,
+    reason: Option<ProblemReason>,
+    /// Challenge of a 401 or 403. Boxed, for every handler returns a problem and few have one.
+    authenticate: Option<Box<HeaderValue>>,
     cause: Option<String>,
 }
 
@@ -41,6 +44,8 @@ impl Problem {
             detail: detail.into(),
             retryable: code.is_retryable(),
             retry_after_ms: None,
+            revision: None,
+            reason: None,
             authenticate: None,
             cause: None,
         }
@@ -49,6 +54,13 @@ impl Problem {
     /// The request is not one: 400.
     pub(crate) fn usage(detail: impl Into<String>) -> Self {
         Problem::new(StatusCode::BAD_REQUEST, Code::Usage, detail)
+    }
+
+    /// A reply was requested, and no upstream is configured: 400.
+    pub(crate) fn no_upstream() -> Self {
+        let mut problem = Problem::usage("this service has no upstream: it keeps messages, and writes none");
+        problem.reason = Some(ProblemReason::NoUpstream);
+        problem
     }
 
     /// Something in the request cannot be: 400.
@@ -74,7 +86,7 @@ impl Problem {
     pub(crate) fn unauthenticated() -> Self {
         let detail = "a valid token is needed: `Authorization: Bearer sst_...`";
         let mut problem = Problem::new(StatusCode::UNAUTHORIZED, Code::CredentialRejected, detail);
-        problem.authenticate = Some(HeaderValue::from_static("Bearer realm=\"sessile\""));
+        problem.authenticate = Some(Box::new(HeaderValue::from_static("Bearer realm=\"sessile\"")));
         problem
     }
 
@@ -84,7 +96,7 @@ impl Problem {
         let detail = format!("the token lacks the scope `{scope}`");
         let mut problem = Problem::new(StatusCode::FORBIDDEN, Code::CredentialRejected, detail);
         let challenge = format!("Bearer realm=\"sessile\", error=\"insufficient_scope\", scope=\"{scope}\"");
-        problem.authenticate = HeaderValue::from_str(&challenge).ok();
+        problem.authenticate = HeaderValue::from_str(&challenge).ok().map(Box::new);
         problem
     }
 
@@ -208,7 +220,8 @@ impl From<Refusal> for Problem {
                 conflict(Code::SessionExists, "another live session of yours has this name".to_owned())
             }
             Refusal::Changed { revision } => {
-                conflict(Code::RevisionConflict, format!("it has changed since: it is at {revision}"))
+                let detail = format!("it has changed since: it is at {revision}");
+                Problem { revision: Some(revision), ..conflict(Code::RevisionConflict, detail) }
             }
             Refusal::Held { expires_ms, .. } => {
                 let left = (expires_ms - now_ms()).max(1);
@@ -240,6 +253,8 @@ impl Problem {
             code: self.code.as_str().to_owned(),
             retryable: self.retryable,
             retry_after_ms: self.retry_after_ms,
+            revision: self.revision,
+            reason: self.reason,
         }
     }
 }
@@ -257,7 +272,7 @@ impl IntoResponse for Problem {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let Some(challenge) = self.authenticate {
-            headers.insert(header::WWW_AUTHENTICATE, challenge);
+            headers.insert(header::WWW_AUTHENTICATE, *challenge);
         }
         response.extensions_mut().insert(ProblemCode(self.code));
         if let Some(cause) = self.cause {

@@ -30,7 +30,7 @@ pub use messages::{
     ReplyResponse, RewindRequest, RewindResponse, ServiceMessage,
 };
 pub use page::CursorPage;
-pub use problem::ProblemDetails;
+pub use problem::{ProblemDetails, ProblemReason};
 pub use queue::{BusyPolicy, LeaseTicket};
 pub use schema::AnyValue;
 pub use sessions::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};

@@ -23,6 +23,24 @@ pub struct ProblemDetails {
     pub retryable: bool,
     /// Milliseconds to wait before the retry.
     pub retry_after_ms: Option<i64>,
+    /// Current revision of the resource, if the request expected another; 0 if the resource does not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<i64>,
+    /// Reason that the code leaves open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ProblemReason>,
+}
+
+/// Reason of a failure, where one code stands for several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemReason {
+    /// The service has no upstream, which writes replies.
+    NoUpstream,
+    /// A reason that this version does not know.
+    #[serde(other)]
+    #[schemars(skip)]
+    Unknown,
 }
 
 impl ProblemDetails {

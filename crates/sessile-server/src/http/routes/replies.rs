@@ -63,7 +63,7 @@ pub(super) async fn complete(
         return Err(Problem::out_of_scope(TokenScope::Read));
     }
     let Some(upstream) = app.upstream.clone() else {
-        return Err(Problem::usage("this service has no upstream: it keeps messages, and writes none"));
+        return Err(Problem::no_upstream());
     };
     let accept = input::header(headers, header::ACCEPT.as_str())?.unwrap_or_default();
     let streams = accept.to_ascii_lowercase().contains("text/event-stream");

@@ -16,7 +16,9 @@ fn a_value_is_changed_only_by_who_saw_the_last_one() {
     assert_eq!(first.header("etag"), Some("\"1\""));
     assert_eq!(first.ok(200), json!({ "key": "cart", "value": { "items": [1] }, "revision": 1 }));
     put(&[("if-none-match", "*")], "2").refused(412, "REVISION_CONFLICT");
-    put(&[("if-match", "\"9\"")], "2").refused(412, "REVISION_CONFLICT");
+    let stale = put(&[("if-match", "\"9\"")], "2");
+    stale.refused(412, "REVISION_CONFLICT");
+    assert_eq!(stale.json()["revision"], 1);
     assert_eq!(put(&[("if-match", "\"1\"")], "null").ok(200)["revision"], 2);
     assert_eq!(put(&[], "[]").ok(200)["revision"], 3);
     let read = ann.get(&path);
