@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::UserId;
+use crate::ids::{SecretHash, TokenId, UserName};
 
 pub use sessile_wire::service::TokenScope;
 
@@ -10,7 +10,7 @@ pub use sessile_wire::service::TokenScope;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its name.
-    pub user: UserId,
+    pub user: UserName,
     /// When it was added.
     pub made_ms: i64,
     /// When it was shut out.
@@ -21,9 +21,9 @@ pub struct Account {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// Its id.
-    pub id: String,
+    pub id: TokenId,
     /// Whose it is.
-    pub user: UserId,
+    pub user: UserName,
     /// What it allows.
     pub scopes: Vec<TokenScope>,
     /// When it was made.
@@ -38,9 +38,9 @@ pub struct Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// What the secret hashes to that it collects its token with.
-    pub device_hash: String,
+    pub device_hash: SecretHash,
     /// What the code hashes to that it is approved by.
-    pub code_hash: String,
+    pub code_hash: SecretHash,
     /// What it calls itself.
     pub client: String,
     /// The address that it asked from.
@@ -70,7 +70,7 @@ pub enum Decision {
     /// It gets a token.
     Approve {
         /// Of this user.
-        user: UserId,
+        user: UserName,
         /// For this.
         scopes: Vec<TokenScope>,
         /// Until then.
@@ -84,9 +84,9 @@ pub enum Decision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Minted {
     /// Its id.
-    pub id: String,
+    pub id: TokenId,
     /// What it hashes to.
-    pub hash: String,
+    pub hash: SecretHash,
 }
 
 /// What came of asking for the token.
@@ -106,13 +106,13 @@ pub enum Collected {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Administer {
     /// Adds a user.
-    AddUser(UserId),
+    AddUser(UserName),
     /// Shuts a user out, or lets them in again.
-    Disable(UserId, bool),
+    Disable(UserName, bool),
     /// Gives a user a token, by its hash.
-    AddToken(Token, String),
+    AddToken(Token, SecretHash),
     /// Takes a token back, by its id.
-    Revoke(String),
+    Revoke(TokenId),
     /// Decides about a machine that asks to be let in, by what its code hashes to.
-    Decide(String, Decision),
+    Decide(SecretHash, Decision),
 }

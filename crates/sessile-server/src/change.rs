@@ -7,6 +7,7 @@ use serde_json::Value;
 
 pub use sessile_wire::service::BusyPolicy as Busy;
 
+use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Message, Resource, Session, Ticket};
 
@@ -17,7 +18,7 @@ pub enum Change {
     /// Starts a session.
     StartSession {
         /// Its id, a new one.
-        id: String,
+        id: SessionId,
         /// Its name.
         name: Option<String>,
         /// The context it is pinned to.
@@ -34,7 +35,7 @@ pub enum Change {
     /// Changes what a session is called and set to. What is not given stays; a setting that is null goes.
     EditSession {
         /// Which.
-        session: String,
+        session: SessionId,
         /// Only if its revision is this.
         if_revision: Option<i64>,
         /// Another name.
@@ -47,14 +48,14 @@ pub enum Change {
     /// Ends a session. One that has ended stays so.
     EndSession {
         /// Which.
-        session: String,
+        session: SessionId,
         /// Why.
         reason: String,
     },
     /// Appends messages, all or none. While somebody has the turn, only with its token.
     Append {
         /// To which session.
-        session: String,
+        session: SessionId,
         /// The messages.
         bodies: Vec<JsonText>,
         /// Only if the last message has this number.
@@ -63,25 +64,25 @@ pub enum Change {
     /// Removes the messages after one. While somebody has the turn it is refused.
     Rewind {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// The number of the last one to stay.
         to: i64,
     },
     /// Starts a session with the messages of another, up to one.
     Fork {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// The number of the last one to take along; all if none is given.
         at: Option<i64>,
         /// The id of the new one.
-        id: String,
+        id: SessionId,
         /// Its name.
         name: Option<String>,
     },
     /// Sets a value, or removes it with nothing.
     SetEntry {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// The key.
         key: String,
         /// The value.
@@ -111,7 +112,7 @@ pub enum Change {
         /// Which queue.
         resource: Resource,
         /// Which place.
-        place: i64,
+        place: Position,
         /// Who asked for it, or for the last time under its key.
         claim: String,
         /// How long it is held without being renewed.
@@ -124,7 +125,7 @@ pub enum Change {
         /// Which queue.
         resource: Resource,
         /// The fencing token.
-        token: i64,
+        token: FencingToken,
         /// How long it is held from now on.
         ttl_ms: i64,
     },
@@ -133,7 +134,7 @@ pub enum Change {
         /// Which queue.
         resource: Resource,
         /// Which place; none if it is not known whether there is one.
-        place: Option<i64>,
+        place: Option<Position>,
         /// Who asked for it, or for the last time under its key.
         claim: String,
         /// The key: what is sent again under it asks anew.
@@ -152,14 +153,14 @@ pub enum Change {
         /// Which queue.
         resource: Resource,
         /// The fencing token.
-        token: i64,
+        token: FencingToken,
     },
     /// Ends a turn: appends all its messages and gives it back, or does nothing.
     CommitTurn {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// The turn.
-        token: i64,
+        token: FencingToken,
         /// Its messages.
         bodies: Vec<JsonText>,
         /// Where the session stands with its agent after them, unless the context is another session's.
@@ -170,9 +171,9 @@ pub enum Change {
     /// taking it: until the turn is committed nobody knows what the agent has heard.
     TakeConversation {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// The turn.
-        token: i64,
+        token: FencingToken,
     },
 }
 
@@ -199,7 +200,7 @@ impl Change {
     }
 
     /// Id of the session that the change is about; for a new session its id, for a fork that of its source.
-    pub fn session(&self) -> Option<&str> {
+    pub fn session(&self) -> Option<&SessionId> {
         match self {
             Change::StartSession { id, .. } => Some(id),
             Change::EditSession { session, .. }
@@ -322,8 +323,7 @@ pub enum Done {
 }
 
 /// Why a change was not made. Nothing of it was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
-#[serde(tag = "refusal", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// There is no such session of this user.
     #[error("there is no such session")]
@@ -348,11 +348,17 @@ pub enum Refusal {
         /// Until when.
         expires_ms: i64,
     },
-    /// The place is no longer the caller's: its time was over, or it was taken away.
+    /// The lease is no longer the caller's: it expired, or was taken over.
     #[error("the place {token} is lost")]
     Lost {
-        /// The token that the caller has.
-        token: i64,
+        /// Fencing token of the caller.
+        token: FencingToken,
+    },
+    /// The place in the queue is no longer the caller's: it expired, or was removed.
+    #[error("the place {} is lost", .place.map_or(0, Position::get))]
+    PlaceLost {
+        /// Position of the place, if the caller knows it.
+        place: Option<Position>,
     },
     /// There is such a user already, or none, or no such token.
     #[error("there is no such user or token, or there is one already")]
@@ -374,7 +380,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Name of the refusal, as the audit log has it. Serialized refusals are tagged with the same name.
+    /// Name of the refusal, as the audit log has it.
     pub fn name(&self) -> &'static str {
         match self {
             Refusal::NoSession => "no_session",
@@ -382,7 +388,7 @@ impl Refusal {
             Refusal::NameTaken => "name_taken",
             Refusal::Changed { .. } => "changed",
             Refusal::Held { .. } => "held",
-            Refusal::Lost { .. } => "lost",
+            Refusal::Lost { .. } | Refusal::PlaceLost { .. } => "lost",
             Refusal::NoAccount => "no_account",
             Refusal::NoMessage { .. } => "no_message",
             Refusal::TooManySettings => "too_many_settings",

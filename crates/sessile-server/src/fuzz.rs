@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use crate::account::TokenScope;
 use crate::db::Db;
-use crate::model::UserId;
 use crate::serve::{Log, Options, Server};
 use crate::users;
 
@@ -40,10 +39,9 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
             let db = Db::sqlite(&dir.join("service.db")).await.expect("a store");
             // The store stays open; its directory need not outlive the process.
             let _ = std::fs::remove_dir_all(&dir);
-            users::add(&db, "fuzz").await.expect("a user");
+            let user = users::add(&db, "fuzz").await.expect("a user");
             let scopes = [TokenScope::Read, TokenScope::Write];
-            let token =
-                users::create_token(&db, &UserId("fuzz".to_owned()), &scopes, None).await.expect("a token");
+            let token = users::create_token(&db, &user, &scopes, None).await.expect("a token");
             let listen = SocketAddr::from(([127, 0, 0, 1], 0));
             let options = Options { listen, log: Log::Off, ..Options::default() };
             let server = Server::bind(db, options, Box::new(std::io::sink())).await.expect("a server");

@@ -11,6 +11,7 @@ pub mod db;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod http;
+pub mod ids;
 pub mod json_text;
 pub mod limits;
 pub mod login;

@@ -8,9 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sessile::vault::Secret;
 
 use crate::account::{Administer, Asked, Collected, Decision, Login, Minted, Token};
-use crate::clock;
 use crate::db::Db;
-use crate::model::UserId;
+use crate::ids::{SecretHash, TokenId, TokenSecret, UserName};
 use crate::users::{self, UserError};
 
 /// How long there is to approve a code and to collect the token.
@@ -41,7 +40,7 @@ pub struct Begun {
 #[derive(Debug)]
 pub enum Outcome {
     /// The token, and its secret, which is nowhere else.
-    Token(Token, Secret),
+    Token(Token, TokenSecret),
     /// Nobody has decided yet.
     Pending,
     /// It was refused.
@@ -60,8 +59,8 @@ pub async fn begin(
     let device_code = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random::<32>()?));
     let user_code = code()?;
     let asked = Asked {
-        device_hash: users::hash(&device_code),
-        code_hash: users::hash(&user_code),
+        device_hash: SecretHash::of(&device_code),
+        code_hash: SecretHash::of(&user_code),
         client: client.to_owned(),
         peer,
         lives_ms: LIFE_MS,
@@ -75,15 +74,16 @@ pub async fn begin(
 pub async fn find(db: &Db, code: &str) -> Result<Login, UserError> {
     let no_login = || UserError::NoLogin(code.to_owned());
     let letters = letters(code).ok_or_else(no_login)?;
-    db.login(&users::hash(&letters)).await?.ok_or_else(no_login)
+    db.login(&SecretHash::of(&letters)).await?.ok_or_else(no_login)
 }
 
-/// That there is such a user.
-pub async fn check_user(db: &Db, user: &UserId) -> Result<(), UserError> {
-    if db.accounts().await?.iter().any(|account| account.user == *user) {
-        return Ok(());
+/// The user with a name, who must exist.
+pub async fn check_user(db: &Db, name: &str) -> Result<UserName, UserError> {
+    let user = users::existing(name)?;
+    if db.accounts().await?.iter().any(|account| account.user == user) {
+        return Ok(user);
     }
-    Err(UserError::NoUser(user.0.clone()))
+    Err(UserError::NoUser(name.to_owned()))
 }
 
 /// Decides about the machine that shows a code.
@@ -93,14 +93,14 @@ pub async fn decide(db: &Db, code: &str, decision: Decision) -> Result<(), UserE
         if scopes.is_empty() {
             return Err(UserError::NoScope);
         }
-        check_user(db, user).await?;
+        check_user(db, user.as_str()).await?;
     }
     let letters = letters(code).ok_or_else(no_login)?;
     let approved = match &decision {
         Decision::Approve { user, .. } => Some(user.clone()),
         Decision::Deny => None,
     };
-    let decided = db.administer(Administer::Decide(users::hash(&letters), decision)).await?;
+    let decided = db.administer(Administer::Decide(SecretHash::of(&letters), decision)).await?;
     decided.map_err(|_| no_login())?;
     match approved {
         Some(user) => users::record(db, &user, "login.approve", None).await,
@@ -111,14 +111,14 @@ pub async fn decide(db: &Db, code: &str, decision: Decision) -> Result<(), UserE
 /// Makes the token of a machine that was approved. It gets it once.
 pub async fn collect(db: &Db, device_code: &str) -> Result<Outcome, UserError> {
     // The token is there before it is known whether it is needed, so that making it is one step of the store's.
-    let secret = format!("{}{}", users::PREFIX, URL_SAFE_NO_PAD.encode(random::<32>()?));
-    let id = clock::new_id().map_err(|error| no_random(&error))?;
-    let minted = Minted { id, hash: users::hash(&secret) };
-    Ok(match db.collect_login(&users::hash(device_code), minted).await? {
+    let secret = TokenSecret::generate().map_err(|error| no_random(&error))?;
+    let id = TokenId::generate().map_err(|error| no_random(&error))?;
+    let minted = Minted { id, hash: secret.hash() };
+    Ok(match db.collect_login(&SecretHash::of(device_code), minted).await? {
         Collected::Token(token) => {
             // The token is made and counts: that it is not on the record keeps nobody from it.
             let _ = users::record(db, &token.user, "token.create", Some(token.id.clone())).await;
-            Outcome::Token(token, Secret::new(secret))
+            Outcome::Token(token, secret)
         }
         Collected::Pending => Outcome::Pending,
         Collected::Denied => Outcome::Denied,

@@ -9,18 +9,14 @@ use sha2::{Digest, Sha256};
 
 pub use sessile_wire::service::SessionEvent as Event;
 
+use crate::ids::{FencingToken, Position, SessionId, turn_token};
 use crate::json_text::JsonText;
-
-/// Whose something is. Every change and every query carries one, and a store sees nothing of anybody else's.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct UserId(pub String);
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
-    pub id: String,
+    pub id: SessionId,
     /// Its name, unique among the user's live ones.
     pub name: Option<String>,
     /// The context it is pinned to.
@@ -69,8 +65,9 @@ impl Session {
 pub struct Message {
     /// Its number in the session, from 1.
     pub number: i64,
-    /// The token of the turn that wrote it; 0 if none did.
-    pub token: i64,
+    /// Fencing token of the turn that wrote it.
+    #[serde(with = "turn_token")]
+    pub token: Option<FencingToken>,
     /// What it says.
     pub body: JsonText,
     /// When it was written.
@@ -117,7 +114,7 @@ pub enum Resource {
     /// The turn of a session.
     Turn {
         /// The session.
-        session: String,
+        session: SessionId,
     },
     /// A named lock of the user.
     Lock {
@@ -140,9 +137,9 @@ impl Resource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ticket {
     /// Its number in the queue, for the one who waits.
-    pub place: i64,
+    pub place: Position,
     /// The fencing token, from when it is held: larger than that of everyone who held it before.
-    pub token: Option<i64>,
+    pub token: Option<FencingToken>,
     /// What its holder calls itself.
     pub holder: String,
     /// When it was asked for.

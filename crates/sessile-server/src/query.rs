@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Done;
+use crate::ids::{SessionId, SessionRef};
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Message, Session, Ticket};
 
 /// A question.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "query", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// One session, by id or by the name of a live one.
     Session {
         /// Which.
-        session: String,
+        session: SessionRef,
     },
     /// Sessions, the newest first.
     Sessions {
@@ -29,7 +29,7 @@ pub enum Query {
     /// Messages after a number, in order.
     Messages {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// After this number.
         after: i64,
         /// So many at most.
@@ -40,7 +40,7 @@ pub enum Query {
     /// The last messages, oldest first.
     LastMessages {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// So many at most.
         limit: i64,
         /// Size of the page: it begins with the body that fills it.
@@ -49,7 +49,7 @@ pub enum Query {
     /// Values, in the order of their keys.
     Entries {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// Only this key.
         key: Option<String>,
         /// After this key.
@@ -69,14 +69,14 @@ pub enum Query {
     /// What a change came to that was made under an idempotency key.
     Answered {
         /// About which session the caller asks.
-        session: String,
+        session: SessionId,
         /// The key.
         key: String,
     },
     /// Events after a number, in order.
     Events {
         /// Of which session.
-        session: String,
+        session: SessionId,
         /// After this number.
         after: i64,
         /// So many at most.
@@ -84,7 +84,7 @@ pub enum Query {
     },
     /// What is on the record of the user's accesses, the newest first.
     History {
-        /// Only about this session.
+        /// Only about this session: text, because the audit log has what requests named, valid or not.
         session: Option<String>,
         /// Only since then.
         since_ms: Option<i64>,
@@ -95,6 +95,37 @@ pub enum Query {
         /// So many at most.
         limit: i64,
     },
+}
+
+impl Query {
+    /// Name of the query, as the audit log has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Query::Session { .. } => "session",
+            Query::Sessions { .. } => "sessions",
+            Query::Messages { .. } => "messages",
+            Query::LastMessages { .. } => "last_messages",
+            Query::Entries { .. } => "entries",
+            Query::Locks { .. } => "locks",
+            Query::Answered { .. } => "answered",
+            Query::Events { .. } => "events",
+            Query::History { .. } => "history",
+        }
+    }
+
+    /// Session that the query is about, as the request named it.
+    pub fn session(&self) -> Option<&str> {
+        match self {
+            Query::Session { session } => Some(session.as_str()),
+            Query::Messages { session, .. }
+            | Query::LastMessages { session, .. }
+            | Query::Entries { session, .. }
+            | Query::Answered { session, .. }
+            | Query::Events { session, .. } => Some(session.as_str()),
+            Query::History { session, .. } => session.as_deref(),
+            Query::Sessions { .. } | Query::Locks { .. } => None,
+        }
+    }
 }
 
 /// A lock that is held.
@@ -184,7 +215,7 @@ pub struct Answered {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommittedTurn {
     /// Of which session.
-    pub session: String,
+    pub session: SessionId,
     /// Its messages.
     pub bodies: Vec<JsonText>,
 }

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::db::{Db, DbError, ExpiringRows, SweepKind};
-use crate::model::UserId;
+use crate::ids::UserName;
 
 /// How many rows are removed at once.
 const TOGETHER: i64 = 1000;
@@ -103,7 +103,7 @@ pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> 
     Ok(removed)
 }
 
-async fn sweep_rows(db: &Db, user: &UserId, rows: ExpiringRows, before_ms: i64) -> Result<usize, DbError> {
+async fn sweep_rows(db: &Db, user: &UserName, rows: ExpiringRows, before_ms: i64) -> Result<usize, DbError> {
     let mut removed = 0;
     loop {
         let some = db.delete_expired(user, rows, before_ms, TOGETHER).await?;
@@ -115,7 +115,7 @@ async fn sweep_rows(db: &Db, user: &UserId, rows: ExpiringRows, before_ms: i64) 
     }
 }
 
-async fn sweep_sessions(db: &Db, user: &UserId, before_ms: i64) -> Result<usize, DbError> {
+async fn sweep_sessions(db: &Db, user: &UserName, before_ms: i64) -> Result<usize, DbError> {
     let mut removed = 0;
     loop {
         let sessions = db.expired_sessions(user, before_ms, SESSIONS).await?;

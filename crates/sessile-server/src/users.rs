@@ -1,32 +1,19 @@
 //! Users and their tokens: for who administers the service.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sessile::vault::Secret;
-use sessile_wire::hex::hex;
-use sha2::{Digest, Sha256};
-
 use crate::account::{Account, Administer, Token, TokenScope};
 use crate::change::Refusal;
 use crate::clock::{self, now_ms};
 use crate::db::{Access, Db, DbError, Read};
-use crate::model::{Accessed, UserId};
+use crate::ids::{InvalidId, TokenId, TokenSecret, UserName};
+use crate::model::Accessed;
 use crate::query::{Answer, Query};
-
-/// What tokens begin with, so that one that lies about is recognised.
-pub const PREFIX: &str = "sst_";
-
-/// How long a user's name may be.
-const LONGEST_NAME: usize = 64;
 
 /// Why something about users was not done.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UserError {
-    /// The name cannot be one.
-    #[error(
-        "a user's name has 1 to 64 letters, digits, `.`, `_`, `-` or `@`, and begins with a letter or digit"
-    )]
-    InvalidName,
+    /// The name is not a valid one.
+    #[error(transparent)]
+    InvalidName(#[from] InvalidId),
     /// There is one already.
     #[error("user {0:?} exists already")]
     Exists(String),
@@ -53,20 +40,15 @@ pub enum UserError {
 /// A token that was just made, with its secret, which is nowhere else.
 #[derive(Debug)]
 pub struct NewToken {
-    /// What is kept of it.
+    /// The token as it is stored.
     pub token: Token,
-    /// It itself.
-    pub secret: Secret,
+    /// Its secret, which is stored nowhere.
+    pub secret: TokenSecret,
 }
 
 /// Adds a user.
-pub async fn add(db: &Db, name: &str) -> Result<UserId, UserError> {
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@'));
-    if !begins_well || !fits || name.len() > LONGEST_NAME {
-        return Err(UserError::InvalidName);
-    }
-    let user = UserId(name.to_owned());
+pub async fn add(db: &Db, name: &str) -> Result<UserName, UserError> {
+    let user: UserName = name.parse()?;
     if db.administer(Administer::AddUser(user.clone())).await?.is_err() {
         return Err(UserError::Exists(name.to_owned()));
     }
@@ -78,9 +60,9 @@ pub async fn add(db: &Db, name: &str) -> Result<UserId, UserError> {
 /// missing where the store fails in between; it never says what was not done.
 pub(crate) async fn record(
     db: &Db,
-    user: &UserId,
+    user: &UserName,
     action: &str,
-    token: Option<String>,
+    token: Option<TokenId>,
 ) -> Result<(), UserError> {
     let id = clock::new_id().map_err(|error| UserError::Random(error.to_string()))?;
     let access = Access { id, token };
@@ -89,15 +71,20 @@ pub(crate) async fn record(
     Ok(())
 }
 
+/// Name of a user who should exist. A text that is not a valid name belongs to nobody.
+pub fn existing(name: &str) -> Result<UserName, UserError> {
+    name.parse().map_err(|_| UserError::NoUser(name.to_owned()))
+}
+
 /// The users, in order.
 pub async fn list(db: &Db) -> Result<Vec<Account>, UserError> {
     Ok(db.accounts().await?)
 }
 
 /// Shuts a user out, or lets them in again. Their tokens stay and count for nothing meanwhile.
-pub async fn disable(db: &Db, user: &UserId, disabled: bool) -> Result<(), UserError> {
+pub async fn disable(db: &Db, user: &UserName, disabled: bool) -> Result<(), UserError> {
     found(db.administer(Administer::Disable(user.clone(), disabled)).await?, || {
-        UserError::NoUser(user.0.clone())
+        UserError::NoUser(user.to_string())
     })?;
     record(db, user, if disabled { "user.disable" } else { "user.enable" }, None).await
 }
@@ -105,7 +92,7 @@ pub async fn disable(db: &Db, user: &UserId, disabled: bool) -> Result<(), UserE
 /// Gives a user a token. The secret is in the answer and nowhere else.
 pub async fn create_token(
     db: &Db,
-    user: &UserId,
+    user: &UserName,
     scopes: &[TokenScope],
     expires_ms: Option<i64>,
 ) -> Result<NewToken, UserError> {
@@ -113,24 +100,23 @@ pub async fn create_token(
         return Err(UserError::NoScope);
     }
     let random = |error: sessile::Error| UserError::Random(error.to_string());
-    let bytes = sessile::random::bytes::<32>().map_err(random)?;
-    let secret = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
-    let id = clock::new_id().map_err(random)?;
+    let secret = TokenSecret::generate().map_err(random)?;
+    let id = TokenId::generate().map_err(random)?;
     let mut scopes = scopes.to_vec();
     scopes.sort_unstable();
     scopes.dedup();
     let token = Token { id, user: user.clone(), scopes, made_ms: now_ms(), expires_ms, revoked_ms: None };
-    let added = db.administer(Administer::AddToken(token.clone(), hash(&secret))).await?;
-    found(added, || UserError::NoUser(user.0.clone()))?;
+    let added = db.administer(Administer::AddToken(token.clone(), secret.hash())).await?;
+    found(added, || UserError::NoUser(user.to_string()))?;
     record(db, user, "token.create", Some(token.id.clone())).await?;
-    Ok(NewToken { token, secret: Secret::new(secret) })
+    Ok(NewToken { token, secret })
 }
 
 /// The tokens of a user, the oldest first.
-pub async fn tokens(db: &Db, user: &UserId) -> Result<Vec<Token>, UserError> {
+pub async fn tokens(db: &Db, user: &UserName) -> Result<Vec<Token>, UserError> {
     let tokens = db.tokens(user).await?;
     if tokens.is_empty() && !db.accounts().await?.iter().any(|account| account.user == *user) {
-        return Err(UserError::NoUser(user.0.clone()));
+        return Err(UserError::NoUser(user.to_string()));
     }
     Ok(tokens)
 }
@@ -138,22 +124,23 @@ pub async fn tokens(db: &Db, user: &UserId) -> Result<Vec<Token>, UserError> {
 /// Takes a token back, by its id.
 pub async fn revoke(db: &Db, id: &str) -> Result<(), UserError> {
     let no_token = || UserError::NoToken(id.to_owned());
-    let user = db.owner(id).await?.ok_or_else(no_token)?;
-    found(db.administer(Administer::Revoke(id.to_owned())).await?, no_token)?;
-    record(db, &user, "token.revoke", Some(id.to_owned())).await
+    let id: TokenId = id.parse().map_err(|_| no_token())?;
+    let user = db.owner(&id).await?.ok_or_else(no_token)?;
+    found(db.administer(Administer::Revoke(id.clone())).await?, no_token)?;
+    record(db, &user, "token.revoke", Some(id)).await
 }
 
 /// What is on the record of one user, or of all, before an id and the newest first; what was only read too.
 pub async fn audit(
     db: &Db,
-    user: Option<&UserId>,
+    user: Option<&UserName>,
     before: Option<&str>,
     limit: i64,
-) -> Result<Vec<(UserId, Accessed)>, UserError> {
+) -> Result<Vec<(UserName, Accessed)>, UserError> {
     let accounts = db.accounts().await?.into_iter().map(|account| account.user);
-    let wanted: Vec<UserId> = accounts.filter(|one| user.is_none_or(|user| user == one)).collect();
+    let wanted: Vec<UserName> = accounts.filter(|one| user.is_none_or(|user| user == one)).collect();
     if let (Some(user), []) = (user, &wanted[..]) {
-        return Err(UserError::NoUser(user.0.clone()));
+        return Err(UserError::NoUser(user.to_string()));
     }
     let mut all = Vec::new();
     // One after the other, each bound to its user like everything else.
@@ -171,9 +158,4 @@ pub async fn audit(
 
 fn found(outcome: Result<(), Refusal>, otherwise: impl FnOnce() -> UserError) -> Result<(), UserError> {
     outcome.map_err(|_| otherwise())
-}
-
-/// What a token is kept and looked up as. A plain hash is enough for 256 random bits: there is nothing to guess.
-pub(crate) fn hash(secret: &str) -> String {
-    hex(&Sha256::digest(secret.as_bytes()))
 }

@@ -10,7 +10,8 @@ use super::retention::KEEP_SESSIONS;
 use super::{DbError, ExpiringRows, Postgres, PostgresOptions, Read, Request, Sqlite, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
-use crate::model::{Resource, UserId};
+use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
+use crate::model::Resource;
 use crate::query::{Answer, Query};
 
 /// What a store returns: the outcome once it is on the disk, or its failure.
@@ -22,15 +23,15 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>>;
 
     /// Answers a query of a user.
-    fn ask<'a>(&'a self, user: &'a UserId, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>>;
+    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>>;
 
     /// Returns when a waiting place may be next, or a little later anyway. Counts from the call on, so that a caller which
     /// calls it, looks, and then awaits it misses nothing.
     fn wait_for_wakeup(
         &self,
-        user: &UserId,
+        user: &UserName,
         resource: &Resource,
-        place: i64,
+        place: Position,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
     /// Records that this process is alive. Waiters of a process whose last heartbeat is older than
@@ -53,30 +54,31 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     fn accounts(&self) -> StoreFuture<'_, Vec<Account>>;
 
     /// The tokens of a user, the oldest first.
-    fn tokens<'a>(&'a self, user: &'a UserId) -> StoreFuture<'a, Vec<Token>>;
+    fn tokens<'a>(&'a self, user: &'a UserName) -> StoreFuture<'a, Vec<Token>>;
 
     /// The token with a hash, if it is valid now: neither revoked nor expired, and its user is not disabled.
-    fn token<'a>(&'a self, hash: &'a str) -> StoreFuture<'a, Option<Token>>;
+    fn token<'a>(&'a self, hash: &'a SecretHash) -> StoreFuture<'a, Option<Token>>;
 
     /// The hashes of all tokens that are valid now.
-    fn token_hashes(&self) -> StoreFuture<'_, Vec<String>>;
+    fn token_hashes(&self) -> StoreFuture<'_, Vec<SecretHash>>;
 
     /// The user of the token with an id.
-    fn owner<'a>(&'a self, token: &'a str) -> StoreFuture<'a, Option<UserId>>;
+    fn owner<'a>(&'a self, token: &'a TokenId) -> StoreFuture<'a, Option<UserName>>;
 
     /// Adds a device login. False if `most` are pending already.
     fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool>;
 
     /// The pending device login with a user code, by the hash of the code.
-    fn login<'a>(&'a self, code_hash: &'a str) -> StoreFuture<'a, Option<Login>>;
+    fn login<'a>(&'a self, code_hash: &'a SecretHash) -> StoreFuture<'a, Option<Login>>;
 
     /// Creates the token of an approved device login, once, however often it is asked for.
-    fn collect_login<'a>(&'a self, device_hash: &'a str, minted: Minted) -> StoreFuture<'a, Collected>;
+    fn collect_login<'a>(&'a self, device_hash: &'a SecretHash, minted: Minted)
+    -> StoreFuture<'a, Collected>;
 
     /// Deletes rows of a user that are older than a time, `most` of them at most; how many.
     fn delete_expired<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         rows: ExpiringRows,
         before_ms: i64,
         most: i64,
@@ -85,29 +87,29 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     /// Sessions of a user that ended or expired before a time, `most` of them at most.
     fn expired_sessions<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         before_ms: i64,
         most: i64,
-    ) -> StoreFuture<'a, Vec<String>>;
+    ) -> StoreFuture<'a, Vec<SessionId>>;
 
     /// Deletes a session that ended or expired before a time, with all that it has. At most `most` messages at once, the last
     /// ones first; whether all of it is deleted.
     fn delete_session<'a>(
         &'a self,
-        user: &'a UserId,
-        session: &'a str,
+        user: &'a UserName,
+        session: &'a SessionId,
         before_ms: i64,
         most: i64,
     ) -> StoreFuture<'a, bool>;
 
     /// Users who may have something that is older than a time, `most` of them at most. A user whose last sweep is in the
     /// future, by a clock that was ahead, is due too.
-    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserId>>;
+    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserName>>;
 
     /// Records that everything that a user had before a time is deleted: until something else is as old, the user is not due.
     fn mark_swept<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         kind: SweepKind,
         before_ms: i64,
         now_ms: i64,

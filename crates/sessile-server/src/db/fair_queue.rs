@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::model::UserId;
+use crate::ids::{SecretHash, UserName};
 
 /// Cores that this process runs on: where a store has fewer slots for a user than that, one user cannot keep all of them busy.
 pub(super) fn cores() -> usize {
@@ -223,27 +223,27 @@ const REMEMBERED: usize = 65_536;
 /// Whose token was found under a hash before. It only says in whose lane the next check of the token waits: whether the token
 /// counts is read from the store each time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TokenOwners(Arc<Mutex<HashMap<String, Arc<str>>>>);
+pub(super) struct TokenOwners(Arc<Mutex<HashMap<SecretHash, Arc<str>>>>);
 
 impl TokenOwners {
     /// The lane of all tokens that nobody is known to have. Not a valid name of a user.
     pub(super) const STRANGERS: &str = "";
 
-    pub(super) fn lane(&self, hash: &str) -> Arc<str> {
+    pub(super) fn lane(&self, hash: &SecretHash) -> Arc<str> {
         let owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         owners.get(hash).map_or_else(|| Arc::from(Self::STRANGERS), Arc::clone)
     }
 
     /// Remembers what a check found.
-    pub(super) fn remember(&self, hash: &str, owner: Option<&UserId>) {
+    pub(super) fn remember(&self, hash: &SecretHash, owner: Option<&UserName>) {
         let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match owner {
-            Some(owner) if owners.get(hash).is_some_and(|known| **known == *owner.0) => {}
+            Some(owner) if owners.get(hash).is_some_and(|known| **known == *owner.as_str()) => {}
             Some(owner) => {
                 if owners.len() >= REMEMBERED {
                     owners.clear();
                 }
-                owners.insert(hash.to_owned(), Arc::from(owner.0.as_str()));
+                owners.insert(hash.clone(), Arc::from(owner.as_str()));
             }
             None => drop(owners.remove(hash)),
         }
@@ -255,7 +255,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{FairQueue, PAUSE, Slot, TokenOwners};
-    use crate::model::UserId;
+    use crate::ids::SecretHash;
 
     /// A slot that is there at once.
     async fn at_once(queue: &FairQueue, user: &str) -> Option<Slot> {
@@ -336,10 +336,11 @@ mod tests {
     #[test]
     fn unknown_tokens_share_one_lane() {
         let owners = TokenOwners::default();
-        assert_eq!(&*owners.lane("x"), TokenOwners::STRANGERS);
-        owners.remember("x", Some(&UserId("ann".to_owned())));
-        assert_eq!((&*owners.lane("x"), &*owners.lane("y")), ("ann", TokenOwners::STRANGERS));
-        owners.remember("x", None);
-        assert_eq!(&*owners.lane("x"), TokenOwners::STRANGERS);
+        let (x, y) = (SecretHash::of("x"), SecretHash::of("y"));
+        assert_eq!(&*owners.lane(&x), TokenOwners::STRANGERS);
+        owners.remember(&x, Some(&"ann".parse().unwrap()));
+        assert_eq!((&*owners.lane(&x), &*owners.lane(&y)), ("ann", TokenOwners::STRANGERS));
+        owners.remember(&x, None);
+        assert_eq!(&*owners.lane(&x), TokenOwners::STRANGERS);
     }
 }

@@ -1,11 +1,12 @@
 //! Lists with filters, for both stores: what a bounded scan found becomes a page and the cursor of the next one.
 
+use crate::ids::SessionId;
 use crate::model::{Accessed, Ticket};
 use crate::query::{ListPage, Locked, SCAN_ROWS};
 
 /// A session that a scan came across.
 pub(super) struct Candidate {
-    pub(super) id: String,
+    pub(super) id: SessionId,
     /// Whether the session passes the filters.
     pub(super) matches: bool,
 }
@@ -14,7 +15,7 @@ pub(super) struct Candidate {
 pub(super) const LAST_ID: &str = "g";
 
 /// Sessions to load for a page, and the cursor of the next page.
-pub(super) type Picked = (Vec<String>, Option<String>);
+pub(super) type Picked = (Vec<SessionId>, Option<String>);
 
 /// A page of the live sessions, if `live` are all of them; else they have to be searched for. In any order.
 pub(super) fn pick_live(mut live: Vec<Candidate>, after: Option<&str>, limit: i64) -> Option<Picked> {
@@ -34,7 +35,7 @@ pub(super) fn pick(candidates: Vec<Candidate>, scan: i64, limit: i64) -> Picked 
     let (mut picked, mut last) = (Vec::new(), None);
     for candidate in candidates {
         if rows(picked.len()) >= limit {
-            return (picked, last);
+            return (picked, last.map(String::from));
         }
         last = Some(candidate.id.clone());
         if candidate.matches {
@@ -42,7 +43,7 @@ pub(super) fn pick(candidates: Vec<Candidate>, scan: i64, limit: i64) -> Picked 
         }
     }
     let next = last.filter(|_| is_cut || rows(picked.len()) >= limit);
-    (picked, next)
+    (picked, next.map(String::from))
 }
 
 /// Rows to read for a page of the audit log: with a filter, more than are asked for.

@@ -1,6 +1,7 @@
 //! Stores: they load what a change depends on, and carry out what `rules` decides.
 
 mod backend;
+mod columns;
 mod error;
 mod fair_queue;
 mod lists;

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::model::UserId;
+use crate::ids::{TokenId, UserName};
 
 /// A change, by whom, and how it is told from others.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Whose.
-    pub user: UserId,
+    pub user: UserName,
     /// What.
     pub change: Change,
     /// The same key and the same change come to the same, however often they are sent.
@@ -24,14 +24,14 @@ pub struct Access {
     /// An id of the access, which no other has.
     pub id: String,
     /// The id of the token that it was done with.
-    pub token: Option<String>,
+    pub token: Option<TokenId>,
 }
 
 /// Something that was read, or done by who administers the store, for the record.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// By whom.
-    pub user: UserId,
+    pub user: UserName,
     /// With what.
     pub access: Access,
     /// What: the name of the query.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::model::UserId;
+use crate::ids::{Position, UserName};
 
 /// Time after which a waiter looks without a wakeup.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -75,12 +75,12 @@ impl Wakeups {
 }
 
 /// Mark of a place, the same in every process.
-pub(super) fn mark(user: &UserId, resource: &str, place: i64) -> u64 {
-    hash(user, resource).wrapping_add(place.unsigned_abs())
+pub(super) fn mark(user: &UserName, resource: &str, place: Position) -> u64 {
+    hash(user, resource).wrapping_add(place.get().unsigned_abs())
 }
 
 /// Hash of a queue, or of another thing of a user.
-pub(super) fn hash(user: &UserId, what: &str) -> u64 {
-    let bytes = user.0.bytes().chain([0]).chain(what.bytes());
+pub(super) fn hash(user: &UserName, what: &str) -> u64 {
+    let bytes = user.as_str().bytes().chain([0]).chain(what.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

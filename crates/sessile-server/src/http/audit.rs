@@ -94,7 +94,6 @@ impl Recorder {
 mod tests {
     use super::*;
     use crate::db::Access;
-    use crate::model::UserId;
 
     #[tokio::test]
     async fn what_is_left_at_the_end_is_written() {
@@ -107,7 +106,7 @@ mod tests {
             let (action, outcome) = ("session".to_owned(), "done".to_owned());
             audit
                 .record(Read {
-                    user: UserId("ann".to_owned()),
+                    user: "ann".parse().unwrap(),
                     access,
                     action,
                     session: None,

@@ -23,11 +23,12 @@ use crate::account::{Token, TokenScope};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::db::{Access, Db, Read, Request};
+use crate::ids::{Position, SecretHash, SessionId, TokenId, TokenSecret, UserName};
 use crate::limits::Limits;
 use crate::login::{self, Begun, Outcome};
-use crate::model::{Resource, UserId};
+use crate::model::Resource;
 use crate::query::{Answer, Query};
-use crate::users;
+use crate::rules::audit::DONE;
 
 /// Scopes that a route requires. Every route has them; a request without them is refused.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ pub(crate) struct Gate {
     db: Db,
     audit: Audit,
     audit_reads: bool,
-    quotas: Mutex<HashMap<UserId, Arc<UserQuota>>>,
+    quotas: Mutex<HashMap<UserName, Arc<UserQuota>>>,
     pub(crate) wakeups: Arc<WakeupHub>,
     pub(crate) feeds: Arc<Feeds>,
     valid_tokens: ValidTokens,
@@ -100,17 +101,15 @@ impl Gate {
         headers: &HeaderMap,
         invalid_tokens: &PeerRateLimit,
         extensions: &Extensions,
-    ) -> Result<(Token, String), Problem> {
+    ) -> Result<(Token, SecretHash), Problem> {
         let mut given = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else {
             return Err(Problem::unauthenticated());
         };
         let value = value.to_str().map_err(|_| Problem::unauthenticated())?;
         let (scheme, secret) = value.split_once(' ').ok_or_else(Problem::unauthenticated)?;
-        if !scheme.eq_ignore_ascii_case("bearer") || !secret.starts_with(users::PREFIX) {
-            return Err(Problem::unauthenticated());
-        }
-        let hash = users::hash(secret.trim_end());
+        let secret = Some(secret.trim_end()).filter(|_| scheme.eq_ignore_ascii_case("bearer"));
+        let hash = secret.and_then(TokenSecret::parse).ok_or_else(Problem::unauthenticated)?.hash();
         if self.valid_tokens.was_valid(&hash) {
             return match self.db.token(&hash).await? {
                 Some(token) => Ok((token, hash)),
@@ -140,13 +139,13 @@ impl Gate {
         Ok((token, hash))
     }
 
-    fn quota(&self, user: &UserId, limits: &Limits) -> Arc<UserQuota> {
+    fn quota(&self, user: &UserName, limits: &Limits) -> Arc<UserQuota> {
         let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
         // Only users that there are come here, so it grows no further than their number.
         Arc::clone(quotas.entry(user.clone()).or_insert_with(|| Arc::new(UserQuota::new(limits))))
     }
 
-    fn bound(&self, token: &Token, hash: String) -> Bound {
+    fn bound(&self, token: &Token, hash: SecretHash) -> Bound {
         Bound {
             db: self.db.clone(),
             user: token.user.clone(),
@@ -164,9 +163,9 @@ impl Gate {
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     db: Db,
-    user: UserId,
-    token: String,
-    hash: String,
+    user: UserName,
+    token: TokenId,
+    hash: SecretHash,
     audit: Audit,
     audit_reads: bool,
     wakeups: Arc<WakeupHub>,
@@ -174,7 +173,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    pub(crate) fn user(&self) -> &UserId {
+    pub(crate) fn user(&self) -> &UserName {
         &self.user
     }
 
@@ -183,7 +182,11 @@ impl Bound {
     }
 
     /// Until what another process did may have let a place come up.
-    pub(crate) fn woken(&self, resource: &Resource, place: i64) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn woken(
+        &self,
+        resource: &Resource,
+        place: Position,
+    ) -> impl Future<Output = ()> + Send + use<> {
         self.db.wait_for_wakeup(&self.user, resource, place)
     }
 
@@ -202,11 +205,11 @@ impl Bound {
                 Ok(done)
             }
             // A queue knows nothing of sessions: of one that the user has not, nothing can be lost either.
-            Err(Refusal::Lost { token }) => {
+            Err(refusal @ (Refusal::Lost { .. } | Refusal::PlaceLost { .. })) => {
                 if let Touches::Freed(Resource::Turn { session }) = touches {
-                    self.peek(Query::Session { session }).await?;
+                    self.peek(Query::Session { session: session.into() }).await?;
                 }
-                Err(Refusal::Lost { token }.into())
+                Err(refusal.into())
             }
             Err(refusal) => Err(refusal.into()),
         }
@@ -214,18 +217,11 @@ impl Bound {
 
     /// Reads. The audit log has it if it was refused, or if reads are recorded at all.
     pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Problem> {
-        let about = serde_json::to_value(&query).unwrap_or_default();
+        let (action, session) = (query.name(), query.session().map(str::to_owned));
         let answer = self.db.ask(&self.user, query).await?;
-        let outcome = match &answer {
-            Ok(_) => "done".to_owned(),
-            Err(refusal) => {
-                let refusal = serde_json::to_value(refusal).unwrap_or_default();
-                refusal["refusal"].as_str().unwrap_or("refused").to_owned()
-            }
-        };
-        let session = about["session"].as_str().map(str::to_owned);
         if self.audit_reads || answer.is_err() {
-            self.record(about["query"].as_str().unwrap_or_default(), session, outcome).await?;
+            let outcome = answer.as_ref().map_or_else(Refusal::name, |_| DONE);
+            self.record(action, session, outcome.to_owned()).await?;
         }
         Ok(answer?)
     }
@@ -277,8 +273,8 @@ impl Bound {
 /// Waiters and streams that a change concerns.
 enum Touches {
     Nothing,
-    Session(String),
-    Ended(String),
+    Session(SessionId),
+    Ended(SessionId),
     Asked(Resource),
     Freed(Resource),
 }
@@ -366,7 +362,7 @@ impl FromRequestParts<App> for Caller {
             app.gate.token(&parts.headers, &app.anonymous_limits.invalid_tokens, &parts.extensions).await?;
         if let Some(RequestIdentity(who)) = parts.extensions.get() {
             *who.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some((token.user.0.clone(), token.id.clone()));
+                Some((token.user.to_string(), token.id.to_string()));
         }
         let quota = app.gate.quota(&token.user, &app.limits);
         if parts.extensions.get::<AlreadyCharged>().is_none()

@@ -18,6 +18,7 @@ use super::queue::{self, LeaseRequest, unexpected};
 use super::response::replied;
 use super::routes::last_messages;
 use crate::change::{Busy, Change, Done, Refusal};
+use crate::ids::{FencingToken, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Resource};
 use crate::query::{Answer, Answered, CommittedTurn, Query};
@@ -39,7 +40,7 @@ pub(crate) struct Completion {
     pub(crate) app: App,
     pub(crate) caller: Caller,
     pub(crate) upstream: Upstream,
-    pub(crate) session: String,
+    pub(crate) session: SessionId,
     pub(crate) messages: Vec<JsonText>,
     pub(crate) if_last: Option<i64>,
     pub(crate) busy: Busy,
@@ -79,7 +80,7 @@ impl Completion {
         }
         let wanted = LeaseRequest {
             resource: self.turn(),
-            holder: self.caller.token().user.0.clone(),
+            holder: self.caller.token().user.to_string(),
             busy: self.busy,
             ttl_ms: self.ttl_ms(),
             wait_ms: self.wait_ms,
@@ -106,7 +107,7 @@ impl Completion {
     /// The answer, and whether the turn ended with it.
     async fn in_turn(
         &self,
-        token: i64,
+        token: FencingToken,
         text: &watch::Sender<String>,
         outcome: &mut ResultSender,
     ) -> Result<(ReplyResponse, bool), Problem> {
@@ -127,10 +128,14 @@ impl Completion {
         self.commit(token, bodies, reply.conversation).await
     }
 
-    async fn reply(&self, token: i64, text: &watch::Sender<String>) -> Result<UpstreamReply, Problem> {
-        let (bound, session) = (self.caller.bound(), self.session.as_str());
+    async fn reply(
+        &self,
+        token: FencingToken,
+        text: &watch::Sender<String>,
+    ) -> Result<UpstreamReply, Problem> {
+        let (bound, session) = (self.caller.bound(), &self.session);
         // The look at the session is the one that stands on the record.
-        let query = Query::Session { session: session.to_owned() };
+        let query = Query::Session { session: session.clone().into() };
         let last = match self.caller.ask(query).await? {
             Answer::Session(session) => session.messages,
             other => return Err(unexpected(&other)),
@@ -157,7 +162,7 @@ impl Completion {
     }
 
     /// Where the session stands with its agent. It is forgotten by this: only what is committed is known to both.
-    async fn conversation(&self, token: i64) -> Result<Option<Conversation>, Problem> {
+    async fn conversation(&self, token: FencingToken) -> Result<Option<Conversation>, Problem> {
         let take = Change::TakeConversation { session: self.session.clone(), token };
         match self.caller.bound().change(take, None).await? {
             Done::Conversation(conversation) => Ok(conversation),
@@ -166,7 +171,7 @@ impl Completion {
     }
 
     /// Until the turn is somebody else's. It is renewed as long as it is not.
-    async fn lost(&self, token: i64) -> Problem {
+    async fn lost(&self, token: FencingToken) -> Problem {
         let ttl_ms = self.ttl_ms();
         loop {
             tokio::time::sleep(Duration::from_millis(ttl_ms.unsigned_abs() / 3)).await;
@@ -181,7 +186,7 @@ impl Completion {
     /// The answer, and whether the turn ended with it.
     async fn commit(
         &self,
-        token: i64,
+        token: FencingToken,
         bodies: Vec<JsonText>,
         conversation: Option<Conversation>,
     ) -> Result<(ReplyResponse, bool), Problem> {

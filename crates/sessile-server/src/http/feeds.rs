@@ -10,7 +10,8 @@ use tokio::sync::{Notify, watch};
 use super::caller::Bound;
 use super::problem::Problem;
 use super::queue::unexpected;
-use crate::model::{Event, UserId};
+use crate::ids::{SessionId, UserName};
+use crate::model::Event;
 use crate::query::{Answer, EventPage, Query};
 
 /// How many events are read at once.
@@ -28,7 +29,7 @@ const LOOK_PER_FEED: Duration = Duration::from_millis(1);
 /// The sessions that are followed.
 #[derive(Debug, Default)]
 pub(crate) struct Feeds {
-    open: Mutex<HashMap<(UserId, String), Weak<Feed>>>,
+    open: Mutex<HashMap<(UserName, SessionId), Weak<Feed>>>,
     count: AtomicUsize,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Feed {
 
 impl Feeds {
     /// Something happened in a session.
-    pub(crate) fn touched(&self, user: &UserId, session: String) {
+    pub(crate) fn touched(&self, user: &UserName, session: SessionId) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = open.get(&(user.clone(), session)).and_then(Weak::upgrade) {
             feed.touched.notify_one();
@@ -50,9 +51,9 @@ impl Feeds {
     }
 
     /// The feed of a session, which someone follows who has seen all up to a number.
-    pub(crate) fn follow(self: &Arc<Self>, bound: &Bound, session: &str, seen: i64) -> Arc<Feed> {
+    pub(crate) fn follow(self: &Arc<Self>, bound: &Bound, session: &SessionId, seen: i64) -> Arc<Feed> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (bound.user().clone(), session.to_owned());
+        let key = (bound.user().clone(), session.clone());
         if let Some(feed) = open.get(&key).and_then(Weak::upgrade) {
             return feed;
         }
@@ -65,7 +66,7 @@ impl Feeds {
     }
 
     /// Looks for new events, until nobody follows.
-    async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: Bound, key: (UserId, String)) {
+    async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: Bound, key: (UserName, SessionId)) {
         while let Some(feed) = feed.upgrade() {
             let after = *feed.head.borrow();
             let more = match events(&bound, &key.1, after).await {
@@ -122,8 +123,8 @@ impl Feed {
 }
 
 /// A page of events after a number.
-pub(crate) async fn events(bound: &Bound, session: &str, after: i64) -> Result<EventPage, Problem> {
-    match bound.peek(Query::Events { session: session.to_owned(), after, limit: PAGE }).await? {
+pub(crate) async fn events(bound: &Bound, session: &SessionId, after: i64) -> Result<EventPage, Problem> {
+    match bound.peek(Query::Events { session: session.clone(), after, limit: PAGE }).await? {
         Answer::Events(page) => Ok(page),
         other => Err(unexpected(&other)),
     }

@@ -9,7 +9,6 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 use sessile::Code;
-use sessile::session::SessionId;
 use sessile::text::shortened;
 use sessile_wire::service::limits::DEFAULT_PAGE_ITEMS;
 
@@ -18,6 +17,7 @@ pub(crate) use sessile_wire::service::limits::MAX_INTEGER;
 use super::app::App;
 use super::problem::Problem;
 use crate::clock;
+use crate::ids::SessionId;
 
 /// The pattern that a request's path fits.
 pub(crate) fn route(extensions: &Extensions) -> Option<&str> {
@@ -40,9 +40,14 @@ pub(crate) fn new_id() -> Result<String, Problem> {
     clock::new_id().map_err(|error| Problem::internal(error.to_string()))
 }
 
+/// Id of a new session.
+pub(crate) fn new_session_id() -> Result<SessionId, Problem> {
+    clock::new_session_id().map_err(|error| Problem::internal(error.to_string()))
+}
+
 /// The id of a session, from a path. What cannot be one belongs to nobody.
-pub(crate) fn session(text: &str) -> Result<String, Problem> {
-    text.parse::<SessionId>().map(|id| id.to_string()).map_err(|_| Problem::no_session())
+pub(crate) fn session(text: &str) -> Result<SessionId, Problem> {
+    text.parse().map_err(|_| Problem::no_session())
 }
 
 /// A short text of the caller's.

@@ -10,6 +10,7 @@ use crate::account::TokenScope;
 use crate::change::Refusal;
 use crate::clock::now_ms;
 use crate::db::DbError;
+use crate::ids::Position;
 use crate::upstream::UpstreamError;
 use crate::users::UserError;
 
@@ -211,6 +212,10 @@ impl From<UpstreamError> for Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let conflict = |code, detail: String| Problem::new(StatusCode::CONFLICT, code, detail);
+        let lost = |number: i64| {
+            let detail = format!("{number} is not held, or not any more: its time was over, or it was taken");
+            conflict(Code::LockLost, detail)
+        };
         match refusal {
             Refusal::NoSession | Refusal::NoAccount => Problem::no_session(),
             Refusal::SessionOver => {
@@ -228,10 +233,8 @@ impl From<Refusal> for Problem {
                 conflict(Code::LockHeld, "somebody else holds it, or waits for it".to_owned())
                     .retry_after(left)
             }
-            Refusal::Lost { token } => conflict(
-                Code::LockLost,
-                format!("{token} is not held, or not any more: its time was over, or it was taken"),
-            ),
+            Refusal::Lost { token } => lost(token.get()),
+            Refusal::PlaceLost { place } => lost(place.map_or(0, Position::get)),
             Refusal::TooManySettings | Refusal::NoMessage { .. } => Problem::invalid(refusal.to_string()),
             Refusal::KeyReused => Problem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,

@@ -8,6 +8,7 @@ use sessile_wire::service::{
 use super::problem::Problem;
 use super::queue::unexpected;
 use crate::change::Done;
+use crate::ids::turn_token;
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Message, Session, Ticket};
 use crate::query::Locked;
@@ -15,7 +16,7 @@ use crate::query::Locked;
 impl From<Session> for ServiceSession {
     fn from(session: Session) -> Self {
         ServiceSession {
-            id: session.id,
+            id: session.id.into(),
             name: session.name,
             context: session.context,
             labels: session.labels,
@@ -36,7 +37,7 @@ impl From<Session> for ServiceSession {
 impl From<Message> for ServiceMessage {
     fn from(message: Message) -> Self {
         let Message { number, token, body, at_ms } = message;
-        ServiceMessage { number, token, body: body.into(), at_ms }
+        ServiceMessage { number, token: turn_token::to_number(token), body: body.into(), at_ms }
     }
 }
 
@@ -59,7 +60,7 @@ pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, Problem> {
     let Ticket { place, token: Some(token), holder, asked_ms, expires_ms } = ticket else {
         return Err(unexpected(&ticket));
     };
-    Ok(LeaseTicket { token, place, holder, asked_ms, expires_ms })
+    Ok(LeaseTicket { token: token.get(), place: place.get(), holder, asked_ms, expires_ms })
 }
 
 /// Lock that is held, with its queue.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::db::{Db, DbError};
+use crate::ids::SecretHash;
 
 /// How old the snapshot may be. A token that was created since is refused for so long, and only during an attack.
 const FRESH: Duration = Duration::from_secs(1);
@@ -32,33 +33,33 @@ struct Snapshot {
 
 impl ValidTokens {
     /// Whether a token with this hash was valid a moment ago. Whether it still is, only the store knows.
-    pub(super) async fn may_contain(&self, db: &Db, hash: &str) -> Result<bool, DbError> {
+    pub(super) async fn may_contain(&self, db: &Db, hash: &SecretHash) -> Result<bool, DbError> {
         let mut snapshot = self.snapshot.lock().await;
         if snapshot.stale.is_none_or(|stale| stale <= Instant::now()) {
             let began = Instant::now();
-            snapshot.hashes = db.token_hashes().await?.iter().map(|hash| beginning(hash)).collect();
+            snapshot.hashes = db.token_hashes().await?.iter().map(beginning).collect();
             snapshot.stale = Some(Instant::now() + FRESH.max(began.elapsed() * SHARE));
         }
         Ok(snapshot.hashes.contains(&beginning(hash)))
     }
 
     /// Whether a token with this hash was valid at its last look-up.
-    pub(super) fn was_valid(&self, hash: &str) -> bool {
+    pub(super) fn was_valid(&self, hash: &SecretHash) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(&beginning(hash))
     }
 
     /// Notes that a look-up found a token valid.
-    pub(super) fn add(&self, hash: &str) {
+    pub(super) fn add(&self, hash: &SecretHash) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(beginning(hash));
     }
 
     /// Notes that a look-up found a token invalid.
-    pub(super) fn remove(&self, hash: &str) {
+    pub(super) fn remove(&self, hash: &SecretHash) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&beginning(hash));
     }
 }
 
 /// The first 64 bits of a hash in hexadecimal digits.
-fn beginning(hash: &str) -> u64 {
-    hash.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
+fn beginning(hash: &SecretHash) -> u64 {
+    hash.as_str().get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-use crate::model::UserId;
+use crate::ids::{Position, UserName};
 
-type Key = (UserId, String);
+type Key = (UserName, String);
 
 /// Waiters of this process, by user and resource.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct WaitLine {
 
 #[derive(Debug, Default)]
 struct WaitSlots {
-    occupied: BTreeMap<(i64, u64), Arc<WaitSlot>>,
+    occupied: BTreeMap<(Position, u64), Arc<WaitSlot>>,
     /// Whether the resource was released while no waiter was here.
     is_released: bool,
 }
@@ -52,13 +52,13 @@ impl WaitSlot {
 #[derive(Debug)]
 pub(crate) struct Waiter {
     line: Arc<WaitLine>,
-    key: (i64, u64),
+    key: (Position, u64),
     slot: Arc<WaitSlot>,
 }
 
 impl WakeupHub {
     /// Line of a resource. It must exist before the store is asked for a place, or a wakeup may be missed.
-    pub(crate) fn line(&self, user: &UserId, resource: &str) -> Arc<WaitLine> {
+    pub(crate) fn line(&self, user: &UserName, resource: &str) -> Arc<WaitLine> {
         let mut lines = lock(&self.lines);
         let key = (user.clone(), resource.to_owned());
         if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
@@ -74,7 +74,7 @@ impl WakeupHub {
     }
 
     /// Wakes the first waiter of a resource that may be free.
-    pub(crate) fn notify_first(&self, user: &UserId, resource: String) {
+    pub(crate) fn notify_first(&self, user: &UserName, resource: String) {
         if let Some(line) = self.existing(user, resource) {
             let mut slots = lock(&line.slots);
             match slots.occupied.values().next() {
@@ -85,7 +85,7 @@ impl WakeupHub {
     }
 
     /// Wakes all waiters of a resource that no longer exists.
-    pub(crate) fn notify_all(&self, user: &UserId, resource: String) {
+    pub(crate) fn notify_all(&self, user: &UserName, resource: String) {
         if let Some(line) = self.existing(user, resource) {
             for slot in lock(&line.slots).occupied.values() {
                 slot.call(true);
@@ -93,14 +93,14 @@ impl WakeupHub {
         }
     }
 
-    fn existing(&self, user: &UserId, resource: String) -> Option<Arc<WaitLine>> {
+    fn existing(&self, user: &UserName, resource: String) -> Option<Arc<WaitLine>> {
         lock(&self.lines).get(&(user.clone(), resource)).and_then(Weak::upgrade)
     }
 }
 
 impl WaitLine {
     /// Adds a waiter for a place in the store's queue.
-    pub(crate) fn join(self: &Arc<Self>, place: i64) -> Waiter {
+    pub(crate) fn join(self: &Arc<Self>, place: Position) -> Waiter {
         // A request that is sent again waits for the same place.
         let key = (place, self.next.fetch_add(1, Ordering::Relaxed));
         let slot = Arc::new(WaitSlot::default());

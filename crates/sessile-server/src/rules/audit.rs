@@ -2,6 +2,7 @@
 
 use crate::change::{Change, Done, Refusal};
 use crate::db::Request;
+use crate::ids::SessionId;
 
 /// The actions that change something, for a statement. The index `audit_changes` has the same ones in the same order, else it
 /// is of no use.
@@ -19,7 +20,7 @@ pub(crate) use changing;
 pub(crate) const FAILED: &str = "failed";
 
 /// Outcome of a change that was made.
-const DONE: &str = "done";
+pub(crate) const DONE: &str = "done";
 
 /// An entry of the audit log.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl<'r> AuditEntry<'r> {
         let change = &request.change;
         AuditEntry {
             action: change.name(),
-            session: change.session(),
+            session: change.session().map(SessionId::as_str),
             subject: change.subject(),
             outcome: FAILED,
         }

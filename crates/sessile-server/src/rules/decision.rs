@@ -8,6 +8,7 @@ use super::snapshot::{Dependencies, Dirty, SessionRecord, Snapshot, StoredEntry}
 use super::write::{EventKind, Write};
 use crate::change::{Change, Done, Refusal};
 use crate::db::Request;
+use crate::ids::{Position, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Message, Resource};
 
@@ -18,7 +19,7 @@ pub(super) type Outcome = Result<Done, Refusal>;
 pub(crate) struct Decision<'c> {
     outcome: Outcome,
     writes: Vec<Write<'c>>,
-    next: Option<i64>,
+    next: Option<Position>,
     history: Option<HistoryRequest>,
     /// Idempotency key, and the change as it is stored under it.
     key: Option<(&'c str, String)>,
@@ -27,7 +28,7 @@ pub(crate) struct Decision<'c> {
 /// Messages that a store is to add to the outcome.
 #[derive(Debug)]
 pub(crate) struct HistoryRequest {
-    pub(crate) session: String,
+    pub(crate) session: SessionId,
     /// Number of the session's last message.
     pub(crate) last: i64,
     /// Number of messages, at most.
@@ -73,7 +74,7 @@ impl<'c> Decision<'c> {
     }
 
     /// Position in the queue that the change lets come up, if a client waits there.
-    pub(crate) fn next_to_wake(&self) -> Option<i64> {
+    pub(crate) fn next_to_wake(&self) -> Option<Position> {
         self.next
     }
 
@@ -196,7 +197,14 @@ impl<'c> Decider<'c> {
         }
     }
 
-    fn wait(&mut self, resource: &Resource, place: i64, claim: &str, ttl_ms: i64, history: i64) -> Outcome {
+    fn wait(
+        &mut self,
+        resource: &Resource,
+        place: Position,
+        claim: &str,
+        ttl_ms: i64,
+        history: i64,
+    ) -> Outcome {
         let session = self.session_of(resource)?;
         let outcome = self.queue.wait(place, claim, ttl_ms)?;
         Ok(self.placed(session, outcome, history))

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::snapshot::StoredAnswer;
 use crate::change::{Change, Done, Refusal};
+use crate::ids::{Position, SessionId};
 use crate::json_text::{JsonText, Members, canonical};
 use crate::query::{Answer, Answered, CommittedTurn};
 
@@ -43,7 +44,7 @@ pub(crate) fn decode(stored: &StoredAnswer) -> Result<Answer, Refusal> {
     #[derive(Deserialize)]
     struct StoredChange {
         change: String,
-        session: Option<String>,
+        session: Option<SessionId>,
         bodies: Option<Vec<JsonText>>,
     }
     let change: Result<StoredChange, _> = serde_json::from_str(json_of(&stored.change).0);
@@ -61,7 +62,7 @@ pub(crate) fn decode(stored: &StoredAnswer) -> Result<Answer, Refusal> {
 }
 
 /// Position of the place that was answered, if it was one.
-pub(crate) fn position(stored: &StoredAnswer) -> Option<i64> {
+pub(crate) fn position(stored: &StoredAnswer) -> Option<Position> {
     match serde_json::from_str(&stored.done) {
         Ok(Done::Ticket { ticket, .. }) => Some(ticket.place),
         _ => None,

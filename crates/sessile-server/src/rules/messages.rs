@@ -6,11 +6,9 @@ use super::decision::{Decider, Outcome};
 use super::snapshot::SessionRecord;
 use super::write::{EventKind, Write};
 use crate::change::{Done, Refusal, check_number};
+use crate::ids::{FencingToken, turn_token};
 use crate::json_text::JsonText;
 use crate::model::Conversation;
-
-/// Token of messages that no turn wrote.
-const NO_TURN: i64 = 0;
 
 impl<'c> Decider<'c> {
     pub(super) fn append(&mut self, bodies: &'c [JsonText], if_last: Option<i64>) -> Outcome {
@@ -20,19 +18,19 @@ impl<'c> Decider<'c> {
         if if_last.is_some_and(|expected| expected != last) {
             return Err(Refusal::Changed { revision: last });
         }
-        Ok(self.insert_messages(record, NO_TURN, bodies))
+        Ok(self.insert_messages(record, None, bodies))
     }
 
     pub(super) fn commit_turn(
         &mut self,
-        token: i64,
+        token: FencingToken,
         bodies: &'c [JsonText],
         conversation: Option<&'c Conversation>,
     ) -> Outcome {
         let record = self.live_session()?;
         self.queue.release(token)?;
         let session = record.session.id.clone();
-        let done = self.insert_messages(record, token, bodies);
+        let done = self.insert_messages(record, Some(token), bodies);
         let conversation =
             conversation.map(|conversation| Write::InsertConversation { session, conversation });
         self.writes.extend(conversation);
@@ -54,7 +52,12 @@ impl<'c> Decider<'c> {
     }
 
     /// Appends messages. The agent does not know them, so its conversation is deleted.
-    fn insert_messages(&mut self, mut record: SessionRecord, token: i64, bodies: &'c [JsonText]) -> Done {
+    fn insert_messages(
+        &mut self,
+        mut record: SessionRecord,
+        token: Option<FencingToken>,
+        bodies: &'c [JsonText],
+    ) -> Done {
         let session = record.session.id.clone();
         self.writes.push(Write::DeleteConversation { session: session.clone() });
         let first = record.session.messages + 1;
@@ -63,7 +66,7 @@ impl<'c> Decider<'c> {
             self.writes.push(Write::InsertMessages { session, first, token, bodies });
         }
         record.session.messages = last;
-        let event = json!({ "first": first, "last": last, "token": token });
+        let event = json!({ "first": first, "last": last, "token": turn_token::to_number(token) });
         self.record_event(&mut record, EventKind::MessagesAppended, event);
         self.session = Some(record);
         Done::Appended { first, last }

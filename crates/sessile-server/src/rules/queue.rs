@@ -5,6 +5,7 @@
 
 use super::write::Write;
 use crate::change::{Busy, COMES_UP_MS, KEPT_MS, NOWHERE, Refusal};
+use crate::ids::{FencingToken, Position};
 use crate::model::Ticket;
 
 /// A place of a queue, as it is stored.
@@ -45,8 +46,8 @@ pub(crate) struct Queue {
     next: i64,
     places: Vec<QueuePlace>,
     is_counted: bool,
-    changed: Option<i64>,
-    removed: Vec<i64>,
+    changed: Option<Position>,
+    removed: Vec<Position>,
 }
 
 /// Outcome of waiting.
@@ -99,7 +100,7 @@ impl Queue {
             _ => {}
         }
         let is_first = busy == Busy::Interrupt || first.is_none();
-        let position = self.take_number();
+        let position = Position::new(self.take_number());
         let ticket = Ticket {
             place: position,
             token: None,
@@ -118,7 +119,7 @@ impl Queue {
     }
 
     /// Gives a place to the request that asks for it again.
-    pub(super) fn reclaim(&mut self, position: i64, claim: &str, wait_ms: i64) {
+    pub(super) fn reclaim(&mut self, position: Position, claim: &str, wait_ms: i64) {
         let (now, expires_ms) = (self.now, self.waiting_expiry(wait_ms));
         let found = self.places.iter_mut().find(|place| place.ticket.place == position);
         if let Some(place) = found.filter(|place| place.ticket.expires_ms > now) {
@@ -134,10 +135,15 @@ impl Queue {
     }
 
     /// Acquires a place if it is next.
-    pub(super) fn wait(&mut self, position: i64, claim: &str, ttl_ms: i64) -> Result<WaitOutcome, Refusal> {
+    pub(super) fn wait(
+        &mut self,
+        position: Position,
+        claim: &str,
+        ttl_ms: i64,
+    ) -> Result<WaitOutcome, Refusal> {
         self.sweep();
         let is_mine = |place: &&QueuePlace| place.ticket.place == position && place.claim == claim;
-        let place = self.places.iter().find(is_mine).ok_or(Refusal::Lost { token: position })?;
+        let place = self.places.iter().find(is_mine).ok_or(Refusal::PlaceLost { place: Some(position) })?;
         let ticket = place.ticket.clone();
         if ticket.token.is_none()
             && self.holder().is_none()
@@ -149,19 +155,19 @@ impl Queue {
     }
 
     /// Renews the lease of the held place.
-    pub(super) fn renew(&mut self, token: i64, ttl_ms: i64) -> Outcome {
+    pub(super) fn renew(&mut self, token: FencingToken, ttl_ms: i64) -> Outcome {
         let position = self.held_with(token)?;
         self.extend(position, ttl_ms)
     }
 
     /// Removes the place of a claim, held or not.
-    pub(super) fn leave(&mut self, position: Option<i64>, claim: &str) -> Result<(), Refusal> {
+    pub(super) fn leave(&mut self, position: Option<Position>, claim: &str) -> Result<(), Refusal> {
         self.sweep();
         let is_mine = |place: &&QueuePlace| {
             place.claim == claim && position.is_none_or(|position| place.ticket.place == position)
         };
         let found = self.places.iter().find(is_mine).map(|place| place.ticket.place);
-        self.remove(found.ok_or(Refusal::Lost { token: position.unwrap_or(0) })?);
+        self.remove(found.ok_or(Refusal::PlaceLost { place: position })?);
         Ok(())
     }
 
@@ -169,7 +175,7 @@ impl Queue {
     pub(super) fn step_aside(&mut self, claim: &str) -> Result<(), Refusal> {
         self.sweep();
         let is_mine = |place: &&mut QueuePlace| place.claim == claim && place.ticket.token.is_none();
-        let place = self.places.iter_mut().find(is_mine).ok_or(Refusal::Lost { token: 0 })?;
+        let place = self.places.iter_mut().find(is_mine).ok_or(Refusal::PlaceLost { place: None })?;
         NOWHERE.clone_into(&mut place.process);
         place.is_present = false;
         self.changed = Some(place.ticket.place);
@@ -177,14 +183,14 @@ impl Queue {
     }
 
     /// Releases what is held with a token.
-    pub(super) fn release(&mut self, token: i64) -> Result<(), Refusal> {
+    pub(super) fn release(&mut self, token: FencingToken) -> Result<(), Refusal> {
         let position = self.held_with(token)?;
         self.remove(position);
         Ok(())
     }
 
     /// Position of the place that is held with a token.
-    pub(super) fn held_with(&mut self, token: i64) -> Result<i64, Refusal> {
+    pub(super) fn held_with(&mut self, token: FencingToken) -> Result<Position, Refusal> {
         self.sweep();
         let held = self.holder().filter(|held| held.token == Some(token));
         held.map(|held| held.place).ok_or(Refusal::Lost { token })
@@ -203,12 +209,12 @@ impl Queue {
     }
 
     /// Position that can be acquired now, if a client waits there.
-    pub(crate) fn next_to_acquire(&self) -> Option<i64> {
+    pub(crate) fn next_to_acquire(&self) -> Option<Position> {
         self.first().filter(|first| first.ticket.token.is_none()).map(|first| first.ticket.place)
     }
 
     /// Whether a place is removed, held or next: whether its client has no reason to wait any longer.
-    pub(crate) fn is_due(&self, position: i64) -> bool {
+    pub(crate) fn is_due(&self, position: Position) -> bool {
         let place = self.places.iter().find(|place| place.ticket.place == position);
         let is_waiting = place.is_some_and(|place| place.ticket.token.is_none());
         !is_waiting || self.next_to_acquire() == Some(position)
@@ -248,13 +254,13 @@ impl Queue {
         self.now.saturating_add(wait_ms).saturating_add(KEPT_MS)
     }
 
-    fn acquire(&mut self, position: i64, ttl_ms: i64) -> Outcome {
-        let token = self.take_number();
+    fn acquire(&mut self, position: Position, ttl_ms: i64) -> Outcome {
+        let token = FencingToken::new(self.take_number());
         self.ticket(position)?.token = Some(token);
         self.extend(position, ttl_ms)
     }
 
-    fn extend(&mut self, position: i64, ttl_ms: i64) -> Outcome {
+    fn extend(&mut self, position: Position, ttl_ms: i64) -> Outcome {
         let expires_ms = self.now.saturating_add(ttl_ms);
         self.changed = Some(position);
         let ticket = self.ticket(position)?;
@@ -262,12 +268,12 @@ impl Queue {
         Ok(ticket.clone())
     }
 
-    fn ticket(&mut self, position: i64) -> Result<&mut Ticket, Refusal> {
+    fn ticket(&mut self, position: Position) -> Result<&mut Ticket, Refusal> {
         let found = self.places.iter_mut().find(|place| place.ticket.place == position);
-        found.map(|place| &mut place.ticket).ok_or(Refusal::Lost { token: position })
+        found.map(|place| &mut place.ticket).ok_or(Refusal::PlaceLost { place: Some(position) })
     }
 
-    fn remove(&mut self, position: i64) {
+    fn remove(&mut self, position: Position) {
         self.places.retain(|place| place.ticket.place != position);
         self.removed.push(position);
     }

@@ -8,6 +8,7 @@ use super::decision::{Decider, Outcome};
 use super::snapshot::{Dirty, SessionRecord};
 use super::write::{EventKind, Write};
 use crate::change::{Change, Done, Refusal, check_number, check_settings};
+use crate::ids::SessionId;
 use crate::model::Session;
 
 /// Reason of the end of a session that expired before its name was given to another one.
@@ -68,7 +69,7 @@ impl Decider<'_> {
         Ok(Done::Session(self.session.insert(record).session.clone()))
     }
 
-    pub(super) fn fork(&mut self, at: Option<i64>, id: &str, name: Option<&str>) -> Outcome {
+    pub(super) fn fork(&mut self, at: Option<i64>, id: &SessionId, name: Option<&str>) -> Outcome {
         let record = self.session.take().ok_or(Refusal::NoSession)?;
         if name.is_some() && record.session.name.as_deref() == name && record.session.ended_ms.is_none() {
             self.named = Some(record.clone());
@@ -85,7 +86,7 @@ impl Decider<'_> {
             ..self.new_session(id, name)
         };
         let from = source.id;
-        self.writes.push(Write::CopyMessages { from: from.clone(), to: id.to_owned(), last: at });
+        self.writes.push(Write::CopyMessages { from: from.clone(), to: id.clone(), last: at });
         Ok(self.create(session, &source.settings, json!({ "forked_from": from, "at": at })))
     }
 
@@ -100,9 +101,9 @@ impl Decider<'_> {
         Ok(())
     }
 
-    fn new_session(&self, id: &str, name: Option<&str>) -> Session {
+    fn new_session(&self, id: &SessionId, name: Option<&str>) -> Session {
         Session {
-            id: id.to_owned(),
+            id: id.clone(),
             name: name.map(str::to_owned),
             context: None,
             labels: BTreeMap::new(),

@@ -2,13 +2,14 @@
 
 use super::queue::QueueSnapshot;
 use crate::change::Change;
+use crate::ids::{Position, SessionId};
 use crate::model::{Conversation, Resource, Session};
 
 /// Rows that a change depends on: what a store loads, and locks where it has row locks.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies<'a> {
     /// Id of the session that the change is about.
-    pub(crate) session: Option<&'a str>,
+    pub(crate) session: Option<&'a SessionId>,
     /// Name that the change gives to a session: the live session that has it is loaded too.
     pub(crate) name: Option<&'a str>,
     /// Whether the session's settings are needed.
@@ -16,7 +17,7 @@ pub(crate) struct Dependencies<'a> {
     /// Key of the queue, and how it is locked.
     pub(crate) queue: Option<(String, QueueLock)>,
     /// Position of a place that must be among the loaded ones.
-    pub(crate) position: Option<i64>,
+    pub(crate) position: Option<Position>,
     /// Claim whose place must be among the loaded ones.
     pub(crate) claim: Option<&'a str>,
     /// Key of the session's value that the change sets.
@@ -72,12 +73,12 @@ impl<'a> Dependencies<'a> {
     }
 
     /// The same for a queue in which a request takes over the place that it was given before.
-    pub(crate) fn with_position(self, position: Option<i64>) -> Self {
+    pub(crate) fn with_position(self, position: Option<Position>) -> Self {
         Dependencies { position: position.or(self.position), ..self }
     }
 
-    fn of_turn(session: &'a str) -> Self {
-        let resource = Resource::Turn { session: session.to_owned() };
+    fn of_turn(session: &'a SessionId) -> Self {
+        let resource = Resource::Turn { session: session.clone() };
         let queue = Some((resource.key(), QueueLock::Session));
         Dependencies { session: Some(session), queue, ..Dependencies::default() }
     }
@@ -93,7 +94,7 @@ impl<'a> Dependencies<'a> {
 
     /// What must not be changed by two changes at once.
     pub(crate) fn serialized_by(&self) -> Option<&str> {
-        self.session.or(self.queue.as_ref().map(|(resource, _)| resource.as_str()))
+        self.session.map(SessionId::as_str).or(self.queue.as_ref().map(|(resource, _)| resource.as_str()))
     }
 }
 

@@ -8,20 +8,33 @@ use super::write::EventKind;
 use super::{QueuePlace, QueueSnapshot, SessionRecord, Snapshot, StoredAnswer, StoredEntry, Write, decide};
 use crate::change::{Busy, Change, Done, KEPT_MS, NOWHERE, Refusal};
 use crate::db::{Access, Request};
+use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
-use crate::model::{Conversation, Resource, Session, Ticket, UserId};
+use crate::model::{Conversation, Resource, Session, Ticket};
 use crate::rules::audit::AuditEntry;
 
 const NOW: i64 = 1_000_000;
 const HERE: &str = "this-process";
 
+fn id(number: u8) -> SessionId {
+    format!("0199aaaa-0000-7000-8000-{number:012x}").parse().unwrap()
+}
+
+const fn at(position: i64) -> Position {
+    Position::new(position)
+}
+
+const fn token(number: i64) -> FencingToken {
+    FencingToken::new(number)
+}
+
 fn request(change: Change) -> Request {
-    Request { user: UserId("ann".to_owned()), change, key: None, access: Access::default() }
+    Request { user: "ann".parse().unwrap(), change, key: None, access: Access::default() }
 }
 
 fn session(messages: i64) -> SessionRecord {
     let mut session = Session {
-        id: "s".to_owned(),
+        id: id(1),
         name: Some("web".to_owned()),
         context: None,
         labels: BTreeMap::new(),
@@ -42,14 +55,15 @@ fn session(messages: i64) -> SessionRecord {
 
 fn expired() -> SessionRecord {
     let mut record = session(0);
-    "old".clone_into(&mut record.session.id);
+    record.session.id = id(2);
     record.session.used_ms = NOW - 2000;
     record.session.set_expiry();
     record
 }
 
-fn place(position: i64, token: Option<i64>, expires_ms: i64) -> QueuePlace {
-    let ticket = Ticket { place: position, token, holder: format!("h{position}"), asked_ms: 0, expires_ms };
+fn place(position: i64, held: Option<i64>, expires_ms: i64) -> QueuePlace {
+    let (place, token) = (at(position), held.map(token));
+    let ticket = Ticket { place, token, holder: format!("h{position}"), asked_ms: 0, expires_ms };
     QueuePlace { ticket, process: HERE.to_owned(), claim: format!("c{position}"), is_present: true }
 }
 
@@ -66,7 +80,7 @@ fn lock() -> Resource {
 }
 
 fn turn() -> Resource {
-    Resource::Turn { session: "s".to_owned() }
+    Resource::Turn { session: id(1) }
 }
 
 fn ask(resource: Resource, busy: Busy) -> Change {
@@ -75,11 +89,11 @@ fn ask(resource: Resource, busy: Busy) -> Change {
 }
 
 fn append(if_last: Option<i64>) -> Change {
-    Change::Append { session: "s".to_owned(), bodies: vec![json!({"a": 1}).into(), json!(2).into()], if_last }
+    Change::Append { session: id(1), bodies: vec![json!({"a": 1}).into(), json!(2).into()], if_last }
 }
 
 /// Outcome of a change, its writes as text, and the position that it lets come up.
-fn decided(change: Change, snapshot: Snapshot) -> (Result<Done, Refusal>, Vec<String>, Option<i64>) {
+fn decided(change: Change, snapshot: Snapshot) -> (Result<Done, Refusal>, Vec<String>, Option<Position>) {
     let request = request(change);
     let decision = decide(&request, HERE, snapshot).unwrap();
     let next = decision.next_to_wake();
@@ -144,7 +158,7 @@ fn use_of_a_session_never_moves_its_time_back() {
 
 #[test]
 fn rewind_beyond_the_last_message_is_refused() {
-    let rewind = |to| Change::Rewind { session: "s".to_owned(), to };
+    let rewind = |to| Change::Rewind { session: id(1), to };
     assert_eq!(refusal(rewind(5), snapshot()), Refusal::NoMessage { number: 5, messages: 4 });
     let (outcome, writes, _) = decided(rewind(1), snapshot());
     assert_eq!(outcome, Ok(Done::Rewound { removed: 3 }));
@@ -154,7 +168,7 @@ fn rewind_beyond_the_last_message_is_refused() {
 #[test]
 fn name_of_an_expired_session_is_taken_from_it_first() {
     let start = Change::StartSession {
-        id: "new".to_owned(),
+        id: id(3),
         name: Some("web".to_owned()),
         context: None,
         labels: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
@@ -183,7 +197,7 @@ fn name_of_an_expired_session_is_taken_from_it_first() {
 #[test]
 fn edit_replaces_labels_only_if_they_differ() {
     let edit = |labels| Change::EditSession {
-        session: "s".to_owned(),
+        session: id(1),
         if_revision: Some(3),
         name: None,
         labels: Some(labels),
@@ -201,7 +215,7 @@ fn edit_replaces_labels_only_if_they_differ() {
 fn session_that_was_ended_stays_as_it_is() {
     let mut ended = session(0);
     ended.session.ended_ms = Some(5);
-    let end = Change::EndSession { session: "s".to_owned(), reason: "done".to_owned() };
+    let end = Change::EndSession { session: id(1), reason: "done".to_owned() };
     let (outcome, writes, _) = decided(end, Snapshot { session: Some(ended), ..snapshot() });
     assert!(matches!(outcome, Ok(Done::Session(Session { ended_ms: Some(5), .. }))), "{outcome:?}");
     assert!(writes.is_empty(), "{writes:?}");
@@ -209,7 +223,7 @@ fn session_that_was_ended_stays_as_it_is() {
 
 #[test]
 fn fork_copies_messages_and_leaves_its_source_alone() {
-    let fork = Change::Fork { session: "s".to_owned(), at: Some(2), id: "f".to_owned(), name: None };
+    let fork = Change::Fork { session: id(1), at: Some(2), id: id(4), name: None };
     let (outcome, writes, _) = decided(fork, snapshot());
     assert!(matches!(outcome, Ok(Done::Session(Session { messages: 2, idle_ms: 1000, .. }))), "{outcome:?}");
     assert_eq!(names(&writes), ["InsertSession", "CopyMessages", "InsertEvent"]);
@@ -218,7 +232,7 @@ fn fork_copies_messages_and_leaves_its_source_alone() {
 #[test]
 fn fork_with_the_name_of_its_live_source_is_refused() {
     let name = Some("web".to_owned());
-    let fork = Change::Fork { session: "s".to_owned(), at: None, id: "f".to_owned(), name };
+    let fork = Change::Fork { session: id(1), at: None, id: id(4), name };
     assert_eq!(refusal(fork.clone(), snapshot()), Refusal::NameTaken);
     let (outcome, writes, _) = decided(fork, Snapshot { session: Some(expired()), ..snapshot() });
     assert!(matches!(outcome, Ok(Done::Session(_))), "{outcome:?}");
@@ -228,7 +242,7 @@ fn fork_with_the_name_of_its_live_source_is_refused() {
 #[test]
 fn removed_value_keeps_its_revision() {
     let set = |value: Option<JsonText>, if_revision| Change::SetEntry {
-        session: "s".to_owned(),
+        session: id(1),
         key: "k".to_owned(),
         value,
         if_revision,
@@ -250,7 +264,7 @@ fn empty_queue_gives_the_place_at_once() {
     let (outcome, writes, _) =
         decided(ask(lock(), Busy::Enqueue), Snapshot { now: NOW, ..Snapshot::default() });
     let ticket = ticket(outcome);
-    assert_eq!((ticket.place, ticket.token, ticket.expires_ms), (1, Some(2), NOW + 60));
+    assert_eq!((ticket.place, ticket.token, ticket.expires_ms), (at(1), Some(token(2)), NOW + 60));
     assert_eq!(names(&writes), ["SetNextNumber", "PutPlace"]);
 }
 
@@ -259,7 +273,7 @@ fn held_turn_comes_with_its_history() {
     let change = request(ask(turn(), Busy::Enqueue));
     let decision = decide(&change, HERE, snapshot()).unwrap();
     let history = decision.history().unwrap();
-    assert_eq!((history.session.as_str(), history.last, history.limit), ("s", 4, 2));
+    assert_eq!((&history.session, history.last, history.limit), (&id(1), 4, 2));
     let (outcome, writes) = decision.into_parts().unwrap();
     assert!(matches!(outcome, Ok(Done::Ticket { history: Some(_), .. })), "{outcome:?}");
     let began = |write: &&Write<'_>| matches!(write, Write::InsertEvent { kind: EventKind::TurnBegan, .. });
@@ -271,7 +285,7 @@ fn waiter_behind_a_holder_keeps_its_place_after_its_wait() {
     let held = Snapshot { queue: queue(vec![place(1, Some(2), NOW + 9)]), ..snapshot() };
     let (outcome, writes, _) = decided(ask(lock(), Busy::Enqueue), held);
     let ticket = ticket(outcome);
-    assert_eq!((ticket.place, ticket.token, ticket.expires_ms), (50, None, NOW + 30 + KEPT_MS));
+    assert_eq!((ticket.place, ticket.token, ticket.expires_ms), (at(50), None, NOW + 30 + KEPT_MS));
     assert_eq!(names(&writes), ["SetNextNumber", "Heartbeat", "PutPlace"]);
 }
 
@@ -290,29 +304,29 @@ fn interrupt_removes_the_holder_and_goes_before_waiters() {
     let places = vec![place(1, Some(2), NOW + 9), place(3, None, NOW + 9)];
     let (outcome, writes, _) =
         decided(ask(lock(), Busy::Interrupt), Snapshot { queue: queue(places), ..snapshot() });
-    assert_eq!(ticket(outcome).token, Some(51));
-    assert!(writes[0].contains("positions: [1]"), "{writes:?}");
+    assert_eq!(ticket(outcome).token, Some(token(51)));
+    assert!(writes[0].contains("positions: [Position(1)]"), "{writes:?}");
 }
 
 #[test]
 fn waiter_acquires_the_place_only_when_it_is_next() {
     let wait = |position: i64| Change::Wait {
         resource: lock(),
-        place: position,
+        place: at(position),
         claim: format!("c{position}"),
         ttl_ms: 60,
         history: 0,
     };
     let with = |places| Snapshot { queue: queue(places), ..snapshot() };
     let waiting = || vec![place(3, None, NOW + 9), place(4, None, NOW + 9)];
-    assert_eq!(ticket(decided(wait(3), with(waiting())).0).token, Some(50));
+    assert_eq!(ticket(decided(wait(3), with(waiting())).0).token, Some(token(50)));
     assert_eq!(ticket(decided(wait(4), with(waiting())).0).token, None);
     let absent = vec![QueuePlace { is_present: false, ..place(3, None, NOW + 9) }, place(4, None, NOW + 9)];
-    assert_eq!(ticket(decided(wait(4), with(absent)).0).token, Some(50));
+    assert_eq!(ticket(decided(wait(4), with(absent)).0).token, Some(token(50)));
     let mut held = waiting();
     held.push(place(1, Some(2), NOW + 9));
     assert_eq!(ticket(decided(wait(3), with(held)).0).token, None);
-    assert_eq!(refusal(wait(9), with(waiting())), Refusal::Lost { token: 9 });
+    assert_eq!(refusal(wait(9), with(waiting())), Refusal::PlaceLost { place: Some(at(9)) });
 }
 
 #[test]
@@ -321,7 +335,7 @@ fn expired_places_are_deleted_by_the_next_change() {
     let (outcome, writes, _) =
         decided(ask(lock(), Busy::Enqueue), Snapshot { queue: queue(places), ..snapshot() });
     assert_eq!(ticket(outcome).token, None);
-    assert!(writes[0].contains("positions: [1, 3]"), "{writes:?}");
+    assert!(writes[0].contains("positions: [Position(1), Position(3)]"), "{writes:?}");
 }
 
 #[test]
@@ -329,9 +343,10 @@ fn release_wakes_the_first_waiter_whose_process_is_alive() {
     let absent = QueuePlace { is_present: false, ..place(3, None, NOW + 9) };
     let places = || vec![place(1, Some(2), NOW + 9), absent.clone(), place(4, None, NOW + 9)];
     let with = || Snapshot { queue: queue(places()), ..snapshot() };
-    let (outcome, writes, next) = decided(Change::Release { resource: lock(), token: 2 }, with());
-    assert_eq!((outcome, names(&writes), next), (Ok(Done::Left), vec!["DeletePlaces"], Some(4)));
-    assert_eq!(refusal(Change::Release { resource: lock(), token: 1 }, with()), Refusal::Lost { token: 1 });
+    let (outcome, writes, next) = decided(Change::Release { resource: lock(), token: token(2) }, with());
+    assert_eq!((outcome, names(&writes), next), (Ok(Done::Left), vec!["DeletePlaces"], Some(at(4))));
+    let other = Change::Release { resource: lock(), token: token(1) };
+    assert_eq!(refusal(other, with()), Refusal::Lost { token: token(1) });
 }
 
 #[test]
@@ -339,7 +354,7 @@ fn waiter_that_steps_aside_is_skipped_and_kept() {
     let places = vec![place(3, None, NOW + 9), place(4, None, NOW + 9)];
     let aside = Change::StepAside { resource: lock(), claim: "c3".to_owned() };
     let (outcome, writes, next) = decided(aside, Snapshot { queue: queue(places), ..snapshot() });
-    assert_eq!((outcome, names(&writes), next), (Ok(Done::Left), vec!["PutPlace"], Some(4)));
+    assert_eq!((outcome, names(&writes), next), (Ok(Done::Left), vec!["PutPlace"], Some(at(4))));
     assert!(writes[0].contains(&format!("process: {NOWHERE:?}")), "{writes:?}");
 }
 
@@ -347,12 +362,12 @@ fn waiter_that_steps_aside_is_skipped_and_kept() {
 fn place_is_left_only_with_its_claim() {
     let leave = |claim: &str| Change::Leave {
         resource: lock(),
-        place: Some(3),
+        place: Some(at(3)),
         claim: claim.to_owned(),
         key: Some("key".to_owned()),
     };
     let with = || Snapshot { queue: queue(vec![place(3, None, NOW + 9)]), ..snapshot() };
-    assert_eq!(refusal(leave("other"), with()), Refusal::Lost { token: 3 });
+    assert_eq!(refusal(leave("other"), with()), Refusal::PlaceLost { place: Some(at(3)) });
     assert_eq!(names(&decided(leave("c3"), with()).1), ["DeleteAnswer", "DeletePlaces"]);
 }
 
@@ -365,14 +380,14 @@ fn commit_appends_and_releases_or_does_nothing() {
         told: BTreeMap::new(),
     };
     let commit = |token| Change::CommitTurn {
-        session: "s".to_owned(),
+        session: id(1),
         token,
         bodies: vec![json!("hi").into()],
         conversation: Some(conversation.clone()),
     };
     let with = || Snapshot { queue: queue(vec![place(1, Some(2), NOW + 9)]), ..snapshot() };
-    assert_eq!(refusal(commit(3), with()), Refusal::Lost { token: 3 });
-    let (outcome, writes, _) = decided(commit(2), with());
+    assert_eq!(refusal(commit(token(3)), with()), Refusal::Lost { token: token(3) });
+    let (outcome, writes, _) = decided(commit(token(2)), with());
     assert_eq!(outcome, Ok(Done::Appended { first: 5, last: 5 }));
     let expected = [
         "UpdateCounters",
@@ -423,38 +438,23 @@ fn request_for_a_place_that_is_sent_again_takes_its_place_over() {
     let asked = Request { key: Some("k".to_owned()), ..asked };
     let (outcome, writes) = decide(&asked, HERE, snapshot).unwrap().into_parts().unwrap();
     let ticket = ticket(outcome);
-    assert_eq!((ticket.place, ticket.expires_ms), (3, NOW + 30 + KEPT_MS));
+    assert_eq!((ticket.place, ticket.expires_ms), (at(3), NOW + 30 + KEPT_MS));
     let [Write::Heartbeat, Write::PutPlace { place, .. }] = writes.as_slice() else { panic!("{writes:?}") };
     assert_eq!((place.claim.as_str(), place.process.as_str()), ("mine", HERE));
 }
 
 #[test]
-fn names_of_changes_and_refusals_are_their_serialized_tags() {
+fn names_of_changes_are_their_serialized_tags() {
     let changes = [
         append(None),
         ask(turn(), Busy::Enqueue),
-        Change::Release { resource: lock(), token: 1 },
+        Change::Release { resource: lock(), token: token(1) },
         Change::StepAside { resource: lock(), claim: String::new() },
-        Change::EndSession { session: String::new(), reason: String::new() },
-        Change::TakeConversation { session: String::new(), token: 1 },
+        Change::EndSession { session: id(1), reason: String::new() },
+        Change::TakeConversation { session: id(1), token: token(1) },
     ];
     for change in changes {
         assert_eq!(serde_json::to_value(&change).unwrap()["change"], change.name());
-    }
-    let refusals = [
-        Refusal::NoSession,
-        Refusal::SessionOver,
-        Refusal::NameTaken,
-        Refusal::Changed { revision: 1 },
-        Refusal::Held { holder: String::new(), expires_ms: 1 },
-        Refusal::Lost { token: 1 },
-        Refusal::NoAccount,
-        Refusal::NoMessage { number: 1, messages: 0 },
-        Refusal::TooManySettings,
-        Refusal::KeyReused,
-    ];
-    for refusal in refusals {
-        assert_eq!(serde_json::to_value(&refusal).unwrap()["refusal"], refusal.name());
     }
 }
 
@@ -465,9 +465,11 @@ fn audit_entry_names_the_subject_and_skips_waiting() {
     let outcome = Ok(Done::Ticket { ticket: waiting.ticket, history: None });
     let entry = AuditEntry { action: "ask", session: None, subject: Some("deploy"), outcome: "done" };
     assert_eq!(AuditEntry::of(&asked, &outcome), Some(entry));
-    let wait = Change::Wait { resource: turn(), place: 3, claim: String::new(), ttl_ms: 1, history: 0 };
+    let wait = Change::Wait { resource: turn(), place: at(3), claim: String::new(), ttl_ms: 1, history: 0 };
     let wait = request(wait);
     assert_eq!(AuditEntry::of(&wait, &outcome), None);
-    let entry = AuditEntry { action: "wait", session: Some("s"), subject: None, outcome: "lost" };
-    assert_eq!(AuditEntry::of(&wait, &Err(Refusal::Lost { token: 3 })), Some(entry));
+    let session = id(1);
+    let entry =
+        AuditEntry { action: "wait", session: Some(session.as_str()), subject: None, outcome: "lost" };
+    assert_eq!(AuditEntry::of(&wait, &Err(Refusal::PlaceLost { place: Some(at(3)) })), Some(entry));
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::queue::QueuePlace;
 use super::snapshot::SessionRecord;
+use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
 use crate::model::Conversation;
 
@@ -44,31 +45,31 @@ pub(crate) enum Write<'c> {
     /// Updates the time of last use and the counters of a session, and nothing else of it.
     UpdateCounters(Box<SessionRecord>),
     /// Deletes the labels by which a session is found.
-    DeleteLabels { session: String },
+    DeleteLabels { session: SessionId },
     /// Inserts labels by which a session is found.
-    InsertLabels { session: String, labels: Vec<(String, String)> },
+    InsertLabels { session: SessionId, labels: Vec<(String, String)> },
     /// Inserts or updates a setting.
-    PutSetting { session: String, key: String, value: Value },
+    PutSetting { session: SessionId, key: String, value: Value },
     /// Deletes a setting.
-    DeleteSetting { session: String, key: String },
+    DeleteSetting { session: SessionId, key: String },
     /// Replaces a value, or with nothing leaves only its revision.
-    ReplaceEntry { session: String, key: &'c str, value: Option<&'c JsonText>, revision: i64 },
+    ReplaceEntry { session: SessionId, key: &'c str, value: Option<&'c JsonText>, revision: i64 },
     /// Inserts messages, the first one with a number.
-    InsertMessages { session: String, first: i64, token: i64, bodies: &'c [JsonText] },
+    InsertMessages { session: SessionId, first: i64, token: Option<FencingToken>, bodies: &'c [JsonText] },
     /// Deletes the messages after one; `last` is the number of the last one.
-    DeleteMessagesAfter { session: String, after: i64, last: i64 },
+    DeleteMessagesAfter { session: SessionId, after: i64, last: i64 },
     /// Copies the messages up to one to another session.
-    CopyMessages { from: String, to: String, last: i64 },
+    CopyMessages { from: SessionId, to: SessionId, last: i64 },
     /// Deletes a session's conversation with its agent.
-    DeleteConversation { session: String },
+    DeleteConversation { session: SessionId },
     /// Inserts a session's conversation with its agent, if the agent's context is this session's or nobody's.
-    InsertConversation { session: String, conversation: &'c Conversation },
+    InsertConversation { session: SessionId, conversation: &'c Conversation },
     /// Inserts an event.
-    InsertEvent { session: String, number: i64, kind: EventKind, body: Value },
+    InsertEvent { session: SessionId, number: i64, kind: EventKind, body: Value },
     /// Deletes all places of a session's turn.
-    DeleteTurnPlaces { session: String },
+    DeleteTurnPlaces { session: SessionId },
     /// Deletes places of a queue.
-    DeletePlaces { resource: String, positions: Vec<i64> },
+    DeletePlaces { resource: String, positions: Vec<Position> },
     /// Sets the next number of a queue.
     SetNextNumber { resource: String, next: i64 },
     /// Inserts or updates a place of a queue.

@@ -80,7 +80,7 @@ async fn those_who_go_away_while_they_read_take_no_reader_along() {
     let store = Throwaway::sqlite().await;
     let user = User::new(&store.db, "ann");
     let session = user.start(None).await;
-    let read = || sessile_server::query::Query::Session { session: session.id.clone() };
+    let read = || sessile_server::query::Query::Session { session: session.id.clone().into() };
     for _ in 0..200 {
         for _ in 0..16 {
             let mut left = std::pin::pin!(user.db.ask(&user.id, read()));

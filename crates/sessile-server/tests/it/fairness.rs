@@ -46,7 +46,7 @@ async fn read_of_one_user_overtakes_the_queue_of_another(store: &Throwaway) {
     let his = bob.start(None).await;
     let (done, work) = flood(std::slice::from_ref(&ann)).await;
     let before = done.load(Ordering::SeqCst);
-    bob.ask(Query::Session { session: his.id.clone() }).await.unwrap();
+    bob.ask(Query::Session { session: his.id.clone().into() }).await.unwrap();
     let meanwhile = done.load(Ordering::SeqCst) - before;
     assert!(meanwhile < READS / 4, "{meanwhile} of ann's reads were done before bob's");
     work.join_all().await;
@@ -58,17 +58,12 @@ async fn token_check_overtakes_the_reads_of_all_users(store: &Throwaway) {
     let many: Vec<User> = (0..4).map(|number| User::new(&store.db, &format!("user-{number}"))).collect();
     let (done, work) = flood(&many).await;
     let before = done.load(Ordering::SeqCst);
-    let hash = sha256(made.secret.expose());
+    let hash = made.secret.hash();
     assert!(store.db.token(&hash).await.unwrap().is_some());
     store.db.ready().await.unwrap();
-    users::revoke(&store.db, &made.token.id).await.unwrap();
+    users::revoke(&store.db, made.token.id.as_str()).await.unwrap();
     assert!(store.db.token(&hash).await.unwrap().is_none(), "and revoked is revoked");
     let meanwhile = done.load(Ordering::SeqCst) - before;
     assert!(meanwhile < READS, "{meanwhile} reads were done before the token was checked");
     work.join_all().await;
-}
-
-fn sha256(text: &str) -> String {
-    use sha2::{Digest, Sha256};
-    sessile_wire::hex::hex(&Sha256::digest(text.as_bytes()))
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::ids::SessionId;
 use sessile_server::query::{Answer, Query};
 use testkit::linear::{Had, Seen, What, contradiction, overlap, tick};
 
 use crate::stores::{Throwaway, User, lock};
 
 /// One client of a value: reads it, and changes it if nobody else has meanwhile.
-async fn client(user: User, session: String, rounds: usize) -> Vec<Seen> {
+async fn client(user: User, session: SessionId, rounds: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     for _ in 0..rounds {
         let begun = tick();
@@ -97,7 +98,7 @@ async fn a_lock_is_never_had_by_two(store: Throwaway) {
                 };
                 let (until, token) = (tick(), ticket.token.unwrap());
                 user.change(Change::Release { resource: lock.clone(), token }).await.unwrap();
-                all.lock().unwrap().push(Had { from, until, token });
+                all.lock().unwrap().push(Had { from, until, token: token.get() });
             }
         });
     }

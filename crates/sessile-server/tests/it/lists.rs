@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile_server::change::{Busy, Change};
 use sessile_server::db::{Access, Read};
+use sessile_server::ids::SessionId;
 use sessile_server::model::Message;
 use sessile_server::query::{Answer, ListPage, Query, SCAN_ROWS};
 
@@ -28,7 +29,7 @@ fn sessions(live: bool, label: Option<(&str, &str)>, after: Option<String>, limi
     Query::Sessions { live, label, after, limit }
 }
 
-async fn list(user: &User, query: Query) -> (Vec<String>, Option<String>) {
+async fn list(user: &User, query: Query) -> (Vec<SessionId>, Option<String>) {
     match user.ask(query).await {
         Ok(Answer::Sessions(ListPage { items, next })) => {
             (items.into_iter().map(|session| session.id).collect(), next)
@@ -38,7 +39,7 @@ async fn list(user: &User, query: Query) -> (Vec<String>, Option<String>) {
 }
 
 /// All pages of a list, and how many there were.
-async fn all(user: &User, live: bool, label: Option<(&str, &str)>, limit: i64) -> (Vec<String>, usize) {
+async fn all(user: &User, live: bool, label: Option<(&str, &str)>, limit: i64) -> (Vec<SessionId>, usize) {
     let (mut found, mut after, mut pages) = (Vec::new(), None, 0);
     loop {
         let (mut ids, next) = list(user, sessions(live, label, after, limit)).await;
@@ -59,15 +60,16 @@ async fn live_sessions_are_found_behind_many_ended_ones(store: &Throwaway) {
     let ann = User::new(&store.db, "ann");
     let (first, next) = list(&ann, sessions(true, None, None, 2)).await;
     assert_eq!(first.len(), 2, "in one step, however many have ended since");
-    assert!(first.iter().all(|id| id.starts_with("0198")) && next.is_some(), "{first:?}");
+    assert!(first.iter().all(|id| id.as_str().starts_with("0198")) && next.is_some(), "{first:?}");
     let (rest, end) = list(&ann, sessions(true, None, next, 2)).await;
     assert_eq!((rest.len(), end), (1, None));
     assert_eq!(all(&ann, false, None, 1000).await.0.len(), 5003);
     assert_eq!(all(&User::new(&store.db, "bob"), true, None, 100).await, (list_of("0199", 2), 1));
 }
 
-fn list_of(prefix: &str, count: u32) -> Vec<String> {
-    (1..=count).rev().map(|number| format!("{prefix}0000-0000-7000-8000-{number:012x}")).collect()
+fn list_of(prefix: &str, count: u32) -> Vec<SessionId> {
+    let id = |number| format!("{prefix}0000-0000-7000-8000-{number:012x}").parse().unwrap();
+    (1..=count).rev().map(id).collect()
 }
 
 async fn labels_are_found_edited_and_removed(store: &Throwaway) {
@@ -88,8 +90,8 @@ async fn labels_are_found_edited_and_removed(store: &Throwaway) {
         let find = async |user: &User, label| all(user, live, Some(label), 10).await.0;
         assert_eq!(find(&ann, ("team", "web")).await, std::slice::from_ref(&web));
         assert_eq!(find(&ann, ("empty", "")).await, [ops.clone(), web.clone()]);
-        assert_eq!(find(&ann, ("team", "")).await, [""; 0]);
-        assert_eq!(find(&bob, ("team", "ops")).await, [""; 0]);
+        assert_eq!(find(&ann, ("team", "")).await, []);
+        assert_eq!(find(&bob, ("team", "ops")).await, []);
     }
     let edit = |labels: Option<(&str, &str)>| Change::EditSession {
         session: web.clone(),
@@ -105,7 +107,7 @@ async fn labels_are_found_edited_and_removed(store: &Throwaway) {
         "labels were not edited"
     );
     ann.change(edit(Some(("team", "ops")))).await.unwrap();
-    assert_eq!(all(&ann, true, Some(("team", "web")), 10).await.0, [""; 0]);
+    assert_eq!(all(&ann, true, Some(("team", "web")), 10).await.0, []);
     assert_eq!(all(&ann, true, Some(("empty", "")), 10).await.0, std::slice::from_ref(&ops));
     let fork = Change::Fork { session: ops.clone(), at: None, id: id(), name: None };
     let forked = session(ann.change(fork).await);
@@ -126,7 +128,7 @@ async fn page_ends_early_where_little_matches(store: &Throwaway) {
     store.add_sessions("ann", "0199", 1000, 1000, Some(("team", "web")));
     let ann = User::new(&store.db, "ann");
     let (found, next) = list(&ann, sessions(true, Some(("team", "web")), None, 10)).await;
-    assert_eq!(found, [""; 0]);
+    assert_eq!(found, []);
     assert!(next.is_some(), "the first rows do not fit, and no more are read");
     let (found, pages) = all(&ann, true, Some(("team", "web")), 10).await;
     assert_eq!(found, list_of("0197", 1));
@@ -145,7 +147,7 @@ async fn audit_log_of_one_session_is_read_in_bounded_pages(store: &Throwaway) {
     let ann = User::new(&store.db, "ann");
     let read = |session: &str, at_ms| Read {
         user: ann.id.clone(),
-        access: Access { id: id(), token: None },
+        access: Access { id: id().into(), token: None },
         action: "append".to_owned(),
         session: Some(session.to_owned()),
         outcome: "done".to_owned(),

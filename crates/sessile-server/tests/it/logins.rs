@@ -2,8 +2,8 @@
 
 use sessile_server::account::{Asked, Decision, Minted, TokenScope};
 use sessile_server::db::Db;
+use sessile_server::ids::SecretHash;
 use sessile_server::login::{self, Begun, Outcome};
-use sessile_server::model::UserId;
 use sessile_server::users::{self, UserError};
 
 use crate::stores::{Throwaway, id};
@@ -22,8 +22,13 @@ async fn begun(db: &Db) -> Begun {
     login::begin(db, "ann's laptop", Some("10.0.0.7".to_owned()), 1000).await.unwrap().unwrap()
 }
 
+/// Hash of a code or token, which is the same for the same name.
+fn hash(kind: &str, name: &str) -> SecretHash {
+    SecretHash::of(&format!("{kind} of {name}"))
+}
+
 fn approve(user: &str, expires_ms: Option<i64>) -> Decision {
-    Decision::Approve { user: UserId(user.to_owned()), scopes: vec![TokenScope::Read], expires_ms }
+    Decision::Approve { user: user.parse().unwrap(), scopes: vec![TokenScope::Read], expires_ms }
 }
 
 async fn collect(db: &Db, begun: &Begun) -> Outcome {
@@ -41,7 +46,7 @@ async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
     assert!(!found.is_approved && found.asked_ms > 0);
     let nobody = login::decide(admin, &login.user_code, approve("nobody", None)).await;
     assert!(matches!(nobody, Err(UserError::NoUser(_))), "{nobody:?}");
-    let nothing = Decision::Approve { user: UserId("ann".to_owned()), scopes: Vec::new(), expires_ms: None };
+    let nothing = Decision::Approve { user: "ann".parse().unwrap(), scopes: Vec::new(), expires_ms: None };
     let nothing = login::decide(admin, &login.user_code, nothing).await;
     assert!(matches!(nothing, Err(UserError::NoScope)), "{nothing:?}");
     assert!(matches!(collect(db, &login).await, Outcome::Pending));
@@ -49,14 +54,14 @@ async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
     login::decide(admin, &login.user_code, approve("ann", expires)).await.unwrap();
     let again = login::decide(admin, &login.user_code, approve("ann", None)).await;
     assert!(matches!(again, Err(UserError::NoLogin(_))), "{again:?}");
-    assert!(users::tokens(db, &UserId("ann".to_owned())).await.unwrap().is_empty(), "none was made yet");
+    assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty(), "none was made yet");
     let Outcome::Token(token, secret) = collect(db, &login).await else { panic!() };
     assert_eq!(
-        (token.user.0.as_str(), &token.scopes[..], token.expires_ms),
+        (token.user.as_str(), &token.scopes[..], token.expires_ms),
         ("ann", &[TokenScope::Read][..], expires)
     );
     assert_eq!(users::tokens(db, &token.user).await.unwrap(), std::slice::from_ref(&token));
-    assert!(secret.expose().starts_with(users::PREFIX));
+    assert!(secret.expose().starts_with("sst_"));
     for db in [db, admin] {
         assert!(matches!(collect(db, &login).await, Outcome::Nothing), "it was collected");
         assert!(matches!(login::find(db, &login.user_code).await, Err(UserError::NoLogin(_))));
@@ -83,7 +88,7 @@ async fn a_login_is_refused_before_or_after_it_was_approved(store: &Throwaway) {
             assert!(matches!(late, Err(UserError::NoLogin(_))), "{late:?}");
         }
     }
-    assert!(users::tokens(db, &UserId("ann".to_owned())).await.unwrap().is_empty());
+    assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty());
 }
 
 async fn many_who_collect_at_once_get_one_token(store: &Throwaway) {
@@ -109,7 +114,7 @@ async fn many_who_collect_at_once_get_one_token(store: &Throwaway) {
         }
         assert_eq!(collected, 1);
     }
-    assert_eq!(users::tokens(&store.db, &UserId("ann".to_owned())).await.unwrap().len(), 5);
+    assert_eq!(users::tokens(&store.db, &"ann".parse().unwrap()).await.unwrap().len(), 5);
 }
 
 async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
@@ -124,8 +129,8 @@ async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
         assert!(matches!(decided, Err(UserError::NoLogin(_))), "{code}: {decided:?}");
     }
     let asked = |name: &str, lives_ms| Asked {
-        device_hash: format!("device of {name}"),
-        code_hash: format!("code of {name}"),
+        device_hash: hash("device", name),
+        code_hash: hash("code", name),
         client: name.to_owned(),
         peer: None,
         lives_ms,
@@ -135,26 +140,25 @@ async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
         assert!(db.begin_login(asked(name, short), 10).await.unwrap());
     }
     let approved =
-        sessile_server::account::Administer::Decide("code of approved".to_owned(), approve("ann", None));
+        sessile_server::account::Administer::Decide(hash("code", "approved"), approve("ann", None));
     assert_eq!(db.administer(approved).await.unwrap(), Ok(()));
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     for name in ["pending", "approved"] {
-        assert_eq!(db.login(&format!("code of {name}")).await.unwrap(), None);
-        let minted = Minted { id: id(), hash: format!("hash of {name}") };
-        let collected = db.collect_login(&format!("device of {name}"), minted).await.unwrap();
+        assert_eq!(db.login(&hash("code", name)).await.unwrap(), None);
+        let minted = Minted { id: id().as_str().parse().unwrap(), hash: hash("token", name) };
+        let collected = db.collect_login(&hash("device", name), minted).await.unwrap();
         assert_eq!(collected, sessile_server::account::Collected::Nothing);
     }
-    let late =
-        sessile_server::account::Administer::Decide("code of pending".to_owned(), approve("ann", None));
+    let late = sessile_server::account::Administer::Decide(hash("code", "pending"), approve("ann", None));
     assert!(db.administer(late).await.unwrap().is_err());
-    assert!(users::tokens(db, &UserId("ann".to_owned())).await.unwrap().is_empty());
+    assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty());
 }
 
 async fn strangers_cannot_fill_a_store(store: &Throwaway) {
     let db = &store.db;
     let asked = |name: &str, lives_ms| Asked {
-        device_hash: format!("device of {name}"),
-        code_hash: format!("code of {name}"),
+        device_hash: hash("device", name),
+        code_hash: hash("code", name),
         client: name.to_owned(),
         peer: None,
         lives_ms,
@@ -170,7 +174,7 @@ async fn strangers_cannot_fill_a_store(store: &Throwaway) {
         assert!(db.begin_login(asked(name, 60_000), 3).await.unwrap(), "two are over");
     }
     assert!(!db.begin_login(asked("f", 60_000), 3).await.unwrap());
-    assert!(db.login("code of c").await.unwrap().is_some());
+    assert!(db.login(&hash("code", "c")).await.unwrap().is_some());
 }
 
 async fn no_secret_of_a_login_is_in_the_store(store: &Throwaway) {
@@ -189,5 +193,5 @@ async fn no_secret_of_a_login_is_in_the_store(store: &Throwaway) {
             assert!(!kept.contains(secret.trim_start_matches("ssd_")), "{secret}");
         }
     }
-    assert!(!kept.contains(token.expose().trim_start_matches(users::PREFIX)));
+    assert!(!kept.contains(token.expose().trim_start_matches("sst_")));
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Done};
 use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, UserIsolation};
+use sessile_server::ids::{FencingToken, Position, SessionId};
 use sessile_server::query::{Answer, Query};
 use testkit::Postgres;
 
@@ -138,10 +139,13 @@ async fn two_processes_exclude_each_other() {
                     let held = hold(&user, &queue).await;
                     assert!(!inside.swap(true, Ordering::SeqCst), "two are in");
                     tokio::task::yield_now().await;
-                    let token = u32::try_from(held.token.unwrap()).unwrap();
+                    let token = u32::try_from(held.token.unwrap().get()).unwrap();
                     assert!(largest.fetch_max(token, Ordering::SeqCst) < token, "tokens grow");
                     inside.store(false, Ordering::SeqCst);
-                    let release = Change::Release { resource: queue.clone(), token: i64::from(token) };
+                    let release = Change::Release {
+                        resource: queue.clone(),
+                        token: FencingToken::new(i64::from(token)),
+                    };
                     user.change(release).await.unwrap();
                 }
             });
@@ -206,7 +210,7 @@ async fn those_who_come_first_at_once_agree() {
     let first = started[0].clone();
     assert!(first.is_ok() && started.iter().all(|one| *one == first), "one key, one session: {started:?}");
     let asked = all(&|_| (None, asking(&lock("new"), CLAIM, Busy::Enqueue, 60_000))).await;
-    let mut places: Vec<i64> = asked.iter().map(|one| ticket(one.clone()).place).collect();
+    let mut places: Vec<Position> = asked.iter().map(|one| ticket(one.clone()).place).collect();
     places.sort_unstable();
     places.dedup();
     assert_eq!(places.len(), 8);
@@ -215,7 +219,7 @@ async fn those_who_come_first_at_once_agree() {
     // Two who exchange names do not wait for each other for ever.
     let user = user(0);
     let (one, two) = (user.start(Some("one")).await, user.start(Some("two")).await);
-    let rename = |of: &str, to: &str| Change::EditSession {
+    let rename = |of: &SessionId, to: &str| Change::EditSession {
         session: of.to_owned(),
         if_revision: None,
         name: Some(to.to_owned()),
@@ -231,9 +235,9 @@ async fn those_who_come_first_at_once_agree() {
 
 /// Sends a change under a key until it is answered, as a client of the service does.
 async fn until_answered(user: &User, change: Change) -> Outcome {
-    let key = Some(id());
+    let key = Some(id().to_string());
     loop {
-        let access = Access { id: id(), token: None };
+        let access = Access { id: id().into(), token: None };
         let request = Request { user: user.id.clone(), change: change.clone(), key: key.clone(), access };
         match user.db.change(request).await {
             Ok(outcome) => return outcome,
@@ -326,7 +330,7 @@ async fn without_a_key_nothing_is_made_twice_either() {
                 let text = format!("writer-{number} {}", said.len());
                 let change =
                     Change::Append { session: of.clone(), bodies: vec![json!(text).into()], if_last: None };
-                let access = Access { id: id(), token: None };
+                let access = Access { id: id().into(), token: None };
                 let request = Request { user: user.id.clone(), change, key: None, access };
                 let outcome = user.db.change(request).await;
                 assert!(matches!(outcome, Ok(Ok(_)) | Err(DbError::Unavailable(_))), "{outcome:?}");

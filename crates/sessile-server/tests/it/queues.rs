@@ -95,9 +95,12 @@ async fn a_place_is_given_back_once(store: &Throwaway) {
     let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
     let waits = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
     user.leave(&lock, waits.place).await.unwrap();
-    assert_eq!(user.wait_for(&lock, waits.place, 1000).await, Err(Refusal::Lost { token: waits.place }));
+    assert_eq!(
+        user.wait_for(&lock, waits.place, 1000).await,
+        Err(Refusal::PlaceLost { place: Some(waits.place) })
+    );
     user.leave(&lock, held.place).await.unwrap();
-    assert_eq!(user.leave(&lock, held.place).await, Err(Refusal::Lost { token: held.place }));
+    assert_eq!(user.leave(&lock, held.place).await, Err(Refusal::PlaceLost { place: Some(held.place) }));
 }
 
 async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
@@ -146,13 +149,13 @@ async fn who_steps_aside_is_passed_over_and_can_be_back(store: &Throwaway) {
     assert!(ticket(user.wait_for(&lock, second.place, 60_000).await).token.is_some());
     // It comes back before those who came later, and what it said of the place before is nothing to it any more.
     assert_eq!(ticket(user.keyed(Some("k"), asks("again")).await).place, first.place);
-    assert_eq!(user.change(aside("first")).await, Err(Refusal::Lost { token: 0 }));
+    assert_eq!(user.change(aside("first")).await, Err(Refusal::PlaceLost { place: None }));
     user.leave(&lock, second.place).await.unwrap();
     assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
     let back = ticket(user.keyed(Some("k"), asks("again")).await);
     assert_eq!((back.place, back.token.is_some()), (first.place, true));
     // What is held is not left by stepping aside.
-    assert_eq!(user.change(aside("again")).await, Err(Refusal::Lost { token: 0 }));
+    assert_eq!(user.change(aside("again")).await, Err(Refusal::PlaceLost { place: None }));
     assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
 }
 
@@ -186,7 +189,7 @@ async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
     let behind = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
     // Sent again, to another process: it keeps its place, and the first can no longer take or leave it.
     assert_eq!(ticket(there.keyed(Some("k"), asks("second")).await).place, place);
-    let lost = Err(Refusal::Lost { token: place });
+    let lost = Err(Refusal::PlaceLost { place: Some(place) });
     assert_eq!(here.change(leaves(place, "first")).await, lost);
     here.leave(&lock, held.place).await.unwrap();
     assert_eq!(ticket(here.wait_for(&lock, behind.place, 1000).await).token, None);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Refusal};
 use sessile_server::db::{Access, ExpiringRows, Read, SweepKind};
+use sessile_server::ids::SessionId;
 use sessile_server::query::{Answer, EventPage, Query};
 use sessile_server::retention::{Keep, sweep};
 use sessile_server::users;
@@ -28,11 +29,11 @@ fn keep(seconds: u64) -> Keep {
     Keep { answered: time, events: time, audit: time, sessions: None }
 }
 
-fn followed(session: &str) -> Query {
-    Query::Events { session: session.to_owned(), after: 0, limit: 100_000 }
+fn followed(session: &SessionId) -> Query {
+    Query::Events { session: session.clone(), after: 0, limit: 100_000 }
 }
 
-async fn events(user: &User, session: &str) -> Vec<i64> {
+async fn events(user: &User, session: &SessionId) -> Vec<i64> {
     match user.ask(followed(session)).await {
         Ok(Answer::Events(page)) => page.events.iter().map(|event| event.number).collect(),
         other => panic!("{other:?}"),
@@ -87,7 +88,7 @@ async fn only_so_much_is_removed_at_once_and_only_of_one_user(store: &Throwaway)
     let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
     let read = |user: &User, at_ms| Read {
         user: user.id.clone(),
-        access: Access { id: id(), token: None },
+        access: Access { id: id().into(), token: None },
         action: "messages".to_owned(),
         session: None,
         outcome: "done".to_owned(),
@@ -155,7 +156,7 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
     }
     let now = ended.started_ms;
     let soon = now + 60_000;
-    assert_eq!(db.expired_sessions(&ann.id, now - 1000, 10).await.unwrap(), [""; 0]);
+    assert_eq!(db.expired_sessions(&ann.id, now - 1000, 10).await.unwrap(), []);
     let mut over = [ended.id.clone(), expired.id.clone()];
     over.sort_unstable();
     let mut found = db.expired_sessions(&ann.id, soon, 10).await.unwrap();
@@ -172,10 +173,10 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
     assert_eq!(sweep(db, &keep, now + 60_000).await.unwrap(), 0);
     assert_eq!(sweep(db, &keep, soon + 3_600_000).await.unwrap(), 3, "hers, hers that expired, and his");
     for of in [&ended, &expired] {
-        let query = Query::Session { session: of.id.clone() };
+        let query = Query::Session { session: of.id.clone().into() };
         assert_eq!(ann.ask(query).await, Err(Refusal::NoSession));
     }
-    assert_eq!(bob.ask(Query::Session { session: his.id.clone() }).await, Err(Refusal::NoSession));
+    assert_eq!(bob.ask(Query::Session { session: his.id.clone().into() }).await, Err(Refusal::NoSession));
     let kept = store.left_of(&ended.id);
     assert_eq!(kept, 0, "nothing of it is left");
     assert!(store.left_of(&live.id) > 0, "and it was looked in the right places");
@@ -199,7 +200,7 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
     let due = async |at: i64| {
         let mut due = Vec::new();
         for what in kinds {
-            due.extend(db.due(what, at - hour, at, 10).await.unwrap().into_iter().map(|user| user.0));
+            due.extend(db.due(what, at - hour, at, 10).await.unwrap().into_iter().map(String::from));
         }
         due.sort_unstable();
         due
@@ -214,7 +215,7 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
     // What is written from now on, as the sweep saw it, is due when it is old.
     let read = Read {
         user: ann.id.clone(),
-        access: Access { id: id(), token: None },
+        access: Access { id: id().into(), token: None },
         action: "append".to_owned(),
         session: None,
         outcome: "done".to_owned(),

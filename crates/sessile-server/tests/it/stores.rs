@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, UserIsolation};
-use sessile_server::model::{Message, Resource, Session, Ticket, UserId};
+use sessile_server::ids::{FencingToken, Position, SessionId, UserName};
+use sessile_server::model::{Message, Resource, Session, Ticket};
 use sessile_server::query::{Answer, Query};
 use testkit::{Database, Postgres};
 
@@ -92,12 +93,12 @@ impl Throwaway {
     }
 
     /// How many rows of a session there are, but for what is on the record.
-    pub(crate) fn left_of(&self, session: &str) -> i64 {
+    pub(crate) fn left_of(&self, session: &SessionId) -> i64 {
         let rows = [
-            ("session", "id", session.to_owned()),
-            ("message", "session", session.to_owned()),
-            ("entry", "session", session.to_owned()),
-            ("event", "session", session.to_owned()),
+            ("session", "id", session.to_string()),
+            ("message", "session", session.to_string()),
+            ("entry", "session", session.to_string()),
+            ("event", "session", session.to_string()),
             ("queue", "resource", format!("turn:{session}")),
             ("place", "resource", format!("turn:{session}")),
         ];
@@ -164,7 +165,7 @@ impl Throwaway {
     }
 
     /// How many rows of messages a session has, whether or not they count.
-    pub(crate) fn rows_of(&self, session: &str) -> i64 {
+    pub(crate) fn rows_of(&self, session: &SessionId) -> i64 {
         let sql = format!("SELECT count(*) FROM message WHERE session = '{session}'");
         self.with_file(|connection| connection.query_row(&sql, [], |row| row.get(0)).unwrap())
     }
@@ -203,9 +204,9 @@ fn server() -> &'static Postgres {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// An id that no other call has got.
-pub(crate) fn id() -> String {
+pub(crate) fn id() -> SessionId {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("0199aaaa-0000-7000-8000-{number:012x}")
+    format!("0199aaaa-0000-7000-8000-{number:012x}").parse().unwrap()
 }
 
 /// Who asks for a place, where it does not matter who.
@@ -215,14 +216,14 @@ pub(crate) const CLAIM: &str = "claim";
 #[derive(Clone)]
 pub(crate) struct User {
     pub(crate) db: Db,
-    pub(crate) id: UserId,
+    pub(crate) id: UserName,
 }
 
 pub(crate) type Outcome = Result<Done, Refusal>;
 
 impl User {
     pub(crate) fn new(db: &Db, name: &str) -> Self {
-        User { db: db.clone(), id: UserId(name.to_owned()) }
+        User { db: db.clone(), id: name.parse().unwrap() }
     }
 
     pub(crate) async fn change(&self, change: Change) -> Outcome {
@@ -230,7 +231,7 @@ impl User {
     }
 
     pub(crate) async fn keyed(&self, key: Option<&str>, change: Change) -> Outcome {
-        let access = Access { id: id(), token: None };
+        let access = Access { id: id().into(), token: None };
         let request = Request { user: self.id.clone(), change, key: key.map(str::to_owned), access };
         self.db.change(request).await.unwrap()
     }
@@ -243,14 +244,13 @@ impl User {
         session(self.change(starting(name, 3_600_000)).await)
     }
 
-    pub(crate) async fn append(&self, session: &str, bodies: &[&str]) -> Outcome {
+    pub(crate) async fn append(&self, session: &SessionId, bodies: &[&str]) -> Outcome {
         let bodies = bodies.iter().map(|body| serde_json::json!(body).into()).collect();
-        self.change(Change::Append { session: session.to_owned(), bodies, if_last: None }).await
+        self.change(Change::Append { session: session.clone(), bodies, if_last: None }).await
     }
 
-    pub(crate) async fn texts(&self, session: &str) -> Vec<String> {
-        let query =
-            Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000, bytes: i64::MAX };
+    pub(crate) async fn texts(&self, session: &SessionId) -> Vec<String> {
+        let query = Query::Messages { session: session.clone(), after: 0, limit: 1_000_000, bytes: i64::MAX };
         let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
         assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "{numbers:?}");
@@ -258,9 +258,8 @@ impl User {
         messages.iter().map(text).collect()
     }
 
-    pub(crate) async fn bodies(&self, session: &str) -> Vec<serde_json::Value> {
-        let query =
-            Query::Messages { session: session.to_owned(), after: 0, limit: 1_000_000, bytes: i64::MAX };
+    pub(crate) async fn bodies(&self, session: &SessionId) -> Vec<serde_json::Value> {
+        let query = Query::Messages { session: session.clone(), after: 0, limit: 1_000_000, bytes: i64::MAX };
         let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         messages.iter().map(|message| message.body.to_value()).collect()
     }
@@ -269,20 +268,24 @@ impl User {
         self.change(asking(resource, CLAIM, busy, ttl_ms)).await
     }
 
-    pub(crate) async fn wait_for(&self, resource: &Resource, place: i64, ttl_ms: i64) -> Outcome {
+    pub(crate) async fn wait_for(&self, resource: &Resource, place: Position, ttl_ms: i64) -> Outcome {
         let (resource, claim) = (resource.clone(), CLAIM.to_owned());
         self.change(Change::Wait { resource, place, claim, ttl_ms, history: 100 }).await
     }
 
-    pub(crate) async fn leave(&self, resource: &Resource, place: i64) -> Outcome {
+    pub(crate) async fn leave(&self, resource: &Resource, place: Position) -> Outcome {
         let (resource, place, claim) = (resource.clone(), Some(place), CLAIM.to_owned());
         self.change(Change::Leave { resource, place, claim, key: None }).await
     }
 
-    pub(crate) async fn commit(&self, session: &str, token: i64, bodies: &[String]) -> Outcome {
+    pub(crate) async fn commit(
+        &self,
+        session: &SessionId,
+        token: FencingToken,
+        bodies: &[String],
+    ) -> Outcome {
         let bodies = bodies.iter().map(|body| serde_json::json!(body).into()).collect();
-        self.change(Change::CommitTurn { session: session.to_owned(), token, bodies, conversation: None })
-            .await
+        self.change(Change::CommitTurn { session: session.clone(), token, bodies, conversation: None }).await
     }
 }
 

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use sessile_server::account::{Administer, Decision, Token, TokenScope};
 use sessile_server::change::{Busy, Change, Done, Refusal};
 use sessile_server::db::{Access, Read};
+use sessile_server::ids::{FencingToken, Position, SecretHash, SessionId, SessionRef, TokenId, UserName};
 use sessile_server::json_text::JsonText;
-use sessile_server::model::{Accessed, Conversation, Resource, UserId};
+use sessile_server::model::{Accessed, Conversation, Resource};
 use sessile_server::query::{Answer, Answered, CommittedTurn, ListPage, Query};
 use sessile_server::{login, users};
 
@@ -109,8 +110,8 @@ async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     let started = session(user.change(change).await);
     assert_eq!((started.name.as_deref(), started.context.as_deref()), (Some("work"), Some("staging")));
     assert_eq!((started.revision, started.messages), (1, 0));
-    for which in [&started.id, "work"] {
-        let found = user.ask(Query::Session { session: which.to_owned() }).await;
+    for which in [SessionRef::Id(started.id.clone()), SessionRef::Name("work".to_owned())] {
+        let found = user.ask(Query::Session { session: which }).await;
         assert_eq!(found, Ok(Answer::Session(started.clone())));
     }
     let edit = |if_revision| Change::EditSession {
@@ -142,8 +143,8 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
     ann.append(&started.id, &["hers"]).await.unwrap();
     let id = || started.id.clone();
     let nothing = Err(Refusal::NoSession);
-    assert_eq!(bob.ask(Query::Session { session: id() }).await, nothing);
-    assert_eq!(bob.ask(Query::Session { session: "secret".to_owned() }).await, nothing);
+    assert_eq!(bob.ask(Query::Session { session: id().into() }).await, nothing);
+    assert_eq!(bob.ask(Query::Session { session: SessionRef::Name("secret".to_owned()) }).await, nothing);
     assert_eq!(
         bob.ask(Query::Messages { session: id(), after: 0, limit: 9, bytes: i64::MAX }).await,
         nothing
@@ -165,8 +166,13 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
             value: Some(json!(1).into()),
             if_revision: None,
         },
-        Change::CommitTurn { session: id(), token: 1, bodies: Vec::new(), conversation: None },
-        Change::TakeConversation { session: id(), token: 1 },
+        Change::CommitTurn {
+            session: id(),
+            token: FencingToken::new(1),
+            bodies: Vec::new(),
+            conversation: None,
+        },
+        Change::TakeConversation { session: id(), token: FencingToken::new(1) },
     ] {
         assert_eq!(bob.change(change.clone()).await, nothing, "{change:?}");
     }
@@ -183,7 +189,9 @@ async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
     let short = session(user.change(starting(Some("work"), 1)).await);
     tokio::time::sleep(Duration::from_millis(5)).await;
     let third = user.start(Some("work")).await;
-    let Ok(Answer::Session(over)) = user.ask(Query::Session { session: short.id }).await else { panic!() };
+    let Ok(Answer::Session(over)) = user.ask(Query::Session { session: short.id.into() }).await else {
+        panic!()
+    };
     assert_eq!(over.end_reason.as_deref(), Some("expired"));
     assert!(third.ended_ms.is_none());
 }
@@ -264,13 +272,13 @@ fn talking(context: &str, task: Option<&str>) -> Conversation {
     }
 }
 
-async fn held(user: &User, session: &str) -> i64 {
-    let resource = Resource::Turn { session: session.to_owned() };
+async fn held(user: &User, session: &SessionId) -> FencingToken {
+    let resource = Resource::Turn { session: session.clone() };
     ticket(user.ask_for(&resource, Busy::Reject, 60_000).await).token.unwrap()
 }
 
 /// Commits a turn after which the session stands so with its agent.
-async fn talk(user: &User, session: &str, conversation: &Conversation) {
+async fn talk(user: &User, session: &SessionId, conversation: &Conversation) {
     let token = held(user, session).await;
     let (session, bodies, conversation) =
         (session.to_owned(), vec![json!("said").into()], Some(conversation.clone()));
@@ -278,11 +286,11 @@ async fn talk(user: &User, session: &str, conversation: &Conversation) {
 }
 
 /// What is known of the conversation, and no longer after this.
-async fn taken(user: &User, session: &str) -> Option<Conversation> {
+async fn taken(user: &User, session: &SessionId) -> Option<Conversation> {
     let token = held(user, session).await;
-    let take = Change::TakeConversation { session: session.to_owned(), token };
+    let take = Change::TakeConversation { session: session.clone(), token };
     let Ok(Done::Conversation(taken)) = user.change(take).await else { panic!() };
-    let resource = Resource::Turn { session: session.to_owned() };
+    let resource = Resource::Turn { session: session.clone() };
     user.change(Change::Release { resource, token }).await.unwrap();
     taken
 }
@@ -318,7 +326,7 @@ async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throw
     talk(&user, &of, &second).await;
     let entries = Query::Entries { session: of.clone(), key: None, after: None, limit: 9, bytes: i64::MAX };
     assert_eq!(user.ask(entries).await, Ok(Answer::Entries(ListPage { items: Vec::new(), next: None })));
-    let Ok(Answer::Session(shown)) = user.ask(Query::Session { session: of }).await else { panic!() };
+    let Ok(Answer::Session(shown)) = user.ask(Query::Session { session: of.into() }).await else { panic!() };
     assert!(shown.settings.is_empty());
 }
 
@@ -351,7 +359,7 @@ async fn the_same_key_does_it_once(store: &Throwaway) {
     assert_eq!(user.keyed(Some("k1"), say("other")).await, Err(Refusal::KeyReused));
     assert_eq!(user.keyed(Some("k2"), say("hello")).await, Ok(Done::Appended { first: 2, last: 2 }));
     let made =
-        |session: &str, key: &str| Query::Answered { session: session.to_owned(), key: key.to_owned() };
+        |session: &SessionId, key: &str| Query::Answered { session: session.clone(), key: key.to_owned() };
     let before = Box::new(Answered { turn: None, done: Done::Appended { first: 2, last: 2 } });
     assert_eq!(user.ask(made(&of, "k2")).await, Ok(Answer::Answered(Some(before))));
     assert_eq!(user.ask(made(&of, "k9")).await, Ok(Answer::Answered(None)));
@@ -442,43 +450,45 @@ async fn events_can_be_followed_from_any_number(store: &Throwaway) {
 
 async fn users_and_tokens_come_and_go(store: &Throwaway) {
     let db = &store.db;
-    let user = |name: &str| UserId(name.to_owned());
+    let user = |name: &str| -> UserName { name.parse().unwrap() };
     let administer = async |change| db.administer(change).await.unwrap();
     assert_eq!(administer(Administer::AddUser(user("bob"))).await, Ok(()));
     assert_eq!(administer(Administer::AddUser(user("ann"))).await, Ok(()));
     assert_eq!(administer(Administer::AddUser(user("ann"))).await, Err(Refusal::NoAccount), "there is one");
-    let names: Vec<String> = db.accounts().await.unwrap().into_iter().map(|account| account.user.0).collect();
-    assert_eq!(names, ["ann", "bob"]);
-    let token = |id: &str, of: &str, expires_ms| Token {
-        id: id.to_owned(),
+    let names: Vec<UserName> = db.accounts().await.unwrap().into_iter().map(|account| account.user).collect();
+    assert_eq!(names, [user("ann"), user("bob")]);
+    let ids: [TokenId; 5] = std::array::from_fn(|_| id().as_str().parse().unwrap());
+    let token = |number: usize, of: &str, expires_ms| Token {
+        id: ids[number].clone(),
         user: user(of),
         scopes: vec![TokenScope::Read, TokenScope::Write],
         made_ms: 0,
         expires_ms,
         revoked_ms: None,
     };
-    let add = |id: &str, of: &str, expires_ms| {
-        Administer::AddToken(token(id, of, expires_ms), format!("hash of {id}"))
+    let hash = |number: usize| SecretHash::of(&format!("token {number}"));
+    let add = |number: usize, of: &str, expires_ms| {
+        Administer::AddToken(token(number, of, expires_ms), hash(number))
     };
-    assert_eq!(administer(add("t1", "ann", None)).await, Ok(()));
-    assert_eq!(administer(add("t2", "ann", Some(1))).await, Ok(()), "its time is over");
-    assert_eq!(administer(add("t3", "bob", Some(i64::MAX))).await, Ok(()));
-    assert_eq!(administer(add("t4", "nobody", None)).await, Err(Refusal::NoAccount));
-    let of = async |hash: &str| db.token(hash).await.unwrap().map(|token| token.user.0);
-    assert_eq!(of("hash of t1").await.as_deref(), Some("ann"));
-    assert_eq!(of("hash of t2").await, None);
-    assert_eq!(of("hash of t3").await.as_deref(), Some("bob"));
-    assert_eq!(of("hash of t4").await, None);
+    assert_eq!(administer(add(0, "ann", None)).await, Ok(()));
+    assert_eq!(administer(add(1, "ann", Some(1))).await, Ok(()), "its time is over");
+    assert_eq!(administer(add(2, "bob", Some(i64::MAX))).await, Ok(()));
+    assert_eq!(administer(add(3, "nobody", None)).await, Err(Refusal::NoAccount));
+    let of = async |number: usize| db.token(&hash(number)).await.unwrap().map(|token| token.user.to_string());
+    assert_eq!(of(0).await.as_deref(), Some("ann"));
+    assert_eq!(of(1).await, None);
+    assert_eq!(of(2).await.as_deref(), Some("bob"));
+    assert_eq!(of(3).await, None);
     let tokens = db.tokens(&user("ann")).await.unwrap();
-    assert_eq!(tokens.iter().map(|token| token.id.as_str()).collect::<Vec<_>>(), ["t1", "t2"]);
+    assert_eq!(tokens.iter().map(|token| token.id.clone()).collect::<Vec<_>>(), ids[..2]);
     assert!(tokens[0].made_ms > 0 && tokens[0].scopes == [TokenScope::Read, TokenScope::Write]);
     assert_eq!(administer(Administer::Disable(user("bob"), true)).await, Ok(()));
-    assert_eq!(of("hash of t3").await, None);
+    assert_eq!(of(2).await, None);
     assert_eq!(administer(Administer::Disable(user("bob"), false)).await, Ok(()));
-    assert_eq!(of("hash of t3").await.as_deref(), Some("bob"));
-    assert_eq!(administer(Administer::Revoke("t1".to_owned())).await, Ok(()));
-    assert_eq!(of("hash of t1").await, None);
-    assert_eq!(administer(Administer::Revoke("t9".to_owned())).await, Err(Refusal::NoAccount));
+    assert_eq!(of(2).await.as_deref(), Some("bob"));
+    assert_eq!(administer(Administer::Revoke(ids[0].clone())).await, Ok(()));
+    assert_eq!(of(0).await, None);
+    assert_eq!(administer(Administer::Revoke(ids[4].clone())).await, Err(Refusal::NoAccount));
     db.ready().await.unwrap();
 }
 
@@ -507,18 +517,21 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
     let cat = User::new(&store.db, "cat");
     let held = ticket(cat.ask_for(&lock("deploy"), Busy::Enqueue, 60_000).await);
     cat.change(Change::Release { resource: lock("deploy"), token: held.token.unwrap() }).await.unwrap();
-    cat.wait_for(&lock("other"), 1, 60_000).await.unwrap_err();
+    cat.wait_for(&lock("other"), Position::new(1), 60_000).await.unwrap_err();
     let locks = history(&cat, None, None, 10).await;
     let locks: Vec<_> =
         locks.iter().map(|access| (access.action.as_str(), access.subject.as_deref())).collect();
     assert_eq!(locks, [("wait", Some("other")), ("release", Some("deploy")), ("ask", Some("deploy"))]);
     let bobs = bob.start(None).await;
-    assert_eq!(bob.append("0199aaaa-0000-7000-8000-00000000dead", &["x"]).await, Err(Refusal::NoSession));
+    assert_eq!(
+        bob.append(&"0199aaaa-0000-7000-8000-00000000dead".parse().unwrap(), &["x"]).await,
+        Err(Refusal::NoSession)
+    );
     let read = Read {
         user: bob.id.clone(),
-        access: Access { id: id(), token: None },
+        access: Access { id: id().into(), token: None },
         action: "messages".to_owned(),
-        session: Some(bobs.id.clone()),
+        session: Some(bobs.id.to_string()),
         outcome: "done".to_owned(),
         at_ms: 1,
     };
@@ -532,10 +545,10 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
         "reading is not in it, nor is ann"
     );
     assert_eq!(theirs[1].session.as_deref(), Some(bobs.id.as_str()));
-    assert_eq!(history(&bob, Some(&bobs.id), None, 10).await, theirs[1..]);
+    assert_eq!(history(&bob, Some(bobs.id.as_str()), None, 10).await, theirs[1..]);
     assert_eq!(history(&bob, None, Some(&theirs[0].id), 10).await, theirs[1..]);
     assert_eq!(history(&bob, None, None, 1).await, theirs[..1]);
-    assert_eq!(history(&ann, Some(&bobs.id), None, 10).await, []);
+    assert_eq!(history(&ann, Some(bobs.id.as_str()), None, 10).await, []);
     let since = |since_ms| Query::History { session: None, since_ms, reads: true, before: None, limit: 10 };
     let later = Some(theirs[1].at_ms);
     assert!(matches!(bob.ask(since(later)).await, Ok(Answer::History(some)) if some.items == theirs));
@@ -546,7 +559,7 @@ async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
     let db = &store.db;
     let ann = users::add(db, "ann").await.unwrap();
     let made = users::create_token(db, &ann, &[TokenScope::Read], None).await.unwrap();
-    users::revoke(db, &made.token.id).await.unwrap();
+    users::revoke(db, made.token.id.as_str()).await.unwrap();
     users::disable(db, &ann, true).await.unwrap();
     users::disable(db, &ann, false).await.unwrap();
     users::add(db, "bob").await.unwrap();
@@ -560,7 +573,7 @@ async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
     let all = users::audit(db, None, None, 100).await.unwrap();
     let told: Vec<_> = all
         .iter()
-        .map(|(user, access)| (user.0.as_str(), access.action.as_str(), access.token_id.as_deref()))
+        .map(|(user, access)| (user.as_str(), access.action.as_str(), access.token_id.as_deref()))
         .collect();
     let (first, second) = (Some(made.token.id.as_str()), Some(collected.id.as_str()));
     let expected = [
@@ -576,15 +589,16 @@ async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
     assert_eq!(told, expected);
     let anns = users::audit(db, Some(&ann), Some(&all[1].1.id), 2).await.unwrap();
     assert_eq!(anns, [all[3].clone(), all[4].clone()]);
-    let nobody = users::audit(db, Some(&UserId("nobody".to_owned())), None, 2).await;
+    let nobody = users::audit(db, Some(&"nobody".parse().unwrap()), None, 2).await;
     assert!(matches!(nobody, Err(users::UserError::NoUser(_))), "{nobody:?}");
     assert_eq!(history(&User::new(db, "bob"), None, None, 10).await.len(), 1);
 }
 
 async fn reads_of_several_users_are_recorded(store: &Throwaway) {
+    let token: TokenId = id().as_str().parse().unwrap();
     let read = |user: &str| Read {
-        user: UserId(user.to_owned()),
-        access: Access { id: id(), token: Some("t".to_owned()) },
+        user: user.parse().unwrap(),
+        access: Access { id: id().into(), token: Some(token.clone()) },
         action: "messages".to_owned(),
         session: None,
         outcome: "done".to_owned(),
@@ -595,7 +609,7 @@ async fn reads_of_several_users_are_recorded(store: &Throwaway) {
 }
 
 async fn texts_come_back_as_they_were(store: &Throwaway) {
-    let user = User::new(&store.db, "o'ann \"; DROP TABLE session; --");
+    let user = User::new(&store.db, "o-ann@example.org");
     let strange = r#"{"nul":"a\u0000b","big":123456789012345678901234567890,"b":1,"a":1.50,"a":1,"text":"🦪 ' \\ %s $1"}"#;
     let strange = JsonText::parse(strange).unwrap();
     let of = user.start(Some("it's; {mine} $1")).await.id;
@@ -612,10 +626,8 @@ async fn texts_come_back_as_they_were(store: &Throwaway) {
     };
     assert_eq!(all[0].body, strange);
     assert_eq!(all[1].body, json!(null));
-    let Ok(Answer::Session(found)) = user.ask(Query::Session { session: "it's; {mine} $1".to_owned() }).await
-    else {
-        panic!()
-    };
+    let named = SessionRef::Name("it's; {mine} $1".to_owned());
+    let Ok(Answer::Session(found)) = user.ask(Query::Session { session: named }).await else { panic!() };
     assert_eq!(found.id, of);
 }
 

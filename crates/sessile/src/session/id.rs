@@ -8,9 +8,9 @@ use sessile_wire::id::{is_uuid, uuid_v7};
 
 use crate::error::{Error, Result, SessionError};
 
-/// A session's id: a UUID of version 7, so ids sort by the time of their making.
+/// Id of a session: a UUID of version 7, so that ids sort by the time at which they were generated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String")]
 pub struct SessionId(String);
 
 impl SessionId {
@@ -34,6 +34,20 @@ impl FromStr for SessionId {
         } else {
             Err(SessionError::NotFound(crate::text::shortened(text, 80)).into())
         }
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> String {
+        id.0
     }
 }
 

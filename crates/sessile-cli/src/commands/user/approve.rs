@@ -7,7 +7,6 @@ use sessile::args::parse_duration;
 use sessile::text::{quoted, shown};
 use sessile_server::account::{Decision, Login};
 use sessile_server::login;
-use sessile_server::model::UserId;
 
 use super::{at, expiry, scopes, with_store};
 use crate::ask;
@@ -58,13 +57,12 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         Some(_) if found.is_approved => return Err(ServiceError::LoginNotFound(args.code.clone()).into()),
         Some(user) => {
             let (scopes, expires_ms) = (scopes(&args.scope), expiry(cx, args.expires)?);
-            let user = UserId(user.clone());
-            with_store(cx, &args.store, async |db| login::check_user(db, &user).await)?;
+            let user = with_store(cx, &args.store, async |db| login::check_user(db, user).await)?;
             Decision::Approve { user, scopes, expires_ms }
         }
     };
     if let Decision::Approve { user, .. } = &decision {
-        ask::confirm(&cx.state, &format!("let in {} as {}", described(&found), quoted(&user.0)))?;
+        ask::confirm(&cx.state, &format!("let in {} as {}", described(&found), quoted(user.as_str())))?;
     }
     with_store(cx, &args.store, async |db| login::decide(db, &args.code, decision.clone()).await)?;
     told(cx, &found, &decision)
@@ -84,7 +82,7 @@ fn told(cx: &Cx, found: &Login, decision: &Decision) -> Result<(), Failure> {
     }
     cx.changed(json, || match decision {
         Decision::Approve { user, .. } => {
-            format!("{} is let in as {}\n", described(found), shown(&user.0))
+            format!("{} is let in as {}\n", described(found), shown(user.as_str()))
         }
         Decision::Deny => format!("{} is refused\n", described(found)),
     })

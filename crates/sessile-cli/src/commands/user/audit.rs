@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::text::shown;
-use sessile_server::model::UserId;
+use sessile_server::users;
 
 use super::{at, with_store};
 use crate::cli::Cx;
@@ -37,10 +37,10 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let user = args.user.clone().map(UserId);
     let all = with_store(cx, &args.store, async |db| {
         let (before, limit) = (args.cursor.as_deref(), i64::from(args.limit));
-        sessile_server::users::audit(db, user.as_ref(), before, limit).await
+        let user = args.user.as_deref().map(users::existing).transpose()?;
+        users::audit(db, user.as_ref(), before, limit).await
     })?;
     let items: Vec<Value> = all
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             let or_dash = |text: &Option<String>| text.as_ref().map_or_else(|| "-".to_owned(), shown);
             let cells = [
                 at(access.at_ms),
-                shown(&user.0),
+                shown(user.as_str()),
                 shown(&access.action),
                 or_dash(&access.subject),
                 shown(&access.outcome),

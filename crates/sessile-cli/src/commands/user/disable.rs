@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sessile::text::shown;
-use sessile_server::model::UserId;
+use sessile_server::users;
 
 use super::with_store;
 use crate::cli::Cx;
@@ -29,8 +29,9 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let user = UserId(args.user.clone());
-    with_store(cx, &args.store, async |db| sessile_server::users::disable(db, &user, !args.undo).await)?;
+    with_store(cx, &args.store, async |db| {
+        users::disable(db, &users::existing(&args.user)?, !args.undo).await
+    })?;
     cx.changed(json!({ "user": args.user, "disabled": !args.undo }), || {
         let what = if args.undo { "is let in again" } else { "is shut out" };
         format!("user {} {what}\n", shown(&args.user))

@@ -24,7 +24,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let all = with_store(cx, &args.store, async |db| sessile_server::users::list(db).await)?;
-    let accounts = args.page.of(all, |account| account.user.0.clone());
+    let accounts = args.page.of(all, |account| account.user.to_string());
     let items: Vec<Value> = accounts
         .iter()
         .map(|account| {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let mut table = Table::new(&["USER", "ADDED", "SHUT OUT"]);
         for account in &accounts {
             let disabled = account.disabled_ms.map_or_else(|| "-".to_owned(), at);
-            table.row(&[shown(&account.user.0), at(account.made_ms), disabled], None);
+            table.row(&[shown(account.user.as_str()), at(account.made_ms), disabled], None);
         }
         table.render(&cx.out)
     })

@@ -89,7 +89,7 @@ fn refused(error: UserError) -> Failure {
         UserError::NoLogin(code) => ServiceError::LoginNotFound(code).into(),
         UserError::NoToken(id) => ServiceError::TokenNotFound(id).into(),
         UserError::Db(error) => failed(&error),
-        UserError::InvalidName | UserError::NoScope => UsageError::Arguments(error.to_string()).into(),
+        UserError::InvalidName(_) | UserError::NoScope => UsageError::Arguments(error.to_string()).into(),
         UserError::Random(detail) => ServiceError::StoreFailed(format!("no random bytes: {detail}")).into(),
     }
 }

@@ -9,7 +9,8 @@ use super::logins;
 use super::transaction::{Link, Params, SERVICE, Step, TxError, params};
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
-use crate::model::UserId;
+use crate::db::columns::Column;
+use crate::ids::{SecretHash, TokenId, UserName};
 
 macro_rules! now {
     () => {
@@ -71,14 +72,14 @@ pub(super) async fn administer(
     change: &Administer,
 ) -> Result<Result<(), Refusal>, TxError> {
     let (sql, params) = match change {
-        Administer::AddUser(user) => (ADD_USER, params![user.0.clone()]),
-        Administer::Disable(user, disabled) => (DISABLE, params![user.0.clone(), *disabled]),
+        Administer::AddUser(user) => (ADD_USER, params![user.to_string()]),
+        Administer::Disable(user, disabled) => (DISABLE, params![user.to_string(), *disabled]),
         Administer::AddToken(token, hash) => {
             let scopes = serde_json::to_string(&token.scopes).unwrap_or_default();
-            let user = token.user.0.clone();
-            (ADD_TOKEN, params![hash.clone(), token.id.clone(), user, scopes, token.expires_ms])
+            let (hash, id, user) = (hash.as_str().to_owned(), token.id.to_string(), token.user.to_string());
+            (ADD_TOKEN, params![hash, id, user, scopes, token.expires_ms])
         }
-        Administer::Revoke(id) => (REVOKE, params![id.clone()]),
+        Administer::Revoke(id) => (REVOKE, params![id.to_string()]),
         Administer::Decide(code_hash, decision) => logins::decide(code_hash, decision),
     };
     let changed = run(inner, SERVICE, sql, params, true).await?;
@@ -88,35 +89,37 @@ pub(super) async fn administer(
 /// Every user.
 pub(super) async fn all(inner: &Arc<Inner>) -> Result<Vec<Account>, TxError> {
     let account = |row: &Row| {
-        Ok(Account { user: UserId(row.try_get(0)?), made_ms: row.try_get(1)?, disabled_ms: row.try_get(2)? })
+        let Column(user) = row.try_get(0)?;
+        Ok(Account { user, made_ms: row.try_get(1)?, disabled_ms: row.try_get(2)? })
     };
     read(&run(inner, SERVICE, ALL, params![], false).await?, account)
 }
 
 /// The tokens of a user.
-pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserId) -> Result<Vec<Token>, TxError> {
-    read(&run(inner, SERVICE, TOKENS, params![user.0.clone()], false).await?, token)
+pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserName) -> Result<Vec<Token>, TxError> {
+    read(&run(inner, SERVICE, TOKENS, params![user.to_string()], false).await?, token)
 }
 
 /// Whose token has an id.
-pub(super) async fn owner(inner: &Arc<Inner>, id: &str) -> Result<Option<UserId>, TxError> {
-    let user = |row: &Row| Ok(UserId(row.try_get(0)?));
-    let found = read(&run(inner, SERVICE, OWNER, params![id.to_owned()], false).await?, user)?;
+pub(super) async fn owner(inner: &Arc<Inner>, id: &TokenId) -> Result<Option<UserName>, TxError> {
+    let user = |row: &Row| Ok(row.try_get::<_, Column<_>>(0)?.0);
+    let found = read(&run(inner, SERVICE, OWNER, params![id.to_string()], false).await?, user)?;
     Ok(found.into_iter().next())
 }
 
 /// A token that may be used now.
-pub(super) async fn usable(inner: &Arc<Inner>, hash: &str) -> Result<Option<Token>, TxError> {
+pub(super) async fn usable(inner: &Arc<Inner>, hash: &SecretHash) -> Result<Option<Token>, TxError> {
     let lane = inner.owners.lane(hash);
-    let found = read(&run(inner, &lane, USABLE, params![hash.to_owned()], false).await?, token)?;
+    let found = read(&run(inner, &lane, USABLE, params![hash.as_str().to_owned()], false).await?, token)?;
     let token = found.into_iter().next();
     inner.owners.remember(hash, token.as_ref().map(|token| &token.user));
     Ok(token)
 }
 
 /// The hashes of all tokens that may be used now.
-pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<String>, TxError> {
-    read(&run(inner, SERVICE, USABLE_HASHES, params![], false).await?, |row| row.try_get(0))
+pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<SecretHash>, TxError> {
+    let hash = |row: &Row| row.try_get(0).map(SecretHash::stored);
+    read(&run(inner, SERVICE, USABLE_HASHES, params![], false).await?, hash)
 }
 
 /// Whether the tables are there.
@@ -142,8 +145,8 @@ pub(super) fn read<T>(rows: &[Row], one: impl Fn(&Row) -> Result<T, Error>) -> R
 
 pub(super) fn token(row: &Row) -> Result<Token, Error> {
     Ok(Token {
-        id: row.try_get(0)?,
-        user: UserId(row.try_get(1)?),
+        id: row.try_get::<_, Column<_>>(0)?.0,
+        user: row.try_get::<_, Column<_>>(1)?.0,
         scopes: serde_json::from_str(row.try_get(2)?).unwrap_or_default(),
         made_ms: row.try_get(3)?,
         expires_ms: row.try_get(4)?,

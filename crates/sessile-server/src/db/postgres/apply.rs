@@ -11,6 +11,7 @@ use super::{Inner, rows};
 use crate::change::{Done, Refusal};
 use crate::db::wakeups;
 use crate::db::{DbError, Read, Request};
+use crate::ids::TokenId;
 use crate::rules::audit::AuditEntry;
 use crate::rules::{Dependencies, decide};
 
@@ -27,7 +28,7 @@ pub(super) async fn attempt(
     request: &Request,
     is_retry: bool,
 ) -> Result<(Result<Done, Refusal>, Option<u64>), TxError> {
-    let user = request.user.0.as_str();
+    let user = request.user.as_str();
     let failed = |error: serde_json::Error| TxError::Fatal(DbError::Failed(error.to_string()));
     let lost = |error: tokio_postgres::Error| TxError::of(&error, false);
     let dependencies = Dependencies::of(&request.change);
@@ -71,14 +72,14 @@ pub(super) async fn attempt(
 
 fn insert_audit<'r>(sql: Sql, request: &'r Request, entry: &AuditEntry<'r>, now: i64) -> Step<'r> {
     let AuditEntry { action, session, subject, outcome } = *entry;
-    let (user, access) = (request.user.0.as_str(), &request.access);
-    let (id, token) = (access.id.as_str(), access.token.as_deref());
+    let (user, access) = (request.user.as_str(), &request.access);
+    let (id, token) = (access.id.as_str(), access.token.as_ref().map(TokenId::as_str));
     Step::Run(sql, params![user, id, now, token, action, session, outcome, subject])
 }
 
 /// Adds a change that failed to the audit log. The transaction that it failed in is gone.
 pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Result<(), TxError> {
-    let user = request.user.0.as_str();
+    let user = request.user.as_str();
     let mut link = Link::take(inner, user).await?;
     let sent = async {
         let steps = [Step::Plain(BEGIN), Step::Run(Sql::As, params![user])];
@@ -97,9 +98,9 @@ pub(super) async fn record_reads(inner: &Arc<Inner>, reads: &[Read]) -> Result<(
     let mut steps = vec![Step::Plain(BEGIN)];
     for read in reads {
         let Read { user, access, action, session, outcome, at_ms } = read;
-        steps.push(Step::Run(Sql::As, params![&user.0]));
-        let subject = None::<&str>;
-        let params = params![&user.0, &access.id, at_ms, &access.token, action, session, outcome, subject];
+        steps.push(Step::Run(Sql::As, params![user.as_str()]));
+        let (token, subject) = (access.token.as_ref().map(TokenId::as_str), None::<&str>);
+        let params = params![user.as_str(), &access.id, at_ms, token, action, session, outcome, subject];
         steps.push(Step::Run(Sql::PutAudit, params));
     }
     steps.push(Step::Plain("COMMIT"));

@@ -9,6 +9,7 @@ use super::accounts::{now, read, run, token};
 use super::transaction::{TxError, params};
 use crate::account::{Asked, Collected, Decision, Login, Minted};
 use crate::db::fair_queue::TokenOwners;
+use crate::ids::SecretHash;
 
 const CLEAR: &str = concat!("DELETE FROM login WHERE expires_ms <= ", now!());
 const BEGIN: &str = concat!(
@@ -57,6 +58,7 @@ const TAKE: &str = concat!(
 pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Result<bool, TxError> {
     run(inner, TokenOwners::STRANGERS, CLEAR, params![], false).await?;
     let Asked { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
+    let (device_hash, code_hash) = (device_hash.as_str().to_owned(), code_hash.as_str().to_owned());
     let begun = run(
         inner,
         TokenOwners::STRANGERS,
@@ -68,7 +70,7 @@ pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Resul
 }
 
 /// One that can still be decided on.
-pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Login>, TxError> {
+pub(super) async fn get(inner: &Arc<Inner>, code_hash: &SecretHash) -> Result<Option<Login>, TxError> {
     let login = |row: &Row| {
         Ok(Login {
             client: row.try_get(0)?,
@@ -78,32 +80,34 @@ pub(super) async fn get(inner: &Arc<Inner>, code_hash: &str) -> Result<Option<Lo
             is_approved: row.try_get::<_, &str>(4)? == "approved",
         })
     };
-    let found =
-        read(&run(inner, TokenOwners::STRANGERS, GET, params![code_hash.to_owned()], false).await?, login)?;
+    let found = read(
+        &run(inner, TokenOwners::STRANGERS, GET, params![code_hash.as_str().to_owned()], false).await?,
+        login,
+    )?;
     Ok(found.into_iter().next())
 }
 
 /// The statement that decides on one, and what it is given.
 pub(super) fn decide(
-    code_hash: &str,
+    code_hash: &SecretHash,
     decision: &Decision,
 ) -> (&'static str, super::transaction::Params<'static>) {
     match decision {
         Decision::Approve { user, scopes, expires_ms } => {
             let scopes = serde_json::to_string(scopes).unwrap_or_default();
-            (APPROVE, params![code_hash.to_owned(), user.0.clone(), scopes, *expires_ms])
+            (APPROVE, params![code_hash.as_str().to_owned(), user.to_string(), scopes, *expires_ms])
         }
-        Decision::Deny => (DENY, params![code_hash.to_owned()]),
+        Decision::Deny => (DENY, params![code_hash.as_str().to_owned()]),
     }
 }
 
 /// Makes the token of one that was approved, and forgets it: nobody gets another for it.
 pub(super) async fn collect(
     inner: &Arc<Inner>,
-    device_hash: &str,
+    device_hash: &SecretHash,
     minted: &Minted,
 ) -> Result<Collected, TxError> {
-    let device = || device_hash.to_owned();
+    let device = || device_hash.as_str().to_owned();
     // Most who ask have to wait, and wait for no lock in order to hear it.
     let found = run(inner, TokenOwners::STRANGERS, LOOK, params![device()], false).await?;
     let state: Option<String> = match found.first() {
@@ -116,7 +120,7 @@ pub(super) async fn collect(
         Some(_) => return Ok(Collected::Denied),
         None => return Ok(Collected::Nothing),
     }
-    let params = params![device(), minted.hash.clone(), minted.id.clone()];
+    let params = params![device(), minted.hash.as_str().to_owned(), minted.id.to_string()];
     let made = read(&run(inner, TokenOwners::STRANGERS, TAKE, params, true).await?, token)?;
     Ok(made.into_iter().next().map_or(Collected::Nothing, Collected::Token))
 }

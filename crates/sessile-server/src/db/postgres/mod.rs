@@ -33,7 +33,8 @@ use super::wakeups::{self, Wakeups};
 use super::{DbError, ExpiringRows, Read, Request, StoreBackend, StoreFuture, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
-use crate::model::{Resource, UserId};
+use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
+use crate::model::Resource;
 use crate::query::{Answer, Query};
 use crate::rules::Dependencies;
 use connect::{Address, FairPool};
@@ -178,15 +179,15 @@ impl StoreBackend for Postgres {
         })
     }
 
-    fn ask<'a>(&'a self, user: &'a UserId, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
+    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
         Box::pin(async move { with_retry(&self.inner, || read::answer(&self.inner, user, &query)).await })
     }
 
     fn wait_for_wakeup(
         &self,
-        user: &UserId,
+        user: &UserName,
         resource: &Resource,
-        place: i64,
+        place: Position,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(self.wakeups.wait(wakeups::mark(user, &resource.key(), place)))
     }
@@ -215,19 +216,19 @@ impl StoreBackend for Postgres {
         Box::pin(with_retry(&self.inner, || accounts::all(&self.inner)))
     }
 
-    fn tokens<'a>(&'a self, user: &'a UserId) -> StoreFuture<'a, Vec<Token>> {
+    fn tokens<'a>(&'a self, user: &'a UserName) -> StoreFuture<'a, Vec<Token>> {
         Box::pin(with_retry(&self.inner, || accounts::tokens(&self.inner, user)))
     }
 
-    fn token<'a>(&'a self, hash: &'a str) -> StoreFuture<'a, Option<Token>> {
+    fn token<'a>(&'a self, hash: &'a SecretHash) -> StoreFuture<'a, Option<Token>> {
         Box::pin(with_retry(&self.inner, || accounts::usable(&self.inner, hash)))
     }
 
-    fn token_hashes(&self) -> StoreFuture<'_, Vec<String>> {
+    fn token_hashes(&self) -> StoreFuture<'_, Vec<SecretHash>> {
         Box::pin(with_retry(&self.inner, || accounts::usable_hashes(&self.inner)))
     }
 
-    fn owner<'a>(&'a self, token: &'a str) -> StoreFuture<'a, Option<UserId>> {
+    fn owner<'a>(&'a self, token: &'a TokenId) -> StoreFuture<'a, Option<UserName>> {
         Box::pin(with_retry(&self.inner, || accounts::owner(&self.inner, token)))
     }
 
@@ -235,11 +236,15 @@ impl StoreBackend for Postgres {
         Box::pin(async move { with_retry(&self.inner, || logins::begin(&self.inner, &asked, most)).await })
     }
 
-    fn login<'a>(&'a self, code_hash: &'a str) -> StoreFuture<'a, Option<Login>> {
+    fn login<'a>(&'a self, code_hash: &'a SecretHash) -> StoreFuture<'a, Option<Login>> {
         Box::pin(with_retry(&self.inner, || logins::get(&self.inner, code_hash)))
     }
 
-    fn collect_login<'a>(&'a self, device_hash: &'a str, minted: Minted) -> StoreFuture<'a, Collected> {
+    fn collect_login<'a>(
+        &'a self,
+        device_hash: &'a SecretHash,
+        minted: Minted,
+    ) -> StoreFuture<'a, Collected> {
         Box::pin(async move {
             with_retry(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
         })
@@ -247,7 +252,7 @@ impl StoreBackend for Postgres {
 
     fn delete_expired<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         rows: ExpiringRows,
         before_ms: i64,
         most: i64,
@@ -259,10 +264,10 @@ impl StoreBackend for Postgres {
 
     fn expired_sessions<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         before_ms: i64,
         most: i64,
-    ) -> StoreFuture<'a, Vec<String>> {
+    ) -> StoreFuture<'a, Vec<SessionId>> {
         Box::pin(with_retry(&self.inner, move || {
             retention::expired_sessions(&self.inner, user, before_ms, most)
         }))
@@ -270,8 +275,8 @@ impl StoreBackend for Postgres {
 
     fn delete_session<'a>(
         &'a self,
-        user: &'a UserId,
-        session: &'a str,
+        user: &'a UserName,
+        session: &'a SessionId,
         before_ms: i64,
         most: i64,
     ) -> StoreFuture<'a, bool> {
@@ -280,13 +285,13 @@ impl StoreBackend for Postgres {
         }))
     }
 
-    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserId>> {
+    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserName>> {
         Box::pin(with_retry(&self.inner, move || upkeep::due(&self.inner, kind, before_ms, now_ms, most)))
     }
 
     fn mark_swept<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         kind: SweepKind,
         before_ms: i64,
         now_ms: i64,

@@ -9,9 +9,11 @@ use super::rows::{self, json};
 use super::sql::Sql;
 use super::transaction::{Link, Step, TxError, params};
 use crate::change::Refusal;
+use crate::db::columns::Column;
 use crate::db::lists::{self, Candidate, LockPlace, LockScan};
+use crate::ids::{SessionId, UserName};
 use crate::json_text::JsonText;
-use crate::model::{Accessed, Entry, Event, Session, UserId};
+use crate::model::{Accessed, Entry, Event, Session};
 use crate::query::{Answer, EventPage, ListPage, PageSize, Query, SCAN_ROWS};
 use crate::rules::{SessionRecord, StoredAnswer, idempotency};
 
@@ -20,12 +22,12 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// What a user may know.
 pub(super) async fn answer(
     inner: &Arc<Inner>,
-    user: &UserId,
+    user: &UserName,
     query: &Query,
 ) -> Result<Result<Answer, Refusal>, TxError> {
-    let mut link = Link::take(inner, &user.0).await?;
+    let mut link = Link::take(inner, user.as_str()).await?;
     let asked = async {
-        let asking = Asking { user: user.0.as_str(), link: &mut link };
+        let asking = Asking { user: user.as_str(), link: &mut link };
         asking.answer(query).await
     };
     asked.await.map_err(|error| TxError::of(&error, false))
@@ -43,7 +45,7 @@ impl Asking<'_> {
         let user = || self.user.to_owned();
         match query {
             Query::Session { session } => {
-                let called = Step::Run(Sql::SessionCalled, params![user(), session.clone()]);
+                let called = Step::Run(Sql::SessionCalled, params![user(), session.as_str().to_owned()]);
                 let (_, rows) = self.read(vec![called]).await?;
                 let found = rows::sessions(at(&rows, 0))?;
                 let found = self.with_settings(found).await?;
@@ -59,14 +61,14 @@ impl Asking<'_> {
                 Ok(Ok(Answer::Sessions(ListPage { items, next })))
             }
             Query::Messages { session, after, limit, bytes } => {
-                let params = params![user(), session.clone(), *after, (*limit).max(0), *bytes];
+                let params = params![user(), session.to_string(), *after, (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::Messages, params), |rows| {
                     rows::messages(rows).map(Answer::Messages)
                 })
                 .await
             }
             Query::LastMessages { session, limit, bytes } => {
-                let params = params![user(), session.clone(), (*limit).max(0), *bytes];
+                let params = params![user(), session.to_string(), (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::LastMessages, params), |rows| {
                     rows::messages(rows).map(Answer::Messages)
                 })
@@ -74,7 +76,8 @@ impl Asking<'_> {
             }
             Query::Entries { session, key, after, limit, bytes } => {
                 let after = after.clone().unwrap_or_default();
-                let params = params![user(), session.clone(), key.clone(), after, (*limit).max(0), *bytes];
+                let params =
+                    params![user(), session.to_string(), key.clone(), after, (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::Entries, params), |rows| {
                     let entries = rows.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
                     let mut size = PageSize::new(*bytes);
@@ -84,7 +87,7 @@ impl Asking<'_> {
                 .await
             }
             Query::Answered { session, key } => {
-                let known = Step::Run(Sql::Session, params![user(), session.clone()]);
+                let known = Step::Run(Sql::Session, params![user(), session.to_string()]);
                 let made = Step::Run(Sql::Answered, params![user(), key.clone()]);
                 let (_, rows) = self.read(vec![known, made]).await?;
                 if at(&rows, 0).is_empty() {
@@ -103,8 +106,8 @@ impl Asking<'_> {
                 Ok(Ok(Answer::History(lists::history(scanned, session.as_deref(), *since_ms, *limit))))
             }
             Query::Events { session, after, limit } => {
-                let last = Step::Run(Sql::LastEvent, params![user(), session.clone()]);
-                let params = params![user(), session.clone(), *after, (*limit).max(0)];
+                let last = Step::Run(Sql::LastEvent, params![user(), session.to_string()]);
+                let params = params![user(), session.to_string(), *after, (*limit).max(0)];
                 let (_, rows) = self.read(vec![last, Step::Run(Sql::Events, params)]).await?;
                 let Some(row) = at(&rows, 0).first() else { return Ok(Err(Refusal::NoSession)) };
                 let events = at(&rows, 1).iter().map(event).collect::<Result<_, _>>()?;
@@ -116,11 +119,11 @@ impl Asking<'_> {
     /// What is asked about a session, if there is one.
     async fn of(
         &mut self,
-        session: &str,
+        session: &SessionId,
         step: Step<'_>,
         answer: impl FnOnce(&[Row]) -> Result<Answer, Error>,
     ) -> Outcome {
-        let known = Step::Run(Sql::Session, params![self.user.to_owned(), session.to_owned()]);
+        let known = Step::Run(Sql::Session, params![self.user.to_owned(), session.to_string()]);
         let (_, rows) = self.read(vec![known, step]).await?;
         if at(&rows, 0).is_empty() {
             return Ok(Err(Refusal::NoSession));
@@ -163,16 +166,17 @@ impl Asking<'_> {
         let (_, rows) = self.read(vec![step]).await?;
         let candidate = |row: &Row| {
             let matches: Option<bool> = row.try_get(1)?;
-            Ok(Candidate { id: row.try_get(0)?, matches: matches.unwrap_or(false) })
+            Ok(Candidate { id: row.try_get::<_, Column<_>>(0)?.0, matches: matches.unwrap_or(false) })
         };
         at(&rows, 0).iter().map(candidate).collect()
     }
 
     /// Sessions by their ids, the newest first.
-    async fn sessions(&mut self, ids: Vec<String>, live: bool) -> Result<Vec<Session>, Error> {
+    async fn sessions(&mut self, ids: Vec<SessionId>, live: bool) -> Result<Vec<Session>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
+        let ids: Vec<String> = ids.into_iter().map(String::from).collect();
         let sessions = Step::Run(Sql::SessionsById, params![self.user.to_owned(), ids.clone()]);
         let settings = Step::Run(Sql::Settings, params![self.user.to_owned(), ids]);
         let (now, rows) = self.read(vec![sessions, settings]).await?;
@@ -213,7 +217,7 @@ impl Asking<'_> {
         if found.is_empty() {
             return Ok(found);
         }
-        let ids: Vec<String> = found.iter().map(|found| found.session.id.clone()).collect();
+        let ids: Vec<String> = found.iter().map(|found| found.session.id.to_string()).collect();
         let (_, rows) = self.read(vec![Step::Run(Sql::Settings, params![self.user.to_owned(), ids])]).await?;
         rows::with_settings(&mut found, at(&rows, 0))?;
         Ok(found)

@@ -10,12 +10,14 @@ use super::apply::BEGIN;
 use super::sql::Sql;
 use super::transaction::{Link, Step, TxError, params};
 use crate::db::ExpiringRows;
-use crate::model::{Resource, UserId};
+use crate::db::columns::Column;
+use crate::ids::{SessionId, UserName};
+use crate::model::Resource;
 
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) async fn delete_expired(
     inner: &Arc<Inner>,
-    user: &UserId,
+    user: &UserName,
     what: ExpiringRows,
     before_ms: i64,
     most: i64,
@@ -25,24 +27,24 @@ pub(super) async fn delete_expired(
         ExpiringRows::Events => Sql::ForgetEvents,
         ExpiringRows::Audit => Sql::ForgetAudit,
     };
-    Ok(alone(inner, user, Step::Run(sql, params![user.0.clone(), before_ms, most])).await?.len())
+    Ok(alone(inner, user, Step::Run(sql, params![user.to_string(), before_ms, most])).await?.len())
 }
 
 /// Sessions of a user that were over before a time.
 pub(super) async fn expired_sessions(
     inner: &Arc<Inner>,
-    user: &UserId,
+    user: &UserName,
     before_ms: i64,
     most: i64,
-) -> Result<Vec<String>, TxError> {
-    let rows = alone(inner, user, Step::Run(Sql::Over, params![user.0.clone(), before_ms, most])).await?;
-    let ids: Result<_, Error> = rows.iter().map(|row| row.try_get(0)).collect();
+) -> Result<Vec<SessionId>, TxError> {
+    let rows = alone(inner, user, Step::Run(Sql::Over, params![user.to_string(), before_ms, most])).await?;
+    let ids: Result<_, Error> = rows.iter().map(|row| Ok(row.try_get::<_, Column<_>>(0)?.0)).collect();
     ids.map_err(|error| TxError::of(&error, false))
 }
 
-async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step<'_>) -> Result<Vec<Row>, TxError> {
+async fn alone(inner: &Arc<Inner>, user: &UserName, step: Step<'_>) -> Result<Vec<Row>, TxError> {
     let steps =
-        [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.0.clone()]), step, Step::Plain("COMMIT")];
+        [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.to_string()]), step, Step::Plain("COMMIT")];
     let mut link = Link::for_service(inner).await?;
     let mut rows = link.send(&steps).await.map_err(|error| TxError::of(&error, false))?;
     Ok(rows.drain(..).nth(2).unwrap_or_default())
@@ -51,23 +53,25 @@ async fn alone(inner: &Arc<Inner>, user: &UserId, step: Step<'_>) -> Result<Vec<
 /// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
 pub(super) async fn delete_session(
     inner: &Arc<Inner>,
-    user: &UserId,
-    session: &str,
+    user: &UserName,
+    session: &SessionId,
     before_ms: i64,
     most: i64,
 ) -> Result<bool, TxError> {
     let mut link = Link::for_service(inner).await?;
-    delete_in(&mut link, &user.0, session, before_ms, most).await.map_err(|error| TxError::of(&error, false))
+    delete_in(&mut link, user.as_str(), session, before_ms, most)
+        .await
+        .map_err(|error| TxError::of(&error, false))
 }
 
 async fn delete_in(
     link: &mut Link,
     user: &str,
-    session: &str,
+    session: &SessionId,
     before_ms: i64,
     most: i64,
 ) -> Result<bool, Error> {
-    let (user, id) = (|| user.to_owned(), || session.to_owned());
+    let (user, id) = (|| user.to_owned(), || session.to_string());
     let lock = [
         Step::Plain(BEGIN),
         Step::Run(Sql::As, params![user()]),
@@ -91,7 +95,7 @@ async fn delete_in(
     let is_all = stay == 0 && i64::try_from(events).is_ok_and(|events| events < most);
     let mut rest = Vec::new();
     if is_all {
-        let turn = Resource::Turn { session: id() }.key();
+        let turn = Resource::Turn { session: session.clone() }.key();
         rest.push(Step::Run(Sql::DropQueue, params![user(), turn.clone()]));
         rest.push(Step::Run(Sql::DropNumbers, params![user(), turn]));
         rest.push(Step::Run(Sql::DropEntries, params![user(), id()]));

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::{Error, Row};
 
+use crate::db::columns::Column;
+use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{Message, Session, Ticket};
 use crate::rules::SessionRecord;
@@ -11,7 +13,7 @@ use crate::rules::SessionRecord;
 fn session(row: &Row) -> Result<SessionRecord, Error> {
     let labels: &str = row.try_get(3)?;
     let mut session = Session {
-        id: row.try_get(0)?,
+        id: row.try_get::<_, Column<_>>(0)?.0,
         name: row.try_get(1)?,
         context: row.try_get(2)?,
         labels: serde_json::from_str(labels).unwrap_or_default(),
@@ -39,7 +41,7 @@ pub(super) fn sessions(rows: &[Row]) -> Result<Vec<SessionRecord>, Error> {
 pub(super) fn with_settings(sessions: &mut [SessionRecord], settings: &[Row]) -> Result<(), Error> {
     for row in settings {
         let (of, key, value): (&str, String, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        for record in sessions.iter_mut().filter(|record| record.session.id == of) {
+        for record in sessions.iter_mut().filter(|record| record.session.id.as_str() == of) {
             record.session.settings.insert(key.clone(), json(value));
         }
     }
@@ -50,7 +52,7 @@ pub(super) fn messages(rows: &[Row]) -> Result<Vec<Message>, Error> {
     let message = |row: &Row| {
         Ok(Message {
             number: row.try_get(0)?,
-            token: row.try_get(1)?,
+            token: turn_token::from_number(row.try_get(1)?),
             body: JsonText::stored(row.try_get(2)?),
             at_ms: row.try_get(3)?,
         })
@@ -61,8 +63,8 @@ pub(super) fn messages(rows: &[Row]) -> Result<Vec<Message>, Error> {
 /// From the columns place, token, holder, `asked_ms`, `expires_ms`.
 pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
     Ok(Ticket {
-        place: row.try_get(0)?,
-        token: row.try_get(1)?,
+        place: Position::new(row.try_get(0)?),
+        token: row.try_get::<_, Option<i64>>(1)?.map(FencingToken::new),
         holder: row.try_get(2)?,
         asked_ms: row.try_get(3)?,
         expires_ms: row.try_get(4)?,

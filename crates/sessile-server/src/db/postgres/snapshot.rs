@@ -11,6 +11,7 @@ use super::rows;
 use super::sql::Sql;
 use super::transaction::{Step, params};
 use crate::change::PRESENT_MS;
+use crate::ids::SessionId;
 use crate::rules::{Dependencies, QueueLock, QueuePlace, QueueSnapshot, Snapshot, StoredAnswer, StoredEntry};
 
 /// The statements that load a snapshot, and which of them loads what.
@@ -51,9 +52,14 @@ impl<'a> Loading<'a> {
         };
         let Dependencies { session, name, settings, queue, entry, conversation, .. } = dependencies;
         match (*session, *name) {
-            (Some(id), None) => loading.sessions = loading.push(Sql::LockSession, params![user, id]),
+            (Some(id), None) => {
+                loading.sessions = loading.push(Sql::LockSession, params![user, id.as_str()]);
+            }
             (None, None) => {}
-            (id, name) => loading.sessions = loading.push(Sql::LockSessions, params![user, id, name]),
+            (id, name) => {
+                let id = id.map(SessionId::as_str);
+                loading.sessions = loading.push(Sql::LockSessions, params![user, id, name]);
+            }
         }
         if let Some((resource, lock)) = queue {
             let sql = if *lock == QueueLock::Insert { Sql::LockQueue } else { Sql::Queue };
@@ -63,14 +69,14 @@ impl<'a> Loading<'a> {
             loading.present = Some(loading.steps.len() - 1);
         }
         if *settings {
-            let ids: Vec<&str> = session.iter().copied().collect();
+            let ids: Vec<&str> = session.iter().map(|session| session.as_str()).collect();
             loading.settings = loading.push(Sql::Settings, params![user, ids]);
         }
         if let (Some(session), Some(key)) = (*session, *entry) {
-            loading.entry = loading.push(Sql::Entry, params![user, session, key]);
+            loading.entry = loading.push(Sql::Entry, params![user, session.as_str(), key]);
         }
         if let (Some(session), true) = (*session, *conversation) {
-            loading.conversation = loading.push(Sql::Conversation, params![user, session]);
+            loading.conversation = loading.push(Sql::Conversation, params![user, session.as_str()]);
         }
         if let Some(key) = key {
             loading.answered = loading.push(Sql::Answered, params![user, key]);
@@ -89,9 +95,8 @@ impl<'a> Loading<'a> {
         let now = rows(Some(1)).first().map_or(Ok(0), |row| row.try_get(1))?;
         let mut sessions = rows::sessions(rows(self.sessions))?;
         rows::with_settings(&mut sessions, rows(self.settings))?;
-        let (session, named): (Vec<_>, Vec<_>) = sessions
-            .into_iter()
-            .partition(|record| Some(record.session.id.as_str()) == self.dependencies.session);
+        let (session, named): (Vec<_>, Vec<_>) =
+            sessions.into_iter().partition(|record| Some(&record.session.id) == self.dependencies.session);
         let present: Vec<&str> =
             rows(self.present).iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         let place = |row: &Row| {

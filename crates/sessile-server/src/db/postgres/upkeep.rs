@@ -9,8 +9,9 @@ use super::accounts::{now, read, run};
 use super::apply::BEGIN;
 use super::sql::Sql;
 use super::transaction::{Link, SERVICE, Step, TxError, params};
+use crate::db::columns::Column;
 use crate::db::{ExpiringRows, SweepKind};
-use crate::model::UserId;
+use crate::ids::UserName;
 
 const DUE: &str = "SELECT user_id FROM upkeep WHERE kind = $1 AND (since_ms < $2 OR since_ms > $3) LIMIT $4";
 const SWEPT: &str = "UPDATE upkeep SET since_ms = $3 WHERE user_id = $1 AND kind = $2";
@@ -32,15 +33,15 @@ pub(super) async fn due(
     before_ms: i64,
     now_ms: i64,
     most: i64,
-) -> Result<Vec<UserId>, TxError> {
-    let user = |row: &Row| Ok(UserId(row.try_get(0)?));
+) -> Result<Vec<UserName>, TxError> {
+    let user = |row: &Row| Ok(row.try_get::<_, Column<_>>(0)?.0);
     read(&run(inner, SERVICE, DUE, params![what.name(), before_ms, now_ms, most], false).await?, user)
 }
 
 /// Notes from when on a user has something, now that all of it before a time is removed.
 pub(super) async fn mark_swept(
     inner: &Arc<Inner>,
-    user: &UserId,
+    user: &UserName,
     what: SweepKind,
     before_ms: i64,
     now_ms: i64,
@@ -51,7 +52,7 @@ pub(super) async fn mark_swept(
         SweepKind::Rows(ExpiringRows::Audit) => Sql::OldestAudit,
         SweepKind::Sessions => Sql::OldestOver,
     };
-    let name = || user.0.clone();
+    let name = || user.to_string();
     let mut link = Link::for_service(inner).await?;
     let failed = |error: Error| TxError::of(&error, false);
     let steps = [

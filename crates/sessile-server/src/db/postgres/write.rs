@@ -3,6 +3,7 @@
 use super::heartbeat;
 use super::sql::Sql;
 use super::transaction::{Step, params};
+use crate::ids::{FencingToken, Position, SessionId, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{Resource, Session, Ticket};
 use crate::rules::{QueuePlace, SessionRecord, StoredEntry, Write};
@@ -21,42 +22,49 @@ impl Writes<'_> {
     /// Adds the statements of a write.
     pub(super) fn add<'c>(&self, write: Write<'c>, steps: &mut Vec<Step<'c>>) {
         let (user, now) = (self.user.to_owned(), self.now);
+        let text = |session: SessionId| String::from(session);
         let step = match write {
             Write::InsertSession(record) => insert_session(user, *record),
             Write::UpdateSession(record) => update_session(user, *record),
             Write::UpdateCounters(record) => {
                 let SessionRecord { session: Session { id, used_ms, messages, .. }, next_event, .. } =
                     *record;
-                Step::Run(Sql::UpdateCounters, params![user, id, used_ms, messages + 1, next_event])
+                Step::Run(Sql::UpdateCounters, params![user, text(id), used_ms, messages + 1, next_event])
             }
-            Write::DeleteLabels { session } => Step::Run(Sql::DropLabels, params![user, session]),
+            Write::DeleteLabels { session } => Step::Run(Sql::DropLabels, params![user, text(session)]),
             Write::InsertLabels { session, labels } => {
                 let (keys, values): (Vec<String>, Vec<String>) = labels.into_iter().unzip();
-                Step::Run(Sql::InsertLabels, params![user, session, keys, values])
+                Step::Run(Sql::InsertLabels, params![user, text(session), keys, values])
             }
             Write::PutSetting { session, key, value } => {
-                Step::Run(Sql::PutSetting, params![user, session, key, value.to_string(), now])
+                Step::Run(Sql::PutSetting, params![user, text(session), key, value.to_string(), now])
             }
-            Write::DeleteSetting { session, key } => Step::Run(Sql::DropSetting, params![user, session, key]),
+            Write::DeleteSetting { session, key } => {
+                Step::Run(Sql::DropSetting, params![user, text(session), key])
+            }
             Write::ReplaceEntry { session, key, value, revision } => {
+                let session = text(session);
                 steps.push(Step::Run(Sql::DropEntry, params![user.clone(), session.clone(), key]));
                 let kind = if value.is_some() { StoredEntry::KIND } else { StoredEntry::REMOVED_KIND };
-                let text = value.map_or("null", JsonText::get);
-                Step::Run(Sql::InsertEntry, params![user, session, kind, key, text, revision, now])
+                let value = value.map_or("null", JsonText::get);
+                Step::Run(Sql::InsertEntry, params![user, session, kind, key, value, revision, now])
             }
             Write::InsertMessages { session, first, token, bodies } => {
                 let texts: Vec<&'c str> = bodies.iter().map(JsonText::get).collect();
-                Step::Run(Sql::InsertMessages, params![user, session, first, token, now, texts])
+                let token = turn_token::to_number(token);
+                Step::Run(Sql::InsertMessages, params![user, text(session), first, token, now, texts])
             }
             Write::DeleteMessagesAfter { session, after, .. } => {
-                Step::Run(Sql::CutMessages, params![user, session, after])
+                Step::Run(Sql::CutMessages, params![user, text(session), after])
             }
             Write::CopyMessages { from, to, last } => {
-                Step::Run(Sql::CopyMessages, params![user, from, to, last])
+                Step::Run(Sql::CopyMessages, params![user, text(from), text(to), last])
             }
-            Write::DeleteConversation { session } => Step::Run(Sql::DropConversation, params![user, session]),
+            Write::DeleteConversation { session } => {
+                Step::Run(Sql::DropConversation, params![user, text(session)])
+            }
             Write::InsertConversation { session, conversation } => {
-                let mark = conversation.mark();
+                let (session, mark) = (text(session), conversation.mark());
                 let claim = params![user.clone(), mark.clone(), session.clone()];
                 steps.push(Step::Run(Sql::ClaimContext, claim));
                 let value = serde_json::to_string(conversation).unwrap_or_default();
@@ -64,12 +72,13 @@ impl Writes<'_> {
             }
             Write::InsertEvent { session, number, kind, body } => Step::Run(
                 Sql::InsertEvent,
-                params![user, session, number, kind.name(), body.to_string(), now],
+                params![user, text(session), number, kind.name(), body.to_string(), now],
             ),
             Write::DeleteTurnPlaces { session } => {
                 Step::Run(Sql::DropQueue, params![user, Resource::Turn { session }.key()])
             }
             Write::DeletePlaces { resource, positions } => {
+                let positions: Vec<i64> = positions.into_iter().map(Position::get).collect();
                 Step::Run(Sql::DropPlaces, params![user, resource, positions])
             }
             Write::SetNextNumber { resource, next } => {
@@ -91,7 +100,7 @@ fn update_session<'c>(user: String, record: SessionRecord) -> Step<'c> {
     let SessionRecord { session, next_event, .. } = record;
     let labels = serde_json::to_string(&session.labels).unwrap_or_default();
     let Session { id, name, used_ms, ended_ms, end_reason, revision, messages, .. } = session;
-    let next_message = messages + 1;
+    let (id, next_message) = (String::from(id), messages + 1);
     let params =
         params![user, id, name, labels, used_ms, ended_ms, end_reason, revision, next_message, next_event];
     Step::Run(Sql::UpdateSession, params)
@@ -101,7 +110,7 @@ fn insert_session<'c>(user: String, record: SessionRecord) -> Step<'c> {
     let SessionRecord { session, next_event, .. } = record;
     let labels = serde_json::to_string(&session.labels).unwrap_or_default();
     let Session { id, name, context, started_ms, idle_ms, max_ms, messages, .. } = session;
-    let next_message = messages + 1;
+    let (id, next_message) = (String::from(id), messages + 1);
     let params =
         params![user, id, name, context, labels, idle_ms, max_ms, started_ms, next_message, next_event];
     Step::Run(Sql::InsertSession, params)
@@ -110,6 +119,7 @@ fn insert_session<'c>(user: String, record: SessionRecord) -> Step<'c> {
 fn put_place<'c>(user: String, resource: String, place: QueuePlace) -> Step<'c> {
     let QueuePlace { ticket, process, claim, .. } = place;
     let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
+    let (place, token) = (place.get(), token.map(FencingToken::get));
     let params = params![user, resource, place, token, holder, asked_ms, expires_ms, process, claim];
     Step::Run(Sql::PutPlace, params)
 }

@@ -5,11 +5,12 @@ use rusqlite::{Connection, OptionalExtension, Result};
 use super::{rows, snapshot, write};
 use crate::change::{Change, Done, Refusal};
 use crate::db::{Read, Request};
+use crate::ids::{Position, TokenId};
 use crate::rules::audit::AuditEntry;
 use crate::rules::{Dependencies, Snapshot, StoredAnswer, decide, idempotency};
 
 /// Outcome of a change, and the position in its queue that can be acquired by it.
-pub(super) type Applied = (std::result::Result<Done, Refusal>, Option<i64>);
+pub(super) type Applied = (std::result::Result<Done, Refusal>, Option<Position>);
 
 /// Makes a change, unless the same one was made before under its key, and adds it to the audit log.
 pub(super) fn apply(connection: &Connection, process: &str, request: &Request, now: i64) -> Result<Applied> {
@@ -26,7 +27,7 @@ pub(super) fn apply(connection: &Connection, process: &str, request: &Request, n
 
 fn make(connection: &Connection, process: &str, request: &Request, now: i64) -> Result<Applied> {
     let invalid = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
-    let user = request.user.0.as_str();
+    let user = request.user.as_str();
     let answered = request.key.as_deref().map(|key| answer(connection, user, key)).transpose()?.flatten();
     let snapshot = match answered {
         // The stored outcome is the answer, whatever else there is.
@@ -42,8 +43,14 @@ fn make(connection: &Connection, process: &str, request: &Request, now: i64) -> 
     };
     let mut decision = decide(request, process, snapshot).map_err(invalid)?;
     if let Some(history) = decision.history() {
-        let messages =
-            rows::last_messages(connection, user, &history.session, history.last, history.limit, i64::MAX)?;
+        let messages = rows::last_messages(
+            connection,
+            user,
+            history.session.as_str(),
+            history.last,
+            history.limit,
+            i64::MAX,
+        )?;
         decision.set_history(messages);
     }
     let next = decision.next_to_wake();
@@ -77,14 +84,15 @@ fn in_savepoint(connection: &Connection, write: impl FnOnce() -> Result<()>) -> 
 }
 
 fn insert_audit(connection: &Connection, request: &Request, entry: &AuditEntry<'_>, now: i64) -> Result<()> {
-    let (user, access) = (&request.user.0, &request.access);
+    let (user, access) = (request.user.as_str(), &request.access);
+    let token = access.token.as_ref().map(TokenId::as_str);
     let AuditEntry { action, session, subject, outcome } = entry;
     connection
         .prepare_cached(
             "INSERT INTO audit (user, id, at_ms, token, action, session, subject, outcome)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
-        .execute((user, &access.id, now, &access.token, action, session, subject, outcome))
+        .execute((user, &access.id, now, token, action, session, subject, outcome))
         .map(drop)
 }
 
@@ -95,7 +103,8 @@ pub(super) fn record_reads(connection: &Connection, reads: &[Read]) -> Result<()
     )?;
     for read in reads {
         let Read { user, access, action, session, outcome, at_ms } = read;
-        insert.execute((&user.0, &access.id, at_ms, &access.token, action, session, outcome))?;
+        let token = access.token.as_ref().map(TokenId::as_str);
+        insert.execute((user.as_str(), &access.id, at_ms, token, action, session, outcome))?;
     }
     Ok(())
 }

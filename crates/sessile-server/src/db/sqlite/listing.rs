@@ -3,8 +3,9 @@
 use rusqlite::{Connection, Params, Result, Row};
 
 use super::rows;
+use crate::db::columns::Column;
 use crate::db::lists::{self, Candidate, LockPlace, LockScan};
-use crate::model::{Session, Ticket};
+use crate::model::Session;
 use crate::query::{ListPage, Locked, SCAN_ROWS};
 
 /// Live sessions, and whether they have the label: `?2` the time, `?3` and `?4` the label, `?5` the number of rows.
@@ -40,7 +41,7 @@ impl Listing<'_> {
         let mut items = Vec::with_capacity(ids.len());
         for id in ids {
             // A session that is ended ahead of its time has its end in the future if a clock was set back.
-            if let Some(session) = rows::session(connection, user, &id)?
+            if let Some(session) = rows::session(connection, user, id.as_str())?
                 && (!self.live || session.is_live(now))
             {
                 items.push(session);
@@ -73,7 +74,10 @@ impl Listing<'_> {
 
 fn candidates(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<Candidate>> {
     let candidate = |row: &Row<'_>| {
-        Ok(Candidate { id: row.get(0)?, matches: row.get::<_, Option<bool>>(1)?.unwrap_or(false) })
+        Ok(Candidate {
+            id: row.get::<_, Column<_>>(0)?.0,
+            matches: row.get::<_, Option<bool>>(1)?.unwrap_or(false),
+        })
     };
     connection.prepare_cached(sql)?.query_map(params, candidate)?.collect()
 }
@@ -102,13 +106,7 @@ fn places(connection: &Connection, user: &str, after: &str, to: &str, scan: i64)
         let resource: String = row.get(0)?;
         Ok(LockPlace {
             name: resource.strip_prefix("lock:").unwrap_or(&resource).to_owned(),
-            ticket: Ticket {
-                place: row.get(1)?,
-                token: row.get(2)?,
-                holder: row.get(3)?,
-                asked_ms: row.get(4)?,
-                expires_ms: row.get(5)?,
-            },
+            ticket: rows::ticket(row, 1)?,
             has_process: row.get(6)?,
         })
     };
@@ -133,7 +131,8 @@ mod tests {
                       VALUES ('ann', ?1, '{}', '{}', ?2, ?2, 0, '', 0, 0, 0, 0)";
         connection.execute_batch("BEGIN").unwrap();
         for number in 0..live + over {
-            let (id, expires) = (format!("{number:08x}"), if number < live { 2 * NOW } else { 1 });
+            let id = format!("0199aaaa-0000-7000-8000-{number:012x}");
+            let expires = if number < live { 2 * NOW } else { 1 };
             connection.prepare_cached(insert).unwrap().execute((&id, expires)).unwrap();
             if number % 10 == 9 {
                 connection.execute("INSERT INTO label VALUES ('ann', 'k', 'v', ?1)", [&id]).unwrap();

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::accounts;
 use crate::account::{Asked, Collected, Decision, Login, Minted};
+use crate::ids::SecretHash;
 
 /// Puts down one more, unless there are too many. Those whose time is over make room.
 pub(super) fn begin(connection: &Connection, asked: &Asked, most: i64, now: i64) -> Result<bool> {
@@ -15,8 +16,8 @@ pub(super) fn begin(connection: &Connection, asked: &Asked, most: i64, now: i64)
              ON CONFLICT DO NOTHING",
         )?
         .execute((
-            &asked.device_hash,
-            &asked.code_hash,
+            asked.device_hash.as_str(),
+            asked.code_hash.as_str(),
             &asked.client,
             &asked.peer,
             now,
@@ -27,13 +28,13 @@ pub(super) fn begin(connection: &Connection, asked: &Asked, most: i64, now: i64)
 }
 
 /// One that can still be decided on.
-pub(super) fn get(connection: &Connection, code_hash: &str, now: i64) -> Result<Option<Login>> {
+pub(super) fn get(connection: &Connection, code_hash: &SecretHash, now: i64) -> Result<Option<Login>> {
     connection
         .prepare_cached(
             "SELECT client, peer, asked_ms, expires_ms, state FROM login
              WHERE code_hash = ?1 AND state <> 'denied' AND expires_ms > ?2",
         )?
-        .query_row((code_hash, now), |row| {
+        .query_row((code_hash.as_str(), now), |row| {
             Ok(Login {
                 client: row.get(0)?,
                 peer: row.get(1)?,
@@ -48,7 +49,7 @@ pub(super) fn get(connection: &Connection, code_hash: &str, now: i64) -> Result<
 /// Decides on one. How many it was.
 pub(super) fn decide(
     connection: &Connection,
-    code_hash: &str,
+    code_hash: &SecretHash,
     decision: &Decision,
     now: i64,
 ) -> Result<usize> {
@@ -60,9 +61,9 @@ pub(super) fn decide(
                      AND EXISTS (SELECT 1 FROM account WHERE account.user = ?3)",
             )?
             .execute((
-                code_hash,
+                code_hash.as_str(),
                 now,
-                &user.0,
+                user.as_str(),
                 serde_json::to_string(scopes).unwrap_or_default(),
                 expires_ms,
             )),
@@ -72,15 +73,15 @@ pub(super) fn decide(
                 "UPDATE login SET state = 'denied', user = NULL, scopes = NULL, token_expires_ms = NULL
                  WHERE code_hash = ?1 AND state <> 'denied' AND expires_ms > ?2",
             )?
-            .execute((code_hash, now)),
+            .execute((code_hash.as_str(), now)),
     }
 }
 
 /// How it stands with one; `None` if it was approved, and there is something to take.
-pub(super) fn look(connection: &Connection, device_hash: &str, now: i64) -> Result<Option<Collected>> {
+pub(super) fn look(connection: &Connection, device_hash: &SecretHash, now: i64) -> Result<Option<Collected>> {
     let state: Option<String> = connection
         .prepare_cached("SELECT state FROM login WHERE device_hash = ?1 AND expires_ms > ?2")?
-        .query_row((device_hash, now), |row| row.get(0))
+        .query_row((device_hash.as_str(), now), |row| row.get(0))
         .optional()?;
     Ok(match state.as_deref() {
         Some("approved") => None,
@@ -93,7 +94,7 @@ pub(super) fn look(connection: &Connection, device_hash: &str, now: i64) -> Resu
 /// Makes the token of one that was approved, and forgets it: nobody gets another for it.
 pub(super) fn take(
     connection: &Connection,
-    device_hash: &str,
+    device_hash: &SecretHash,
     minted: &Minted,
     now: i64,
 ) -> Result<Collected> {
@@ -105,8 +106,8 @@ pub(super) fn take(
             "INSERT INTO token (hash, id, user, scopes, made_ms, expires_ms)
              SELECT ?2, ?3, user, scopes, ?4, token_expires_ms FROM login WHERE device_hash = ?1",
         )?
-        .execute((device_hash, &minted.hash, &minted.id, now))?;
-    connection.prepare_cached("DELETE FROM login WHERE device_hash = ?1")?.execute([device_hash])?;
+        .execute((device_hash.as_str(), minted.hash.as_str(), minted.id.as_str(), now))?;
+    connection.prepare_cached("DELETE FROM login WHERE device_hash = ?1")?.execute([device_hash.as_str()])?;
     let made = accounts::with_id(connection, &minted.id)?;
     Ok(made.map_or(Collected::Nothing, Collected::Token))
 }

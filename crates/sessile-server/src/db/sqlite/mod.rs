@@ -34,7 +34,8 @@ use super::{DbError, ExpiringRows, Read, Request, StoreBackend, StoreFuture, Swe
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
-use crate::model::{Resource, UserId};
+use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
+use crate::model::Resource;
 use crate::query::{Answer, Query};
 use crate::rules::Queue;
 use readers::{Priority, Readers};
@@ -108,11 +109,11 @@ impl Sqlite {
 
     /// Copies what a fork takes along, all but the last slice. The session that may have rows afterwards which do not count.
     async fn prepare(&self, request: &Request) -> Result<Option<(String, String)>, DbError> {
-        let user = request.user.0.clone();
+        let user = request.user.to_string();
         match &request.change {
-            Change::Rewind { session, .. } => Ok(Some((user, session.clone()))),
+            Change::Rewind { session, .. } => Ok(Some((user, session.to_string()))),
             Change::Fork { session, at, id, .. } => {
-                let (from, to, key) = (session.clone(), id.clone(), request.key.clone());
+                let (from, to, key) = (session.to_string(), id.to_string(), request.key.clone());
                 let fork = bulk::Fork { user: user.clone(), from, at: *at, to: to.clone(), key };
                 loop {
                     let fork = fork.clone();
@@ -171,18 +172,18 @@ impl StoreBackend for Sqlite {
         })
     }
 
-    fn ask<'a>(&'a self, user: &'a UserId, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
+    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
         let owner = user.clone();
         let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
-        Box::pin(self.readers.read(&user.0, answer))
+        Box::pin(self.readers.read(user.as_str(), answer))
     }
 
     /// Other processes cannot wake this one, so it looks, with a reader that keeps no writer waiting.
     fn wait_for_wakeup(
         &self,
-        user: &UserId,
+        user: &UserName,
         resource: &Resource,
-        place: i64,
+        place: Position,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (store, user, resource) = (self.clone(), user.clone(), resource.key());
         let mark = wakeups::mark(&user, &resource, place);
@@ -191,7 +192,7 @@ impl StoreBackend for Sqlite {
             loop {
                 wakeup.await;
                 wakeup = store.wakeups.wait(mark);
-                let (owner, resource) = (user.0.clone(), resource.clone());
+                let (owner, resource) = (user.to_string(), resource.clone());
                 let process = Arc::clone(&store.process);
                 let look = move |connection: &Connection| {
                     let now = now_ms();
@@ -200,7 +201,7 @@ impl StoreBackend for Sqlite {
                     let snapshot = view.load(Some(place), None)?;
                     Ok(Queue::new(resource, snapshot, &process, now).is_due(place))
                 };
-                if store.readers.read(&user.0, look).await.unwrap_or(true) {
+                if store.readers.read(user.as_str(), look).await.unwrap_or(true) {
                     return;
                 }
             }
@@ -235,14 +236,14 @@ impl StoreBackend for Sqlite {
         self.read_accounts(accounts::all)
     }
 
-    fn tokens<'a>(&'a self, user: &'a UserId) -> StoreFuture<'a, Vec<Token>> {
+    fn tokens<'a>(&'a self, user: &'a UserName) -> StoreFuture<'a, Vec<Token>> {
         let user = user.clone();
         self.read_accounts(move |connection| accounts::tokens(connection, &user))
     }
 
-    fn token<'a>(&'a self, hash: &'a str) -> StoreFuture<'a, Option<Token>> {
+    fn token<'a>(&'a self, hash: &'a SecretHash) -> StoreFuture<'a, Option<Token>> {
         Box::pin(async move {
-            let (lane, key) = (self.owners.lane(hash), hash.to_owned());
+            let (lane, key) = (self.owners.lane(hash), hash.clone());
             let usable = move |connection: &Connection| accounts::usable(connection, &key, now_ms());
             let token = self.account_readers.read(&lane, usable).await?;
             self.owners.remember(hash, token.as_ref().map(|token| &token.user));
@@ -250,12 +251,12 @@ impl StoreBackend for Sqlite {
         })
     }
 
-    fn token_hashes(&self) -> StoreFuture<'_, Vec<String>> {
+    fn token_hashes(&self) -> StoreFuture<'_, Vec<SecretHash>> {
         self.read_accounts(|connection| accounts::usable_hashes(connection, now_ms()))
     }
 
-    fn owner<'a>(&'a self, token: &'a str) -> StoreFuture<'a, Option<UserId>> {
-        let id = token.to_owned();
+    fn owner<'a>(&'a self, token: &'a TokenId) -> StoreFuture<'a, Option<UserName>> {
+        let id = token.clone();
         self.read_accounts(move |connection| Ok(accounts::with_id(connection, &id)?.map(|token| token.user)))
     }
 
@@ -263,21 +264,25 @@ impl StoreBackend for Sqlite {
         self.write(move |connection, now| logins::begin(connection, &asked, most, now))
     }
 
-    fn login<'a>(&'a self, code_hash: &'a str) -> StoreFuture<'a, Option<Login>> {
-        let code_hash = code_hash.to_owned();
+    fn login<'a>(&'a self, code_hash: &'a SecretHash) -> StoreFuture<'a, Option<Login>> {
+        let code_hash = code_hash.clone();
         let login = move |connection: &Connection| logins::get(connection, &code_hash, now_ms());
         Box::pin(self.account_readers.read(TokenOwners::STRANGERS, login))
     }
 
-    fn collect_login<'a>(&'a self, device_hash: &'a str, minted: Minted) -> StoreFuture<'a, Collected> {
+    fn collect_login<'a>(
+        &'a self,
+        device_hash: &'a SecretHash,
+        minted: Minted,
+    ) -> StoreFuture<'a, Collected> {
         Box::pin(async move {
-            let device = device_hash.to_owned();
+            let device = device_hash.clone();
             // Most who ask have to wait, and need not wait for the disk in order to hear it.
             let look = move |connection: &Connection| logins::look(connection, &device, now_ms());
             match self.account_readers.read(TokenOwners::STRANGERS, look).await? {
                 Some(nothing_to_take) => Ok(nothing_to_take),
                 None => {
-                    let device = device_hash.to_owned();
+                    let device = device_hash.clone();
                     self.write(move |connection, now| logins::take(connection, &device, &minted, now)).await
                 }
             }
@@ -286,7 +291,7 @@ impl StoreBackend for Sqlite {
 
     fn delete_expired<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         rows: ExpiringRows,
         before_ms: i64,
         most: i64,
@@ -297,10 +302,10 @@ impl StoreBackend for Sqlite {
 
     fn expired_sessions<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         before_ms: i64,
         most: i64,
-    ) -> StoreFuture<'a, Vec<String>> {
+    ) -> StoreFuture<'a, Vec<SessionId>> {
         let user = user.clone();
         let sessions =
             move |connection: &Connection| retention::expired_sessions(connection, &user, before_ms, most);
@@ -309,25 +314,25 @@ impl StoreBackend for Sqlite {
 
     fn delete_session<'a>(
         &'a self,
-        user: &'a UserId,
-        session: &'a str,
+        user: &'a UserName,
+        session: &'a SessionId,
         before_ms: i64,
         most: i64,
     ) -> StoreFuture<'a, bool> {
-        let (user, session) = (user.clone(), session.to_owned());
+        let (user, session) = (user.clone(), session.clone());
         self.write(move |connection, _| {
             retention::delete_session(connection, &user, &session, before_ms, most)
         })
     }
 
-    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserId>> {
+    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserName>> {
         let due = move |connection: &Connection| upkeep::due(connection, kind, before_ms, now_ms, most);
         Box::pin(self.readers.read(SERVICE, due))
     }
 
     fn mark_swept<'a>(
         &'a self,
-        user: &'a UserId,
+        user: &'a UserName,
         kind: SweepKind,
         before_ms: i64,
         now_ms: i64,

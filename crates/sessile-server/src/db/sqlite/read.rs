@@ -7,8 +7,9 @@ use super::listing::{self, Listing};
 use super::rows::{self, json};
 use crate::change::Refusal;
 use crate::db::lists;
+use crate::ids::{SessionId, SessionRef, UserName};
 use crate::json_text::JsonText;
-use crate::model::{Accessed, Entry, Event, Session, UserId};
+use crate::model::{Accessed, Entry, Event, Session};
 use crate::query::{Answer, EventPage, ListPage, PageSize, Query};
 use crate::rules::{audit, idempotency};
 
@@ -30,16 +31,16 @@ const HISTORY: &str = history!("audit INDEXED BY audit_changes", audit::changing
 const HISTORY_AND_READS: &str = history!("audit", "TRUE");
 
 /// What a user may know.
-pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now: i64) -> Outcome {
-    let user = user.0.as_str();
-    let known = |session: &str| -> Result<std::result::Result<Session, Refusal>> {
-        Ok(rows::session(connection, user, session)?.ok_or(Refusal::NoSession))
+pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, now: i64) -> Outcome {
+    let user = user.as_str();
+    let known = |session: &SessionId| -> Result<std::result::Result<Session, Refusal>> {
+        Ok(rows::session(connection, user, session.as_str())?.ok_or(Refusal::NoSession))
     };
     match query {
         Query::Session { session } => {
-            let found = match rows::session(connection, user, session)? {
-                Some(found) => Some(found),
-                None => rows::named(connection, user, session)?,
+            let found = match session {
+                SessionRef::Id(id) => rows::session(connection, user, id.as_str())?,
+                SessionRef::Name(name) => rows::named(connection, user, name)?,
             };
             Ok(found.map(Answer::Session).ok_or(Refusal::NoSession))
         }
@@ -50,7 +51,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
         }
         Query::Messages { session, after, limit, bytes } => match known(session)? {
             Ok(session) => {
-                let page = rows::messages(connection, user, &session.id, *after, *limit, *bytes)?;
+                let page = rows::messages(connection, user, session.id.as_str(), *after, *limit, *bytes)?;
                 Ok(Ok(Answer::Messages(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
@@ -58,7 +59,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
         Query::LastMessages { session, limit, bytes } => match known(session)? {
             Ok(session) => {
                 let Session { id, messages, .. } = session;
-                let page = rows::last_messages(connection, user, &id, messages, *limit, *bytes)?;
+                let page = rows::last_messages(connection, user, id.as_str(), messages, *limit, *bytes)?;
                 Ok(Ok(Answer::Messages(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
@@ -70,8 +71,8 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                      WHERE user = ?1 AND session = ?2 AND kind = 'state' AND (?3 IS NULL OR key = ?3) AND key > ?4
                      ORDER BY key LIMIT ?5",
                 )?;
-                let mut rows =
-                    statement.query((user, &session.id, key, after.as_deref().unwrap_or(""), limit))?;
+                let after = after.as_deref().unwrap_or("");
+                let mut rows = statement.query((user, session.id.as_str(), key, after, limit))?;
                 let (mut entries, mut size) = (Vec::new(), PageSize::new(*bytes));
                 while !size.is_full()
                     && let Some(row) = rows.next()?
@@ -117,7 +118,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
         Query::Events { session, after, limit } => {
             let last: Option<i64> = connection
                 .prepare_cached("SELECT next_event - 1 FROM session WHERE user = ?1 AND id = ?2")?
-                .query_row((user, session), |row| row.get(0))
+                .query_row((user, session.as_str()), |row| row.get(0))
                 .optional()?;
             let Some(last) = last else { return Ok(Err(Refusal::NoSession)) };
             let events = connection
@@ -125,7 +126,7 @@ pub(super) fn answer(connection: &Connection, user: &UserId, query: &Query, now:
                     "SELECT number, kind, body, at_ms FROM event
                      WHERE user = ?1 AND session = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
                 )?
-                .query_map((user, session, after, limit), |row| {
+                .query_map((user, session.as_str(), after, limit), |row| {
                     Ok(Event {
                         number: row.get(0)?,
                         kind: row.get(1)?,

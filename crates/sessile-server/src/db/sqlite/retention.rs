@@ -3,12 +3,14 @@
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use crate::db::ExpiringRows;
-use crate::model::{Resource, UserId};
+use crate::db::columns::Column;
+use crate::ids::{SessionId, UserName};
+use crate::model::Resource;
 
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) fn delete_expired(
     connection: &Connection,
-    user: &UserId,
+    user: &UserName,
     what: ExpiringRows,
     before_ms: i64,
     most: i64,
@@ -28,34 +30,35 @@ pub(super) fn delete_expired(
                  SELECT id FROM audit WHERE user = ?1 ORDER BY id LIMIT ?3)"
         }
     };
-    connection.prepare_cached(sql)?.execute((&user.0, before_ms, most))
+    connection.prepare_cached(sql)?.execute((user.as_str(), before_ms, most))
 }
 
 /// Sessions of a user that were over before a time.
 pub(super) fn expired_sessions(
     connection: &Connection,
-    user: &UserId,
+    user: &UserName,
     before_ms: i64,
     most: i64,
-) -> Result<Vec<String>> {
+) -> Result<Vec<SessionId>> {
     connection
         .prepare_cached(
             "SELECT id FROM session
              WHERE user = ?1 AND over_ms < ?2 ORDER BY over_ms LIMIT ?3",
         )?
-        .query_map((&user.0, before_ms, most), |row| row.get(0))?
+        .query_map((user.as_str(), before_ms, most), |row| Ok(row.get::<_, Column<_>>(0)?.0))?
         .collect()
 }
 
 /// Removes a session that was over before a time, or the last of what it says. Whether it is gone.
 pub(super) fn delete_session(
     connection: &Connection,
-    user: &UserId,
-    session: &str,
+    user: &UserName,
+    session: &SessionId,
     before_ms: i64,
     most: i64,
 ) -> Result<bool> {
-    let user = &user.0;
+    let turn = Resource::Turn { session: session.clone() }.key();
+    let (user, session) = (user.as_str(), session.as_str());
     let last: Option<i64> = connection
         .prepare_cached("SELECT next_message - 1 FROM session WHERE user = ?1 AND id = ?2 AND over_ms < ?3")?
         .query_row((user, session, before_ms), |row| row.get(0))
@@ -78,7 +81,6 @@ pub(super) fn delete_session(
     if stay > 0 || i64::try_from(events).is_ok_and(|events| events >= most) {
         return Ok(false);
     }
-    let turn = Resource::Turn { session: session.to_owned() }.key();
     for sql in [
         "DELETE FROM place WHERE user = ?1 AND resource = ?2",
         "DELETE FROM queue WHERE user = ?1 AND resource = ?2",

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Rows};
 use serde_json::Value;
 
+use crate::db::columns::Column;
+use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
-use crate::model::{Message, Session};
+use crate::model::{Message, Session, Ticket};
 use crate::query::PageSize;
 use crate::rules::SessionRecord;
 
@@ -15,7 +17,7 @@ const COLUMNS: &str = "id, name, context, labels, revision, started_ms, used_ms,
 
 fn from_row(row: &Row<'_>) -> Result<SessionRecord> {
     let mut session = Session {
-        id: row.get(0)?,
+        id: row.get::<_, Column<_>>(0)?.0,
         name: row.get(1)?,
         context: row.get(2)?,
         labels: serde_json::from_str(row.get_ref(3)?.as_str()?).unwrap_or_default(),
@@ -58,7 +60,7 @@ pub(super) fn named(connection: &Connection, user: &str, name: &str) -> Result<O
 }
 
 fn with_settings(connection: &Connection, user: &str, session: Session) -> Result<Session> {
-    Ok(Session { settings: settings(connection, user, &session.id)?, ..session })
+    Ok(Session { settings: settings(connection, user, session.id.as_str())?, ..session })
 }
 
 /// Settings of a session.
@@ -118,9 +120,21 @@ fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<Message>> {
     {
         let body = JsonText::stored(row.get(2)?);
         size.add(&body);
-        messages.push(Message { number: row.get(0)?, token: row.get(1)?, body, at_ms: row.get(3)? });
+        let token = turn_token::from_number(row.get(1)?);
+        messages.push(Message { number: row.get(0)?, token, body, at_ms: row.get(3)? });
     }
     Ok(messages)
+}
+
+/// Place of a queue, from the columns `place`, `token`, `holder`, `asked_ms` and `expires_ms`, the first of which has an index.
+pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
+    Ok(Ticket {
+        place: Position::new(row.get(first)?),
+        token: row.get::<_, Option<i64>>(first + 1)?.map(FencingToken::new),
+        holder: row.get(first + 2)?,
+        asked_ms: row.get(first + 3)?,
+        expires_ms: row.get(first + 4)?,
+    })
 }
 
 /// What was stored as JSON.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row};
 
 use super::rows;
 use crate::change::PRESENT_MS;
-use crate::model::Ticket;
+use crate::ids::Position;
 use crate::rules::{Dependencies, QueuePlace, QueueSnapshot, Snapshot, StoredEntry};
 
 /// Whether a process is alive: this one, `?3`, and those with a heartbeat since `?4`.
@@ -38,14 +38,14 @@ pub(super) fn load(
     let Dependencies { session, name, settings, queue, position, claim, entry, conversation } = dependencies;
     let mut snapshot = Snapshot { now, ..Snapshot::default() };
     if let Some(id) = session {
-        snapshot.session = rows::record(connection, user, id)?;
+        snapshot.session = rows::record(connection, user, id.as_str())?;
         if let Some(record) = snapshot.session.as_mut().filter(|_| *settings) {
-            record.session.settings = rows::settings(connection, user, id)?;
+            record.session.settings = rows::settings(connection, user, id.as_str())?;
         }
     }
     if let Some(name) = name {
         let named = rows::named_record(connection, user, name)?;
-        snapshot.named = named.filter(|named| Some(named.session.id.as_str()) != *session);
+        snapshot.named = named.filter(|named| Some(&named.session.id) != *session);
     }
     if let Some((resource, _)) = queue {
         let view = QueueView { connection, user, resource, process, now };
@@ -57,7 +57,7 @@ pub(super) fn load(
                 "SELECT kind, revision FROM entry
                  WHERE user = ?1 AND session = ?2 AND kind IN ('state', 'state-gone') AND key = ?3",
             )?
-            .query_row((user, session, key), |row| {
+            .query_row((user, session.as_str(), key), |row| {
                 Ok(StoredEntry::new(row.get_ref(0)?.as_str().unwrap_or_default(), row.get(1)?))
             })
             .optional()?;
@@ -67,7 +67,7 @@ pub(super) fn load(
             .prepare_cached(
                 "SELECT value FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'conversation'",
             )?
-            .query_row((user, session), |row| row.get(0))
+            .query_row((user, session.as_str()), |row| row.get(0))
             .optional()?;
         snapshot.conversation = stored.and_then(|stored| serde_json::from_str(&stored).ok());
     }
@@ -85,13 +85,14 @@ pub(super) struct QueueView<'a> {
 
 impl QueueView<'_> {
     /// Loads the places that matter to a client at a position, or with a claim.
-    pub(super) fn load(&self, position: Option<i64>, claim: Option<&str>) -> Result<QueueSnapshot> {
+    pub(super) fn load(&self, position: Option<Position>, claim: Option<&str>) -> Result<QueueSnapshot> {
         let QueueView { connection, user, resource, process, now } = self;
         let next = connection
             .prepare_cached("SELECT next FROM queue WHERE user = ?1 AND resource = ?2")?
             .query_row((user, resource), |row| row.get(0))
             .optional()?;
         let Some(next) = next else { return Ok(QueueSnapshot::default()) };
+        let position = position.map(Position::get);
         let places = connection
             .prepare_cached(PLACES)?
             .query_map((user, resource, process, now - PRESENT_MS, now, position, claim), place)?
@@ -101,12 +102,6 @@ impl QueueView<'_> {
 }
 
 fn place(row: &Row<'_>) -> Result<QueuePlace> {
-    let ticket = Ticket {
-        place: row.get(0)?,
-        token: row.get(1)?,
-        holder: row.get(2)?,
-        asked_ms: row.get(3)?,
-        expires_ms: row.get(4)?,
-    };
+    let ticket = rows::ticket(row, 0)?;
     Ok(QueuePlace { ticket, process: row.get(5)?, claim: row.get(6)?, is_present: row.get(7)? })
 }

@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
+use crate::db::columns::Column;
 use crate::db::{ExpiringRows, SweepKind};
-use crate::model::UserId;
+use crate::ids::UserName;
 
 /// Users who may have something that is older than a time.
 pub(super) fn due(
@@ -12,19 +13,19 @@ pub(super) fn due(
     before_ms: i64,
     now_ms: i64,
     most: i64,
-) -> Result<Vec<UserId>> {
+) -> Result<Vec<UserName>> {
     connection
         .prepare_cached(
             "SELECT user FROM upkeep WHERE kind = ?1 AND (since_ms < ?2 OR since_ms > ?3) LIMIT ?4",
         )?
-        .query_map((what.name(), before_ms, now_ms, most), |row| row.get(0).map(UserId))?
+        .query_map((what.name(), before_ms, now_ms, most), |row| Ok(row.get::<_, Column<_>>(0)?.0))?
         .collect()
 }
 
 /// Notes from when on a user has something, now that all of it before a time is removed.
 pub(super) fn mark_swept(
     connection: &Connection,
-    user: &UserId,
+    user: &UserName,
     what: SweepKind,
     before_ms: i64,
     now_ms: i64,
@@ -37,11 +38,11 @@ pub(super) fn mark_swept(
         SweepKind::Sessions => "SELECT min(over_ms) FROM session WHERE user = ?1",
     };
     let oldest: Option<Option<i64>> =
-        connection.prepare_cached(oldest)?.query_row([&user.0], |row| row.get(0)).optional()?;
+        connection.prepare_cached(oldest)?.query_row([user.as_str()], |row| row.get(0)).optional()?;
     let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
     connection
         .prepare_cached("UPDATE upkeep SET since_ms = ?3 WHERE user = ?1 AND kind = ?2")?
-        .execute((&user.0, what.name(), since_ms))
+        .execute((user.as_str(), what.name(), since_ms))
         .map(drop)
 }
 

@@ -4,6 +4,7 @@ use rusqlite::{Connection, Params, Result};
 
 use super::bulk::{self, SLICE};
 use super::heartbeat;
+use crate::ids::{FencingToken, SessionId, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Resource, Session, Ticket};
 use crate::rules::{QueuePlace, SessionRecord, StoredEntry, Write};
@@ -28,16 +29,16 @@ impl Writes<'_> {
                 let Session { id, used_ms, messages, .. } = &record.session;
                 self.run(
                     "UPDATE session SET used_ms = ?3, next_message = ?4, next_event = ?5 WHERE user = ?1 AND id = ?2",
-                    (user, id, used_ms, messages + 1, record.next_event),
+                    (user, id.as_str(), used_ms, messages + 1, record.next_event),
                 )
             }
             Write::DeleteLabels { session } => {
-                self.run("DELETE FROM label WHERE user = ?1 AND session = ?2", (user, session))
+                self.run("DELETE FROM label WHERE user = ?1 AND session = ?2", (user, session.as_str()))
             }
             Write::InsertLabels { session, labels } => labels.iter().try_for_each(|(key, value)| {
                 self.run(
                     "INSERT INTO label (user, key, value, session) VALUES (?1, ?2, ?3, ?4)",
-                    (user, key, value, session),
+                    (user, key, value, session.as_str()),
                 )
             }),
             Write::PutSetting { session, key, value } => self.run(
@@ -45,24 +46,24 @@ impl Writes<'_> {
                  VALUES (?1, ?2, 'setting', ?3, ?4, 1, ?5)
                  ON CONFLICT (user, session, kind, key)
                  DO UPDATE SET value = excluded.value, revision = revision + 1, changed_ms = excluded.changed_ms",
-                (user, session, key, value.to_string(), now),
+                (user, session.as_str(), key, value.to_string(), now),
             ),
             Write::DeleteSetting { session, key } => self.run(
                 "DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'setting' AND key = ?3",
-                (user, session, key),
+                (user, session.as_str(), key),
             ),
             Write::ReplaceEntry { session, key, value, revision } => {
                 self.run(
                     "DELETE FROM entry
                      WHERE user = ?1 AND session = ?2 AND kind IN ('state', 'state-gone') AND key = ?3",
-                    (user, session, key),
+                    (user, session.as_str(), key),
                 )?;
                 let kind = if value.is_some() { StoredEntry::KIND } else { StoredEntry::REMOVED_KIND };
                 let text = value.map_or("null", JsonText::get);
                 self.run(
                     "INSERT INTO entry (user, session, kind, key, value, revision, changed_ms)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                    (user, session, kind, key, text, revision, now),
+                    (user, session.as_str(), kind, key, text, revision, now),
                 )
             }
             Write::InsertMessages { session, first, token, bodies } => {
@@ -70,27 +71,28 @@ impl Writes<'_> {
             }
             Write::DeleteMessagesAfter { session, after, last } => {
                 if last - after > SLICE {
-                    return bulk::note(self.connection, user, session, 0, now);
+                    return bulk::note(self.connection, user, session.as_str(), 0, now);
                 }
                 self.run(
                     "DELETE FROM message WHERE user = ?1 AND session = ?2 AND number > ?3",
-                    (user, session, after),
+                    (user, session.as_str(), after),
                 )
             }
             Write::CopyMessages { from, to, last } => {
+                let (from, to) = (from.as_str(), to.as_str());
                 let copied = bulk::usable(self.connection, user, from, to)?;
                 bulk::copy(self.connection, (user, from, to), copied, *last)
             }
             Write::DeleteConversation { session } => self.run(
                 "DELETE FROM entry WHERE user = ?1 AND session = ?2 AND kind = 'conversation'",
-                (user, session),
+                (user, session.as_str()),
             ),
             Write::InsertConversation { session, conversation } => {
                 self.insert_conversation(session, conversation)
             }
             Write::InsertEvent { session, number, kind, body } => self.run(
                 "INSERT INTO event (user, session, number, kind, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                (user, session, number, kind.name(), body.to_string(), now),
+                (user, session.as_str(), number, kind.name(), body.to_string(), now),
             ),
             Write::DeleteTurnPlaces { session } => self.run(
                 "DELETE FROM place WHERE user = ?1 AND resource = ?2",
@@ -99,7 +101,7 @@ impl Writes<'_> {
             Write::DeletePlaces { resource, positions } => positions.iter().try_for_each(|position| {
                 self.run(
                     "DELETE FROM place WHERE user = ?1 AND resource = ?2 AND place = ?3",
-                    (user, resource, position),
+                    (user, resource, position.get()),
                 )
             }),
             Write::SetNextNumber { resource, next } => self.run(
@@ -134,7 +136,7 @@ impl Writes<'_> {
              VALUES (?1, ?2, ?3, ?4, '{}', ?5, ?6, ?7, ?8, '', 0, 0, ?9, ?8, ?10, ?11)",
             (
                 self.user,
-                id,
+                id.as_str(),
                 name,
                 context,
                 labels,
@@ -159,7 +161,7 @@ impl Writes<'_> {
              WHERE user = ?1 AND id = ?2",
             (
                 self.user,
-                id,
+                id.as_str(),
                 name,
                 labels,
                 used_ms,
@@ -172,7 +174,14 @@ impl Writes<'_> {
         )
     }
 
-    fn insert_messages(&self, session: &str, first: i64, token: i64, bodies: &[JsonText]) -> Result<()> {
+    fn insert_messages(
+        &self,
+        session: &SessionId,
+        first: i64,
+        token: Option<FencingToken>,
+        bodies: &[JsonText],
+    ) -> Result<()> {
+        let (session, token) = (session.as_str(), turn_token::to_number(token));
         // Rows of rewound messages, which do not count, may still be there.
         let mut insert = self.connection.prepare_cached(
             "INSERT INTO message (user, session, number, token, body, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -185,8 +194,8 @@ impl Writes<'_> {
         Ok(())
     }
 
-    fn insert_conversation(&self, session: &str, conversation: &Conversation) -> Result<()> {
-        let mark = conversation.mark();
+    fn insert_conversation(&self, session: &SessionId, conversation: &Conversation) -> Result<()> {
+        let (session, mark) = (session.as_str(), conversation.mark());
         self.run(
             "INSERT INTO agent_context (context, user, session) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
             (&mark, self.user, session),
@@ -203,13 +212,14 @@ impl Writes<'_> {
     fn put_place(&self, resource: &str, place: &QueuePlace) -> Result<()> {
         let QueuePlace { ticket, process, claim, .. } = place;
         let Ticket { place, token, holder, asked_ms, expires_ms } = ticket;
+        let token = token.map(FencingToken::get);
         self.run(
             "INSERT INTO place (user, resource, place, token, holder, asked_ms, expires_ms, process, claim)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
              ON CONFLICT (user, resource, place)
              DO UPDATE SET token = excluded.token, expires_ms = excluded.expires_ms, process = excluded.process,
                  claim = excluded.claim",
-            (self.user, resource, place, token, holder, asked_ms, expires_ms, process, claim),
+            (self.user, resource, place.get(), token, holder, asked_ms, expires_ms, process, claim),
         )
     }
 }

@@ -45,7 +45,7 @@ impl Writer {
         process: Arc<str>,
         request: Request,
     ) -> std::result::Result<Applied, DbError> {
-        let _slot = self.queue.enter(&request.user.0).await;
+        let _slot = self.queue.enter(request.user.as_str()).await;
         self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
     }
 

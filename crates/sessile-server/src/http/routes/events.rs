@@ -24,6 +24,7 @@ use super::super::problem::Problem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, ResponseBody, Route};
+use crate::ids::SessionId;
 use crate::model::Event;
 use crate::query::{Answer, EventPage, Query};
 
@@ -65,7 +66,7 @@ async fn follow(
     let takes_what_is_there = after.is_none() && !headers.contains_key("last-event-id");
     let Some(mut seen) = seen else { return Err(Problem::invalid("Last-Event-ID is a number")) };
     let permit = caller.stream()?;
-    let found = match caller.ask(Query::Session { session: session.clone() }).await? {
+    let found = match caller.ask(Query::Session { session: session.clone().into() }).await? {
         Answer::Session(found) => found,
         other => return Err(unexpected(&other)),
     };
@@ -107,7 +108,7 @@ async fn follow(
 struct EventStream {
     app: App,
     bound: Bound,
-    session: String,
+    session: SessionId,
     seen: i64,
     pieces: mpsc::Sender<Bytes>,
     _permit: OwnedSemaphorePermit,

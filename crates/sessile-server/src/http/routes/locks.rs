@@ -18,6 +18,7 @@ use super::super::response::{held_lock, lease};
 use super::super::route::{READ, ResponseBody, Route, WRITE};
 use super::turns::{holder, ttl, wait};
 use crate::change::Change;
+use crate::ids::FencingToken;
 use crate::model::{Resource, Ticket};
 use crate::query::{Answer, Query};
 
@@ -99,7 +100,8 @@ async fn renew(
     Json(renewal): Json<RenewLockRequest>,
 ) -> Result<Response, Problem> {
     let ttl_ms = ttl(&app, renewal.ttl_ms)?;
-    let change = Change::Renew { resource: resource(&name)?, token: renewal.token, ttl_ms };
+    let change =
+        Change::Renew { resource: resource(&name)?, token: FencingToken::new(renewal.token), ttl_ms };
     let ticket = queue::ticket(caller.change(change).await?)?;
     reply::json(StatusCode::OK, &lock(name, ticket)?)
 }
@@ -112,6 +114,7 @@ async fn release(
     let token = params.number("token", 0, input::MAX_INTEGER)?;
     params.done()?;
     let Some(token) = token else { return Err(Problem::usage("a lock is given back with its `token`")) };
+    let token = FencingToken::new(token);
     caller.change(Change::Release { resource: resource(&name)?, token }).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

@@ -89,7 +89,7 @@ async fn collect(
     };
     let body = CollectLoginResponse {
         token: secret.expose().to_owned(),
-        user: token.user.0,
+        user: token.user.into(),
         scopes: token.scopes,
         expires_ms: token.expires_ms,
     };

@@ -22,6 +22,7 @@ use super::super::response::appended;
 use super::super::route::{BOTH, READ, Route, WRITE};
 use super::{replies, sessions};
 use crate::change::{Change, Done};
+use crate::ids::SessionId;
 use crate::json_text::JsonText;
 use crate::model::Message;
 use crate::query::{Answer, PageSize, Query};
@@ -108,7 +109,7 @@ async fn list(
 async fn page(
     app: &App,
     caller: &Caller,
-    session: String,
+    session: SessionId,
     after: i64,
     limit: i64,
 ) -> Result<Response, Problem> {
@@ -145,7 +146,7 @@ async fn fork(
     sessions::check_name(fork.name.as_deref())?;
     let at = fork.at.map(|at| input::within("at", at, 0, input::MAX_INTEGER)).transpose()?;
     let session = input::session(&session)?;
-    let change = Change::Fork { session, at, id: input::new_id()?, name: fork.name };
+    let change = Change::Fork { session, at, id: input::new_session_id()?, name: fork.name };
     sessions::session_reply(StatusCode::CREATED, sessions::session(caller.change(change).await?)?)
 }
 
@@ -172,10 +173,10 @@ pub(super) fn check_size(app: &App, value: &JsonText) -> Result<(), Problem> {
 pub(crate) async fn last_messages(
     app: &App,
     bound: &Bound,
-    session: &str,
+    session: &SessionId,
     count: i64,
 ) -> Result<Vec<Box<RawValue>>, Problem> {
-    let query = Query::LastMessages { session: session.to_owned(), limit: count, bytes: page_bytes(app) };
+    let query = Query::LastMessages { session: session.clone(), limit: count, bytes: page_bytes(app) };
     written_from_end(app, read(bound.peek(query).await?)?).await
 }
 

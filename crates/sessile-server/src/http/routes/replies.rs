@@ -18,6 +18,7 @@ use super::events::{ChunkedBody, KEEP_ALIVE};
 use super::turns;
 use crate::account::TokenScope;
 use crate::change::Busy;
+use crate::ids::SessionId;
 use crate::json_text::JsonText;
 
 /// Options of a reply.
@@ -53,7 +54,7 @@ pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<ReplyOptio
 pub(super) async fn complete(
     app: App,
     caller: Caller,
-    session: String,
+    session: SessionId,
     (messages, if_last): (Vec<JsonText>, Option<i64>),
     wanted: ReplyOptions,
     headers: &HeaderMap,

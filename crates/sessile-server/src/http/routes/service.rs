@@ -43,8 +43,8 @@ pub(super) fn routes() -> Vec<Route> {
 async fn me(caller: Caller) -> Result<Response, Problem> {
     let token = caller.token();
     let body = WhoAmI {
-        user: token.user.0.clone(),
-        token: token.id.clone(),
+        user: token.user.to_string(),
+        token: token.id.to_string(),
         scopes: token.scopes.clone(),
         expires_ms: token.expires_ms,
     };

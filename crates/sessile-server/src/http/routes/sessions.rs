@@ -69,7 +69,7 @@ async fn create(caller: Caller, Json(new): Json<CreateSessionRequest>) -> Result
     check_labels(&new.labels)?;
     check_settings(&new.settings)?;
     let change = Change::StartSession {
-        id: input::new_id()?,
+        id: input::new_session_id()?,
         name: new.name,
         context: new.context,
         labels: new.labels,
@@ -99,7 +99,7 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
             Answer::Sessions(sessions) => Ok(sessions),
             other => Err(unexpected(&other)),
         },
-        cursor: |session: &Session| &session.id,
+        cursor: |session: &Session| session.id.as_str(),
         response: ServiceSession::from,
     };
     sessions.page::<SessionPage<_>>(&caller, &app.limits, limit, after).await
@@ -112,10 +112,8 @@ async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     params.done()?;
-    if input::session(&which).is_err() && which.parse::<SessionName>().is_err() {
-        return Err(Problem::no_session());
-    }
-    match caller.ask(Query::Session { session: which }).await? {
+    let session = which.parse().map_err(|_| Problem::no_session())?;
+    match caller.ask(Query::Session { session }).await? {
         Answer::Session(session) if input::has(&headers, session.revision)? => {
             Ok(reply::unchanged(session.revision))
         }

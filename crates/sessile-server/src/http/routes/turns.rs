@@ -19,6 +19,7 @@ use super::super::response::{appended, lease};
 use super::super::route::{BOTH, ResponseBody, Route, WRITE};
 use super::messages::{check_messages, last_messages};
 use crate::change::Change;
+use crate::ids::FencingToken;
 use crate::model::Resource;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -64,7 +65,7 @@ async fn begin(
     let _waits = caller.wait()?;
     let (ticket, given) = queue::take(&app, caller.bound(), caller.key(), wanted).await?;
     let history = last_messages(&app, &caller.bound(), &session, history).await?;
-    let begun = BeginTurnResponse { session, ticket: lease(ticket)?, history };
+    let begun = BeginTurnResponse { session: session.into(), ticket: lease(ticket)?, history };
     let response = reply::json(StatusCode::CREATED, &begun)?;
     given.keep();
     Ok(response)
@@ -73,7 +74,7 @@ async fn begin(
 async fn commit(
     State(app): State<App>,
     caller: Caller,
-    Segments((session, token)): Segments<(String, i64)>,
+    Segments((session, token)): Segments<(String, FencingToken)>,
     Json(turn): Json<CommitTurnRequest>,
 ) -> Result<Response, Problem> {
     let bodies = check_messages(&app, &turn.messages)?;
@@ -85,7 +86,7 @@ async fn commit(
 async fn renew(
     State(app): State<App>,
     caller: Caller,
-    Segments((session, token)): Segments<(String, i64)>,
+    Segments((session, token)): Segments<(String, FencingToken)>,
     Json(renewal): Json<RenewTurnRequest>,
 ) -> Result<Response, Problem> {
     let resource = Resource::Turn { session: input::session(&session)? };
@@ -95,7 +96,7 @@ async fn renew(
 
 async fn abandon(
     caller: Caller,
-    Segments((session, token)): Segments<(String, i64)>,
+    Segments((session, token)): Segments<(String, FencingToken)>,
 ) -> Result<Response, Problem> {
     let resource = Resource::Turn { session: input::session(&session)? };
     caller.change(Change::Release { resource, token }).await?;
@@ -119,7 +120,7 @@ pub(super) fn wait(app: &App, wait_ms: Option<i64>) -> Result<i64, Problem> {
 
 /// What the holder calls itself; by itself it is the user.
 pub(super) fn holder(caller: &Caller, holder: Option<String>) -> Result<String, Problem> {
-    let holder = holder.unwrap_or_else(|| caller.token().user.0.clone());
+    let holder = holder.unwrap_or_else(|| caller.token().user.to_string());
     input::text("holder", &holder, MAX_HOLDER)?;
     Ok(holder)
 }

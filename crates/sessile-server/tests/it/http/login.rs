@@ -4,7 +4,6 @@ use serde_json::json;
 use sessile_server::account::{Decision, TokenScope};
 use sessile_server::limits::Pace;
 use sessile_server::login;
-use sessile_server::model::UserId;
 use sessile_server::users;
 
 use super::{Client, Running, server, with};
@@ -14,7 +13,7 @@ fn decide(server: &Running, code: &str, decision: Decision) {
 }
 
 fn as_ann(scopes: &[TokenScope]) -> Decision {
-    Decision::Approve { user: UserId("ann".to_owned()), scopes: scopes.to_vec(), expires_ms: None }
+    Decision::Approve { user: "ann".parse().unwrap(), scopes: scopes.to_vec(), expires_ms: None }
 }
 
 /// Asks to be let in: what is to be approved, and what the token is asked for with.
@@ -92,7 +91,7 @@ fn two_who_ask_at_once_get_one_token() {
         assert_eq!((count(200), count(404)), (1, 3), "{statuses:?}");
     }
     // One was there before.
-    assert_eq!(server.block_on(users::tokens(&server.db, &UserId("ann".to_owned()))).unwrap().len(), 6);
+    assert_eq!(server.block_on(users::tokens(&server.db, &"ann".parse().unwrap())).unwrap().len(), 6);
 }
 
 #[test]

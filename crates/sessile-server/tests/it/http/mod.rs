@@ -34,7 +34,6 @@ use serde_json::{Value, json};
 use sessile_server::account::TokenScope;
 use sessile_server::db::Db;
 use sessile_server::limits::Limits;
-use sessile_server::model::UserId;
 use sessile_server::serve::{Log, Options, Server};
 use sessile_server::users;
 use tokio::runtime::Runtime;
@@ -121,11 +120,11 @@ impl Running {
         scopes: &[TokenScope],
         expires_ms: Option<i64>,
     ) -> (Client, String) {
-        let user = UserId(name.to_owned());
+        let user = name.parse().unwrap();
         let new = self.runtime.block_on(users::create_token(&self.db, &user, scopes, expires_ms)).unwrap();
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
         let secret = Some(new.secret.expose().to_owned());
-        (Client { base: format!("http://{}", self.address), secret, agent }, new.token.id)
+        (Client { base: format!("http://{}", self.address), secret, agent }, new.token.id.into())
     }
 
     /// Somebody without a token.

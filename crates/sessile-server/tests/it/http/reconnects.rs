@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sessile_server::account::TokenScope;
+use sessile_server::ids::SessionId;
 use sessile_server::limits::Limits;
-use sessile_server::model::UserId;
 use sessile_server::retention::{self, Keep};
 use sessile_server::serve::{Log, Options, Server};
 use sessile_server::users;
@@ -30,7 +30,7 @@ fn reconnects() -> usize {
 struct BusySession {
     address: SocketAddr,
     token: String,
-    session: String,
+    session: SessionId,
     over: Arc<AtomicBool>,
 }
 
@@ -44,7 +44,7 @@ impl BusySession {
     async fn start(store: &Throwaway) -> Self {
         users::add(&store.db, "ann").await.unwrap();
         let scopes = [TokenScope::Read, TokenScope::Write];
-        let new = users::create_token(&store.db, &UserId("ann".to_owned()), &scopes, None).await.unwrap();
+        let new = users::create_token(&store.db, &"ann".parse().unwrap(), &scopes, None).await.unwrap();
         let limits = Limits { rate: 1e9, burst: 1e9, ..Limits::default() };
         let listen = "127.0.0.1:0".parse().unwrap();
         let options = Options { listen, log: Log::Off, limits, ..Options::default() };

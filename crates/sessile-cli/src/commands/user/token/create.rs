@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile::args::parse_duration;
-use sessile_server::model::UserId;
+use sessile_server::users;
 
 use crate::cli::Cx;
 use crate::commands::service_store::StoreArgs;
@@ -39,9 +39,8 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (scopes, expires) = (scopes(&args.scope), expiry(cx, args.expires)?);
-    let user = UserId(args.user.clone());
     let made = with_store(cx, &args.store, async |db| {
-        sessile_server::users::create_token(db, &user, &scopes, expires).await
+        users::create_token(db, &users::existing(&args.user)?, &scopes, expires).await
     })?;
     let secret = made.secret.expose().to_owned();
     let json = json!({
@@ -53,7 +52,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     });
     cx.changed(json, || format!("{secret}\n"))?;
     if cx.out.is_text() {
-        cx.out.note(&format!("token {} of {}: it is shown this once", made.token.id, made.token.user.0));
+        cx.out.note(&format!("token {} of {}: it is shown this once", made.token.id, made.token.user));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::text::shown;
-use sessile_server::model::UserId;
+use sessile_server::users;
 
 use crate::cli::Cx;
 use crate::commands::page::Page;
@@ -28,9 +28,8 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let user = UserId(args.user.clone());
-    let all = with_store(cx, &args.store, async |db| sessile_server::users::tokens(db, &user).await)?;
-    let tokens = args.page.of(all, |token| token.id.clone());
+    let all = with_store(cx, &args.store, async |db| users::tokens(db, &users::existing(&args.user)?).await)?;
+    let tokens = args.page.of(all, |token| token.id.to_string());
     let items: Vec<Value> = tokens
         .iter()
         .map(|token| {
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 item["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let or_dash = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), at);
             let cells = [
-                shown(&token.id),
+                shown(token.id.as_str()),
                 scopes.join(" "),
                 at(token.made_ms),
                 or_dash(token.expires_ms),
