@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::error::{Error, FileError, Result, UsageError};
-use crate::files::check_state_dir;
+use crate::files::{MARK, check_marked_state, check_state_dir, create_dir, network_file_system};
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::world::World;
 
@@ -98,12 +98,26 @@ impl Dirs {
         self.config.as_deref().ok_or(Error::File(FileError::NoHome("the configuration")))
     }
 
-    /// The state directory. Fails if another user owns it or can write to it.
+    /// The state directory. Fails if another user owns it or can write to it, and beside a file if this program did not
+    /// create it.
     pub fn state(&self) -> Result<&Path> {
         let dir = self.state.as_deref().ok_or(Error::File(FileError::NoHome("the state")))?;
         // One that does not exist yet is checked again once it does.
         if !self.is_state_checked.get() {
-            self.is_state_checked.set(check_state_dir(dir, !self.is_beside)?);
+            let check = if self.is_beside { check_marked_state } else { check_state_dir };
+            self.is_state_checked.set(check(dir)?);
+        }
+        Ok(dir)
+    }
+
+    /// The state directory, for a call that is about to create something in it. One beside a file is created here, with its
+    /// mark, which everything that is created in it inherits.
+    pub fn state_for_writing(&self) -> Result<&Path> {
+        let dir = self.state()?;
+        // The store reports a network file system and leaves nothing there.
+        if self.is_beside && !self.is_state_checked.get() && network_file_system(dir).is_none() {
+            create_dir(dir, 0o700 | MARK)?;
+            return self.state();
         }
         Ok(dir)
     }

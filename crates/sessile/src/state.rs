@@ -182,6 +182,7 @@ impl State {
             )
             .into());
         }
+        self.dirs().state_for_writing()?;
         let path = self.dirs().store()?;
         self.handles.has_opened_for_writing.set(true);
         let store = match Store::open_for_writing(&path, locker) {

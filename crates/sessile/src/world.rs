@@ -156,12 +156,13 @@ impl World {
     /// The home directory: `HOME`, else what the password database says.
     pub fn home(&self) -> Option<&Path> {
         self.home
-            .get_or_init(|| {
-                self.path_variable("HOME")
-                    .map(Path::to_owned)
-                    .or_else(|| passwd_entry().map(|user| user.dir).filter(|dir| dir.is_absolute()))
-            })
+            .get_or_init(|| self.path_variable("HOME").map(Path::to_owned).or_else(|| self.account_home()))
             .as_deref()
+    }
+
+    /// The home directory that the password database says, whatever `HOME` is.
+    pub fn account_home(&self) -> Option<PathBuf> {
+        passwd_entry().map(|user| user.dir).filter(|dir| dir.is_absolute())
     }
 
     /// The terminal this process is on, if it is on one.

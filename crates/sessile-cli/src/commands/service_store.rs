@@ -35,7 +35,7 @@ impl StoreArgs {
     /// The store that is meant.
     fn place(&self, cx: &Cx) -> Result<Place, Failure> {
         let Some(store) = &self.store else {
-            return Ok(Place::File(cx.state.dirs().state()?.join("service").join("service.db")));
+            return Ok(Place::File(cx.state.dirs().state_for_writing()?.join("service").join("service.db")));
         };
         if !store.starts_with("postgres://") && !store.starts_with("postgresql://") {
             if store.contains("://") {

@@ -8,6 +8,7 @@ use testkit::{Call, Done, Home};
 
 mod approval;
 mod backup;
+mod checkout;
 mod clock;
 mod files;
 mod guard;

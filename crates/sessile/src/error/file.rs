@@ -126,16 +126,22 @@ pub enum FileError {
         /// Whether it is the directory that the file is in.
         is_dir: bool,
     },
-    /// A link in the place of the state directory beside a `--config` file.
-    #[error("the state directory {} is a symbolic link", shown(.0.display()))]
-    LinkedStateDir(PathBuf),
-    /// A state directory beside a `--config` file that this program did not create: it creates them with mode 0700.
-    #[error("the state directory {} has mode {mode:04o} instead of 0700: it may come from a checkout", shown(path.display()))]
-    StateDirNotPrivate {
-        /// The directory.
+    /// A link in the place of the state directory beside a `--config` file, or of something in it.
+    #[error("{} is a symbolic link and may come from a checkout", shown(.0.display()))]
+    LinkedState(PathBuf),
+    /// State beside a `--config` file without the mark of this program.
+    #[error(
+        "{} has mode {mode:04o} instead of {:04o}: it may come from a checkout",
+        shown(path.display()),
+        if *is_dir { 0o1700 } else { 0o1600 }
+    )]
+    UnmarkedState {
+        /// The file or directory.
         path: PathBuf,
         /// Its mode.
         mode: u32,
+        /// Whether it is a directory.
+        is_dir: bool,
     },
     /// No home.
     #[error("no home directory is known, so there is no place for {0}")]
@@ -157,7 +163,7 @@ impl Diagnostic for FileError {
                 _ => Code::Io,
             },
             Self::WritableByOthers { .. } | Self::OwnedByAnother { .. } => Code::FileWritable,
-            Self::LinkedStateDir(_) | Self::StateDirNotPrivate { .. } => Code::ProjectFileUnsafe,
+            Self::LinkedState(_) | Self::UnmarkedState { .. } => Code::ProjectFileUnsafe,
             Self::NoHome(_) => Code::NoHome,
             Self::Locked { .. } => Code::LockHeld,
             Self::ConcurrentChange { .. } => Code::ConcurrentChange,
@@ -185,11 +191,15 @@ impl Diagnostic for FileError {
                     shell_quoted(&path.to_string_lossy())
                 )
             }
-            Self::StateDirNotPrivate { path, .. } => {
+            Self::UnmarkedState { path, mode, .. } => {
                 let path = shell_quoted(&path.to_string_lossy());
-                format!("delete it if it came with a checkout; if it is yours: chmod 700 {path}")
+                let change = if mode & 0o077 == 0 { "+t" } else { "go=,+t" };
+                format!(
+                    "inspect it; delete it if it came with a checkout; if it is your own, from an earlier version or a \
+                     copy: chmod -R {change} {path}"
+                )
             }
-            Self::LinkedStateDir(path) => {
+            Self::LinkedState(path) => {
                 format!("remove the link: rm {}", shell_quoted(&path.to_string_lossy()))
             }
             Self::OwnedByAnother { path, uid, .. } => {

@@ -88,6 +88,18 @@ pub enum SessionError {
         /// Why.
         reason: &'static str,
     },
+    /// A room whose plan names a directory of another user, or of another `HOME`.
+    #[error(
+        "cannot move files from room {} to {}: not your home or configuration directory",
+        shown(room.display()),
+        shown(target.display())
+    )]
+    ForeignTarget {
+        /// The room.
+        room: PathBuf,
+        /// The directory.
+        target: PathBuf,
+    },
 }
 
 impl Diagnostic for SessionError {
@@ -102,7 +114,7 @@ impl Diagnostic for SessionError {
             Self::StopFailed { .. } => Code::StopFailed,
             Self::RevisionConflict { .. } => Code::RevisionConflict,
             Self::RefusedInside { .. } => Code::InSession,
-            Self::UnsafeRoom { .. } => Code::RoomUnsafe,
+            Self::UnsafeRoom { .. } | Self::ForeignTarget { .. } => Code::RoomUnsafe,
         }
     }
 
@@ -129,6 +141,10 @@ impl Diagnostic for SessionError {
             Self::RevisionConflict { .. } => "read it again and decide anew".to_owned(),
             Self::RefusedInside { instead, .. } => (*instead).to_owned(),
             Self::UnsafeRoom { .. } => "look who made it, and remove it".to_owned(),
+            Self::ForeignTarget { .. } => {
+                "set HOME and XDG_CONFIG_HOME as they were when the session started, or move the files yourself"
+                    .to_owned()
+            }
         })
     }
 

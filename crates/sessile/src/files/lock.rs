@@ -271,7 +271,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// A file that is there to be locked, made if it is not there. What is in it does not count.
+/// A file that is there to be locked, made if it is not there. What is in it does not count. A link in its place is an error.
 pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
     OpenOptions::new()
         .read(true)
@@ -279,6 +279,7 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
         .create(true)
         .truncate(false)
         .mode(0o600)
+        .custom_flags(super::NO_FOLLOW)
         .open(path)
         .map_err(|error| Error::io("write", path, error))
 }

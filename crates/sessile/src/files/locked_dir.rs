@@ -1,8 +1,8 @@
 //! A directory whose files this process alone may change.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use crate::error::{Error, FileError, Result};
 use crate::files::lock::Locker;
+use crate::files::marked::{MARK, is_marked, make_dir};
 use crate::files::read::{LIMIT, read_opened, require_file_type, resolve_links};
 
 /// The one temporary name in a directory. The lock makes it private, and the next write takes over what a
@@ -23,21 +24,23 @@ pub const TEMPORARY: &str = ".sessile-tmp";
 pub struct LockedDir {
     path: PathBuf,
     handle: File,
+    /// Whether the directory has the mark of state beside a file, which its new files get too.
+    is_marked: bool,
 }
 
 impl LockedDir {
     /// Locks a directory, and makes it first if it is not there.
     pub fn lock(locker: &Locker, dir: &Path, mode: u32) -> Result<Self> {
-        create_dir(dir, mode)?;
+        let is_marked = make_dirs(dir, mode)?;
         let handle = File::open(dir).map_err(|error| Error::io("open", dir, error))?;
-        Self::of_handle(locker, dir.to_owned(), handle)
+        Ok(LockedDir { is_marked, ..Self::of_handle(locker, dir.to_owned(), handle)? })
     }
 
     /// Locks a directory that was opened for reading. Its path is for messages: everything is done in the directory that
     /// was opened, whatever stands at the path by then.
     pub(super) fn of_handle(locker: &Locker, path: PathBuf, handle: File) -> Result<Self> {
         let handle = locker.lock(handle, &path)?;
-        Ok(LockedDir { path, handle })
+        Ok(LockedDir { path, handle, is_marked: false })
     }
 
     /// Locks the directory that really holds a file, links followed; returns the file's name in it.
@@ -53,6 +56,11 @@ impl LockedDir {
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the directory has the mark of state beside a file.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_marked
     }
 
     /// The text of a file in it, if there is one. A link is not followed.
@@ -100,7 +108,8 @@ impl LockedDir {
                     let _ = std::os::unix::fs::fchown(&file, Some(old.st_uid), Some(old.st_gid));
                 }
             }
-            let mode = old.as_ref().map_or(mode as RawMode, |old| old.st_mode);
+            let new = if self.is_marked { mode | MARK } else { mode };
+            let mode = old.as_ref().map_or(new as RawMode, |old| old.st_mode);
             fchmod(&file, Mode::from_raw_mode(mode))?;
             if durable {
                 file.sync_all()?;
@@ -167,24 +176,30 @@ pub(crate) fn put_in_place(path: &Path, content: &[u8], old: &std::fs::Metadata)
     std::fs::rename(&temporary, path)
 }
 
-/// Makes a directory and those above it, durably. What exists already is left as it is.
+/// Makes a directory and those above it, durably. What exists already is left as it is. A directory in a marked one is marked.
 pub fn create_dir(dir: &Path, mode: u32) -> Result<()> {
+    make_dirs(dir, mode).map(drop)
+}
+
+/// The same. Returns whether the directory is marked.
+fn make_dirs(dir: &Path, mode: u32) -> Result<bool> {
     match dir.metadata() {
-        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(found) if found.is_dir() => return Ok(is_marked(&found)),
         Ok(_) => return Err(Error::io("make directory", dir, ErrorKind::NotADirectory.into())),
         Err(_) => {}
     }
     let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(parent) = parent {
-        create_dir(parent, mode)?;
-    }
-    match DirBuilder::new().mode(mode).create(dir) {
+    let is_inherited = parent.map_or(Ok(false), |parent| make_dirs(parent, mode))?;
+    let mode = if is_inherited { mode | MARK } else { mode };
+    let is_marked = mode & MARK != 0;
+    match make_dir(dir, mode) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => return Ok(is_marked),
         Err(error) => return Err(Error::io("make directory", dir, error)),
     }
     let parent = parent.unwrap_or(Path::new("."));
-    File::open(parent).and_then(|handle| handle.sync_all()).map_err(|error| Error::io("sync", parent, error))
+    let synced = File::open(parent).and_then(|handle| handle.sync_all());
+    synced.map(|()| is_marked).map_err(|error| Error::io("sync", parent, error))
 }
 
 #[cfg(test)]

@@ -10,16 +10,21 @@ mod beneath;
 mod filesystem;
 mod lock;
 mod locked_dir;
+mod marked;
 mod new_file;
 mod plain_dir;
 mod read;
 mod trusted;
+
+/// The flag of `open` that makes a link in the place of a file an error.
+pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 pub use beneath::{UnsafeFile, UnsafeReason};
 pub use filesystem::network_file_system;
 pub use lock::{Holder, Locker, Waiting};
 pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
+pub(crate) use marked::{MARK, check_marked, check_marked_state, is_marked, make_file, mark_file};
 pub use new_file::{NewFile, with_ending};
 pub(crate) use plain_dir::PlainDir;
 pub use read::{LIMIT, read, resolve_links};

@@ -53,6 +53,11 @@ impl NewFile {
         &self.path
     }
 
+    /// Sets the mark of state beside a `--config` file.
+    pub(crate) fn mark(&self) -> Result<()> {
+        super::mark_file(&self.file).map_err(|error| Error::io("write", &self.path, error))
+    }
+
     /// Writes the content to disk and gives the file its name; `false` if something has that name already.
     pub fn publish(&self, target: &Path) -> Result<bool> {
         let fail = |error| Error::io("write", target, error);

@@ -47,20 +47,10 @@ pub fn check_trusted_database(path: &Path) -> Result<()> {
 /// Fails if other users can change or replace what this user keeps in a state directory: the directory must belong to this
 /// user or root, and nobody else may write to it, sticky or not. Returns whether it exists.
 ///
-/// A link in its place is followed only if the user named the directory. One beside a file can come with the file, and so can
-/// a directory: that of a checkout is readable by others, and one that this program creates is not.
-pub(crate) fn check_state_dir(path: &Path, is_link_followed: bool) -> Result<bool> {
-    let found = if is_link_followed { path.metadata() } else { path.symlink_metadata() };
-    match found {
-        Ok(found) if found.is_symlink() => Err(FileError::LinkedStateDir(path.to_owned()).into()),
-        Ok(found) => {
-            check_private(path, &found)?;
-            let mode = found.mode() & 0o7777;
-            if !is_link_followed && mode & 0o077 != 0 {
-                return Err(FileError::StateDirNotPrivate { path: path.to_owned(), mode }.into());
-            }
-            Ok(true)
-        }
+/// A link in its place is followed: the user named the directory.
+pub(crate) fn check_state_dir(path: &Path) -> Result<bool> {
+    match path.metadata() {
+        Ok(found) => check_private(path, &found).map(|()| true),
         // Whoever uses the directory reports what is in its way.
         Err(_) => Ok(false),
     }

@@ -8,7 +8,7 @@ use crate::context::approval::revoke_unrecorded;
 use crate::context::transfer::looks_secret;
 use crate::context::weaken::authorize;
 use crate::error::{Error, FileError, HistoryError, Result, SessionError};
-use crate::files::{LockedDir, create_dir};
+use crate::files::{LockedDir, NO_FOLLOW, create_dir};
 use crate::history::effect::{Side, decode, encode};
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
@@ -226,7 +226,13 @@ impl Mark {
         let dir = Self::dir(state)?;
         create_dir(&dir, 0o700)?;
         let path = dir.join(id.to_string());
-        let made = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let made = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(NO_FOLLOW)
+            .open(&path);
         made.map_err(|error| Error::io("write", &path, error))?;
         Ok(Mark(path))
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, SessionError};
-use crate::files::create_dir;
+use crate::files::{NO_FOLLOW, create_dir};
 use crate::process::ProcessId;
 use crate::session::SessionId;
 use crate::session::life::Moment;
@@ -63,7 +63,7 @@ impl Room {
         for _ in 0..10 {
             create_dir(&self.dir, 0o700)?;
             let lock = self.mark(world, true).and_then(|()| {
-                let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+                let lock = self.open_lock()?;
                 lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
                 Ok(lock)
             });
@@ -95,6 +95,7 @@ impl Room {
             .create(create)
             .truncate(false)
             .mode(0o600)
+            .custom_flags(NO_FOLLOW)
             .open(&path)
             .map_err(|error| Error::io("write", &path, error))?;
         let mark = format!("{wall_ms:020} {boot_ms:020} {boot}\n");
@@ -104,7 +105,7 @@ impl Room {
     /// When it was last used.
     pub fn last_use(&self) -> Option<Moment> {
         let mut text = String::with_capacity(256);
-        File::open(self.lock_path()).ok()?.take(200).read_to_string(&mut text).ok()?;
+        self.open_lock().ok()?.take(200).read_to_string(&mut text).ok()?;
         let mut words = text.split_ascii_whitespace();
         let (wall, boot_ms) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         Some(Moment {
@@ -124,7 +125,7 @@ impl Room {
     #[expect(clippy::disallowed_methods, reason = "a room is asked once and never waited for")]
     pub fn try_alone(&self) -> Result<Option<File>> {
         let path = self.lock_path();
-        let file = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        let file = self.open_lock()?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -136,7 +137,7 @@ impl Room {
     pub fn keep_busy(&self, world: &World) -> Result<File> {
         self.touch(world)?;
         let path = self.lock_path();
-        let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        let lock = self.open_lock()?;
         lock.lock_shared().map_err(|error| Error::io("lock", &path, error))?;
         Ok(lock)
     }
@@ -151,7 +152,7 @@ impl Room {
         }
         self.touch(world)?;
         let path = self.lock_path();
-        let lock = File::open(&path).map_err(|error| Error::io("open", &path, error))?;
+        let lock = self.open_lock()?;
         match lock.try_lock_shared() {
             Ok(()) => {}
             // Held exclusively for a moment by someone who looks whether it is free, or for good by who removes it.
@@ -174,8 +175,13 @@ impl Room {
         let record = dir.join(running.process.pid.to_string());
         let text = serde_json::to_string(running).unwrap_or_default();
         let write = |path: &Path| {
-            let mut file =
-                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .custom_flags(NO_FOLLOW)
+                .open(path)?;
             file.write_all(text.as_bytes())
         };
         write(&record).map_err(|error| Error::io("write", &record, error))?;
@@ -254,8 +260,8 @@ impl Room {
     }
 
     /// Removes it. The caller has it alone, or is the only one in it.
-    pub fn remove(&self) -> Result<()> {
-        crate::tool::leave(&self.dir)?;
+    pub fn remove(&self, world: &World) -> Result<()> {
+        crate::tool::leave(&self.dir, world)?;
         sockets::remove(&self.dir);
         let removed = std::fs::remove_dir_all(&self.dir);
         let removed = match removed {
@@ -275,14 +281,14 @@ impl Room {
     }
 
     /// Removes what is left of one whose making or removal was cut short, and that has no lock therefore.
-    pub fn remove_remains(&self) {
+    pub fn remove_remains(&self, world: &World) {
         const SURELY_OVER: std::time::Duration = std::time::Duration::from_secs(60);
         let age =
             self.dir.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
         // One that is just being made is empty for a moment, and is then made again.
         let emptied = std::fs::remove_dir(&self.dir).is_ok();
         if !emptied && age.is_some_and(|age| age > SURELY_OVER) {
-            let _ = self.remove();
+            let _ = self.remove(world);
         }
     }
 
@@ -302,6 +308,13 @@ impl Room {
 
     fn lock_path(&self) -> PathBuf {
         self.dir.join("lock")
+    }
+
+    /// Opens the lock file for reading. A link in its place is an error.
+    fn open_lock(&self) -> Result<File> {
+        let path = self.lock_path();
+        let opened = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path);
+        opened.map_err(|error| Error::io("open", path, error))
     }
 }
 

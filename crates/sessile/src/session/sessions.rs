@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::context::approval::time;
 use crate::error::{Error, FileError, Result, SessionError};
-use crate::files::Locker;
+use crate::files::{Locker, check_marked};
 use crate::names::ContextName;
 use crate::session::life::{Life, Moment, Times};
 use crate::session::room::{Room, Running};
@@ -225,7 +225,7 @@ impl Sessions {
         let check_ms = now.wall_ms.saturating_add(row.idle_ms.min(row.max_ms));
         let added = self.store.add_session(&row, check_ms, contents);
         if !matches!(added, Ok(true)) {
-            let _ = room.remove();
+            let _ = room.remove(&self.world);
             added?;
             let name = new.name.map(|name| name.to_string()).unwrap_or_default();
             return Err(SessionError::Exists(name).into());
@@ -308,14 +308,18 @@ impl Sessions {
                 continue;
             };
             let room = Room::of(&self.dir, &id);
+            // A pull can add a room to the state beside a `--config` file, with a plan of its own.
+            if self.store.is_marked() {
+                check_marked(room.dir())?;
+            }
             // It may have been started since; whoever starts one holds the lock until its row is there.
             match room.try_alone() {
                 Ok(Some(_alone)) if !self.store.session_lives(id.as_str())? => {
-                    room.remove()?;
+                    room.remove(&self.world)?;
                     swept += 1;
                 }
                 Ok(_) => {}
-                Err(_) => room.remove_remains(),
+                Err(_) => room.remove_remains(&self.world),
             }
         }
         Ok(swept)
@@ -355,7 +359,7 @@ impl Sessions {
         };
         // The row first: a room without a live session is swept up, a live session without a room is broken.
         self.store.end_session(user, session.id.as_str(), self.now_ms(), reason)?;
-        room.remove()?;
+        room.remove(&self.world)?;
         drop(alone);
         Ok(true)
     }

@@ -31,7 +31,7 @@ impl Sessions {
             if holders.is_empty() && called_from_inside(session) {
                 // Only this process and those that called it are left in it, and they are about to end.
                 self.store.end_session(&user, session.id.as_str(), self.now_ms(), reason)?;
-                session.room().remove()?;
+                session.room().remove(&self.world)?;
                 return Ok(told);
             }
             tell(holders, begun, &mut told);

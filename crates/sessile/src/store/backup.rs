@@ -205,7 +205,8 @@ impl Store {
     /// again, and holders and waiters of locks keep their places.
     pub fn restore(&mut self, copy: &Snapshot, now_ms: i64) -> Result<PathBuf> {
         let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
-        let reader = Self::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY, &self.locker)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let reader = Self::connect_marked(&self.path, flags, &self.locker, self.is_marked())?;
         self.change(|connection| copy.attach_to(connection))?;
         let restored = self.replace_content(&reader, now_ms);
         self.change(|connection| connection.execute_batch("DETACH DATABASE copy"))?;

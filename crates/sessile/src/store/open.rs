@@ -1,15 +1,19 @@
 //! Opening the database, and making sense of its errors.
 
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::code::Code;
 use crate::error::{Error, FileError, Result, StoreError};
-use crate::files::{Holder, LockedDir, Locker, Wait, find_writer, network_file_system, require_file};
+use crate::files::{
+    Holder, LockedDir, Locker, MARK, NewFile, Wait, find_writer, make_file, network_file_system, require_file,
+};
 use crate::store::{check, migrate};
 
 /// How long SQLite waits by itself while a database is opened, before it is looked who holds its locks.
@@ -22,13 +26,15 @@ pub struct Store {
     pub(super) connection: Connection,
     /// How other writers are waited for.
     pub(super) locker: Locker,
+    /// Whether the file has the mark of state beside a `--config` file.
+    is_marked: bool,
 }
 
 impl Store {
     /// Opens it for reading; `None` if there is none yet.
     pub fn open_for_reading(path: &Path, locker: &Locker) -> Result<Option<Self>> {
-        match path.metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        let is_marked = match path.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", path, error)),
             Ok(found) => {
                 // SQLite would wait for a pipe and take a directory for a missing file.
@@ -38,10 +44,11 @@ impl Store {
                 if found.len() == 0 {
                     return Ok(None);
                 }
+                found.mode() & MARK != 0
             }
-        }
+        };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut store = Self::connect(path, flags, locker)?;
+        let mut store = Self::connect_marked(path, flags, locker, is_marked)?;
         let version = match store.version() {
             Err(error) if is_at_rest(path, &error) => {
                 let uri = format!("file:{}?immutable=1", uri_path(path));
@@ -51,7 +58,7 @@ impl Store {
             }
             // A writer was killed half-way. What it began can only be taken back by one who may write.
             Err(Error::File(FileError::Io { source, .. }))
-                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+                if source.kind() == ErrorKind::PermissionDenied =>
             {
                 drop(store);
                 return Self::open_for_writing(path, locker).map(Some);
@@ -84,9 +91,8 @@ impl Store {
             Err(refused) => return Err(Error::io("write", path, refused.into())),
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let current = path.metadata().is_ok_and(|found| found.len() > 0);
-        if current {
-            let store = Self::connect(path, flags, locker)?;
+        if let Some(current) = path.metadata().ok().filter(|found| found.len() > 0) {
+            let store = Self::connect_marked(path, flags, locker, current.mode() & MARK != 0)?;
             match store.version()? {
                 migrate::VERSION => return store.ready_for_writing(),
                 found if found > migrate::VERSION => return Err(store.too_new(found)),
@@ -94,15 +100,36 @@ impl Store {
             }
         }
         // Making and migrating is done by one process at a time; the others find it done.
-        let _alone = LockedDir::lock(locker, dir, 0o700)?;
-        Self::make(path, locker)
+        let alone = LockedDir::lock(locker, dir, 0o700)?;
+        Self::make(path, locker, &alone)
     }
 
     /// Makes the database, or migrates it. The caller holds the lock of its directory.
-    pub(super) fn make(path: &Path, locker: &Locker) -> Result<Self> {
+    pub(super) fn make(path: &Path, locker: &Locker, dir: &LockedDir) -> Result<Self> {
+        if dir.is_marked() {
+            Self::publish_marked(path, locker)?;
+        } else {
+            create_private(path)?;
+        }
+        Self::migrate(path, locker, dir.is_marked())
+    }
+
+    /// Makes a database with its mark under another name, so that nobody sees it, or the files that SQLite has beside it
+    /// meanwhile, without the mark. One that exists stays.
+    fn publish_marked(path: &Path, locker: &Locker) -> Result<()> {
+        if path.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        let new = NewFile::beside(path)?;
+        drop(Self::migrate(new.path(), locker, false)?);
+        new.mark()?;
+        make_log(path)?;
+        new.publish(path).map(drop)
+    }
+
+    fn migrate(path: &Path, locker: &Locker, is_marked: bool) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        create_private(path)?;
-        let mut store = Self::connect(path, flags, locker)?.ready_for_writing()?;
+        let mut store = Self::connect_marked(path, flags, locker, is_marked)?.ready_for_writing()?;
         let found = store.version()?;
         if found > migrate::VERSION {
             return Err(store.too_new(found));
@@ -166,6 +193,29 @@ impl Store {
         outcome.map_err(|error| self.error(&error))
     }
 
+    /// Connects to a database. The write-ahead log of a marked one is created here, with the mark, and stays: SQLite would
+    /// create and remove it again and again, without the mark.
+    pub(super) fn connect_marked(
+        path: &Path,
+        flags: OpenFlags,
+        locker: &Locker,
+        is_marked: bool,
+    ) -> Result<Self> {
+        if !is_marked {
+            return Self::connect(path, flags, locker);
+        }
+        make_log(path)?;
+        let store = Self::connect(path, flags, locker)?;
+        let kept = store.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        kept.map_err(|error| store.error(&error))?;
+        Ok(Store { is_marked, ..store })
+    }
+
+    /// Whether the database has the mark of state beside a `--config` file.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
     pub(super) fn connect(path: &Path, flags: OpenFlags, locker: &Locker) -> Result<Self> {
         let patience = locker.timeout();
         let connect = || {
@@ -176,7 +226,9 @@ impl Store {
             Ok(connection)
         };
         match connect() {
-            Ok(connection) => Ok(Store { path: path.to_owned(), connection, locker: locker.clone() }),
+            Ok(connection) => {
+                Ok(Store { path: path.to_owned(), connection, locker: locker.clone(), is_marked: false })
+            }
             Err(error) => Err(describe(path, &error, patience)),
         }
     }
@@ -241,8 +293,25 @@ fn create_private(path: &Path) -> Result<()> {
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(Error::io("write", path, error)),
+    }
+}
+
+/// Creates the write-ahead log of a marked database, unless it exists or its directory is read-only.
+fn make_log(path: &Path) -> Result<()> {
+    let log = beside(path, "-wal");
+    match make_file(&log) {
+        Ok(_) => Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::AlreadyExists | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(Error::io("write", log, error)),
     }
 }
 
@@ -261,21 +330,21 @@ fn is_at_rest(path: &Path, error: &Error) -> bool {
 
 pub(super) fn describe(path: &Path, error: &rusqlite::Error, waited: Duration) -> Error {
     let (path, detail) = (path.to_owned(), error.to_string());
-    let io = |kind: std::io::ErrorKind| Error::io("write", path.clone(), kind.into());
+    let io = |kind: ErrorKind| Error::io("write", path.clone(), kind.into());
     let extended = error.sqlite_error().map(|error| error.extended_code);
     match error.sqlite_error_code() {
-        _ if extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => io(std::io::ErrorKind::StorageFull),
+        _ if extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => io(ErrorKind::StorageFull),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             Error::Store(StoreError::Corrupt { path, detail })
         }
         // Every table and column of the version is created with it.
         _ if check::is_missing_in_schema(&detail) => Error::Store(StoreError::Corrupt { path, detail }),
-        Some(ErrorCode::DiskFull) => io(std::io::ErrorKind::StorageFull),
-        Some(ErrorCode::ReadOnly) => io(std::io::ErrorKind::PermissionDenied),
+        Some(ErrorCode::DiskFull) => io(ErrorKind::StorageFull),
+        Some(ErrorCode::ReadOnly) => io(ErrorKind::PermissionDenied),
         _ if is_busy(error) => Error::File(FileError::Locked { holder: holder_of(&path), path, waited }),
         // A file beside the database could not be made: that is all SQLite says.
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure) if has_no_space(&path) => {
-            io(std::io::ErrorKind::StorageFull)
+            io(ErrorKind::StorageFull)
         }
         _ => Error::Store(StoreError::Failed { path, detail }),
     }
@@ -312,7 +381,6 @@ fn uri_path(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
 
     fn locker() -> Locker {
         Locker::new(Duration::from_secs(5))

@@ -65,7 +65,7 @@ impl Store {
             }
         }
         let kept = dir.join(name(&kept));
-        let mut store = Store::make(path, locker)?;
+        let mut store = Store::make(path, locker, &alone)?;
         // The rows are written under the lock some at a time.
         drop(alone);
         let rows = copy_readable(&kept, &mut store, now_ms);

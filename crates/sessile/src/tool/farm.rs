@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SessionError};
 use crate::tool::seed::{copy, link, make_dir};
 
 /// The largest file, and the largest directory, that is taken for state of a tool that nobody knows; what is larger is
@@ -26,6 +26,10 @@ pub(crate) struct Private {
 
 /// Fills `at` with what is in `real`. What is there already stays.
 pub(crate) fn grow(real: &Path, at: &Path, private: &Private) -> Result<()> {
+    // What is put into the directory must stay in the room.
+    if at.is_symlink() {
+        return Err(SessionError::UnsafeRoom { path: at.to_owned(), reason: "it is a symbolic link" }.into());
+    }
     make_dir(at)?;
     level(real, at, Path::new(""), private)?;
     for (relative, copy) in &private.copies {

@@ -5,14 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, FileError, Result};
+use crate::error::{Error, FileError, Result, SessionError};
+use crate::tool::places::OwnPlaces;
 use crate::tool::plan::Plan;
 use crate::tool::seed::remove;
 use crate::tool::work;
+use crate::world::World;
 
 /// Does what has to be done before a room is removed. If something that is not the session's cannot be brought out, that is
 /// an error, and the room must stay.
-pub(crate) fn leave(room: &Path) -> Result<()> {
+pub(crate) fn leave(room: &Path, world: &World) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     work::remove_copies(room);
     let Ok(plan) = Plan::load(room) else { return Ok(()) };
@@ -23,7 +25,11 @@ pub(crate) fn leave(room: &Path) -> Result<()> {
     if let (Some(moved), Some(real)) = (&plan.home, &plan.real_home)
         && is_inside(moved)
     {
-        for path in new_in(moved).into_iter().filter(|path| !is_hidden(path)) {
+        let new: Vec<PathBuf> = new_in(moved).into_iter().filter(|path| !is_hidden(path)).collect();
+        if !new.is_empty() {
+            require_own(room, real, &OwnPlaces::of(world).homes)?;
+        }
+        for path in new {
             bring_out(&path, real, &id.to_string_lossy())?;
         }
     }
@@ -35,11 +41,21 @@ pub(crate) fn leave(room: &Path) -> Result<()> {
         for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {
             let target = path.file_name().map(|name| real.join(name));
             if target.is_some_and(|target| target.symlink_metadata().is_err()) {
+                require_own(room, real, &OwnPlaces::of(world).configs)?;
                 bring_out(&path, real, "")?;
             }
         }
     }
     Ok(())
+}
+
+/// Fails unless a directory that a plan names is one of the user's that a session stands for: a plan that was tampered with must
+/// not put files anywhere else. The room stays, with what is in it.
+fn require_own(room: &Path, real: &Path, own: &[PathBuf]) -> Result<()> {
+    if own.iter().any(|own| own == real) {
+        return Ok(());
+    }
+    Err(SessionError::ForeignTarget { room: room.to_owned(), target: real.to_owned() }.into())
 }
 
 /// What stands in a directory of links and is none.

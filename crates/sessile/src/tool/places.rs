@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::context::transfer::looks_secret;
-use crate::error::{Error, Result, SessionError};
+use crate::error::{Error, FileError, Result, SessionError};
+use crate::files::is_marked;
 use crate::world::World;
 
 /// The user's own values of variables that a session changes, also inside one.
@@ -24,7 +25,10 @@ pub(crate) const ORIGINALS: &str = "ORIGINALS";
 impl Originals {
     /// As a call finds them.
     pub fn of(app: &App, world: &World) -> Self {
-        let carried = world.variable(&app.variable(ORIGINALS)).and_then(OsStr::to_str);
+        Self::of_text(world.variable(&app.variable(ORIGINALS)).and_then(OsStr::to_str))
+    }
+
+    fn of_text(carried: Option<&str>) -> Self {
         Originals { replaced: carried.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default() }
     }
 
@@ -51,6 +55,36 @@ impl Originals {
             });
         }
         serde_json::to_string(&replaced).unwrap_or_default()
+    }
+}
+
+/// The homes and directories of settings that this user's sessions can stand for: those of the variables, inside a session also
+/// those outside it, and those of the account.
+#[derive(Debug)]
+pub(crate) struct OwnPlaces {
+    pub(crate) homes: Vec<PathBuf>,
+    pub(crate) configs: Vec<PathBuf>,
+}
+
+impl OwnPlaces {
+    pub(crate) fn of(world: &World) -> Self {
+        // Whichever application's session this is.
+        let carried = world.variables().filter(|(name, _)| {
+            name.to_str().and_then(|name| name.strip_suffix(ORIGINALS)).is_some_and(|app| app.ends_with('_'))
+        });
+        let outside: Vec<Originals> = carried.map(|(_, text)| Originals::of_text(text.to_str())).collect();
+        let named = |name: &str| -> Vec<PathBuf> {
+            let outside =
+                outside.iter().filter_map(|originals| originals.get(world, name)).map(PathBuf::from);
+            let own = world.path_variable(name).map(Path::to_owned);
+            outside.chain(own).filter(|path| path.is_absolute()).collect()
+        };
+        let mut homes = named("HOME");
+        homes.extend(world.home().map(Path::to_owned));
+        homes.extend(world.account_home());
+        let mut configs = named("XDG_CONFIG_HOME");
+        configs.extend(homes.iter().map(|home| home.join(".config")));
+        OwnPlaces { homes, configs }
     }
 }
 
@@ -138,25 +172,31 @@ impl Places {
 
 /// Fails unless a directory is a real one of this user's, in which nobody else writes: a link or another's could lead
 /// anywhere.
-fn require_own_dir(dir: &Path, uid: u32) -> Result<()> {
+fn require_own_dir(dir: &Path, uid: u32) -> Result<Metadata> {
     let found = own_dir(dir, uid)?;
     match found.mode() & 0o022 {
-        0 => Ok(()),
+        0 => Ok(found),
         _ => Err(SessionError::UnsafeRoom { path: dir.to_owned(), reason: "others can write in it" }.into()),
     }
 }
 
 /// The same for a room and what it lies in, up to the state directory.
 pub(crate) fn require_own_room(room: &Path, uid: u32) -> Result<()> {
+    let mut is_in_marked = false;
     for above in room.ancestors().skip(1).take(2) {
         // One's own link is one's own will.
         let is_own_link =
             above.symlink_metadata().is_ok_and(|found| found.is_symlink() && found.uid() == uid);
         if !is_own_link {
-            own_dir(above, uid)?;
+            is_in_marked |= is_marked(&own_dir(above, uid)?);
         }
     }
-    require_own_dir(room, uid)
+    let found = require_own_dir(room, uid)?;
+    if is_in_marked && !is_marked(&found) {
+        let mode = found.mode() & 0o7777;
+        return Err(FileError::UnmarkedState { path: room.to_owned(), mode, is_dir: true }.into());
+    }
+    Ok(())
 }
 
 fn own_dir(dir: &Path, uid: u32) -> Result<Metadata> {

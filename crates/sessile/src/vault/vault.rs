@@ -65,7 +65,7 @@ impl State {
             (_, state) => Some(state?.join("vault")),
         };
         if let Some(dir) = &dir {
-            check_state_dir(dir, true)?;
+            check_state_dir(dir)?;
         }
         let choice = Choice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
         Ok(Vault { state: self, dir, choice })
@@ -324,7 +324,10 @@ impl Vault<'_> {
             ConfigSource::Nothing => {
                 Err(UsageError::Arguments("with --no-config nothing is kept".into()).into())
             }
-            _ => self.dir.as_deref().ok_or(Error::File(FileError::NoHome("the vault"))),
+            _ => {
+                self.state.dirs().state_for_writing()?;
+                self.dir.as_deref().ok_or(Error::File(FileError::NoHome("the vault")))
+            }
         }
     }
 

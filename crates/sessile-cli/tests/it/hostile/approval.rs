@@ -155,7 +155,7 @@ mod identity {
         // The state moves with a copy; the approval does not.
         home.write("two.json", file("a"));
         let copied = std::process::Command::new("cp")
-            .args(["-r", "one.json.state", "two.json.state"])
+            .args(["-a", "one.json.state", "two.json.state"])
             .current_dir(home.dir())
             .status();
         assert!(copied.unwrap().success());

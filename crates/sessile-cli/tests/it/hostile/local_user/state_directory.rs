@@ -77,11 +77,11 @@ fn state_of_a_config_file_prepared_by_another_user_is_refused() {
     std::fs::copy(elsewhere.join("state.db"), state.join("state.db")).unwrap();
     give(&state.join("state.db"), OTHER, OTHER, 0o666);
     is_refused(&user, &state, in_file);
-    give(&state, USER, USER, 0o700);
+    give(&state, USER, USER, 0o1700);
     let done = clean(in_file(user.call(&["session", "list", "-ojson"])).run());
     assert_eq!(done.code(), "FILE_WRITABLE", "{}", done.told());
     assert!(done.stderr().contains(state.join("state.db").to_str().unwrap()), "{}", done.told());
-    give(&state.join("state.db"), USER, USER, 0o600);
+    give(&state.join("state.db"), USER, USER, 0o1600);
     user.call(&["session", "list", "--config", "shared/ci.json"]).ok();
 }
 
@@ -142,11 +142,11 @@ fn state_directory_from_a_checkout_is_refused() {
     user.own();
     let in_file = |call: Call| call.args(&["--config", "clone/ci.json"]);
     in_file(user.call(&["session", "start", "--name", "web"])).ok();
-    for mode in [0o755, 0o750, 0o711] {
+    for mode in [0o755, 0o750, 0o711, 0o700, 0o1755] {
         give(&state, USER, USER, mode);
         is_refused_with(&user, "PROJECT_FILE_UNSAFE", &state, in_file);
     }
-    give(&state, USER, USER, 0o700);
+    give(&state, USER, USER, 0o1700);
     in_file(user.call(&["session", "list"])).ok();
 }
 
