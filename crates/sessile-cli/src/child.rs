@@ -1,10 +1,7 @@
 //! Running a command as a child: its streams, signals and status are its own.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{Builder, JoinHandle};
@@ -16,19 +13,13 @@ use rustix::process::{
     waitpid,
 };
 use rustix::termios::tcgetpgrp;
-use sessile::process::ProcessId;
-use sessile::session::room::Running;
+use sessile::error::RunError;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Origin;
 
 use crate::error::{CommandError, Failure, Outcome};
-
-/// The command could be found but not be executed.
-const NOT_EXECUTABLE: u8 = 126;
-/// The command could not be found.
-const NOT_FOUND: u8 = 127;
 
 /// How long a command has to end by itself when its time is up.
 const GRACE: Duration = Duration::from_secs(5);
@@ -50,7 +41,12 @@ const SMALL: usize = 1 << 17;
 /// A command to be run.
 pub(crate) struct Child {
     command: Command,
-    program: String,
+}
+
+impl From<Command> for Child {
+    fn from(command: Command) -> Self {
+        Child { command }
+    }
 }
 
 impl Child {
@@ -59,7 +55,7 @@ impl Child {
             words.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
         let mut command = Command::new(&program);
         command.args(arguments);
-        Child { command, program: program.to_string_lossy().into_owned() }
+        Child { command }
     }
 
     pub(crate) fn env(mut self, name: &str, value: String) -> Self {
@@ -73,24 +69,11 @@ impl Child {
         self
     }
 
-    /// Gives it these variables and no others.
-    pub(crate) fn with_variables(mut self, variables: BTreeMap<OsString, OsString>) -> Self {
-        self.command.env_clear().envs(variables);
-        self
-    }
-
     /// Keeps a descriptor open in the child.
     pub(crate) fn inherit(self, file: &File) -> Self {
         // If that fails the child runs all the same; this process holds the lock for it.
         let _ = fcntl_setfd(file, FdFlags::empty());
         self
-    }
-
-    /// Becomes the command. Returns only if it cannot be started.
-    pub(crate) fn exec(mut self) -> Outcome {
-        tracing::info!(program = self.program, "executing command");
-        let error = self.command.exec();
-        Err(self.not_started(error))
     }
 
     /// A script that does not say what it is for is the shell's: so it is for whoever becomes a command, and so it must be
@@ -109,9 +92,9 @@ impl Child {
         Command::new("/bin/sh").arg(script).args(self.command.get_args()).env_clear().envs(variables).spawn()
     }
 
-    fn not_started(&self, error: std::io::Error) -> Failure {
-        let exit = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-        Failure::NotStarted { exit, program: self.program.clone(), error }
+    fn not_started(&self, source: std::io::Error) -> Failure {
+        let program = self.command.get_program().to_string_lossy().into_owned();
+        RunError::NotStarted { program, source }.into()
     }
 
     /// Runs it to its end, or to the end of its time. A status other than 0 is passed on as it is.
@@ -328,13 +311,4 @@ fn ignored_signals() -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn ignored_signals() -> u64 {
     0
-}
-
-/// What is recorded of this process and the program it runs.
-pub(crate) fn own_record(words: &[OsString]) -> Running {
-    let program = words.first().map(|word| std::path::Path::new(word).file_name().unwrap_or(word));
-    Running {
-        process: ProcessId::own().unwrap_or(ProcessId { pid: 0, started: 0, boot: String::new() }),
-        program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-    }
 }

@@ -29,7 +29,7 @@ mod probe;
 mod remote;
 mod renewer;
 mod settings;
-mod shell;
+mod shell_hook;
 mod throwaway;
 mod unlocked;
 

@@ -5,12 +5,14 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the library never prints; a program does")]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use sessile::args::Format;
 use sessile::context::{SwitchScope, switch};
 use sessile::error::SettingsError;
+use sessile::run::{IsolationArgs, RunRequest, RunSessionArgs};
 use sessile::settings::{Definition, Kind};
 use sessile::{App, Error, State, StateArgs, Status, World};
 
@@ -45,6 +47,19 @@ enum Command {
         /// What to deploy
         version: String,
     },
+    /// Run a command in a session, with its own copies of the tools' state
+    Exec(Box<ExecArgs>),
+}
+
+#[derive(Args)]
+struct ExecArgs {
+    #[command(flatten)]
+    session: RunSessionArgs,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, required = true)]
+    words: Vec<OsString>,
 }
 
 #[derive(Subcommand)]
@@ -100,6 +115,15 @@ fn run(state: &State, command: &Command) -> Result<String, Error> {
                 .get("region")?
                 .ok_or(SettingsError::NotSet { key: "region".into(), path: None })?;
             Ok(format!("deployed {version} in context {}, region {}\n", context.name, region.value))
+        }
+        Command::Exec(args) => {
+            let ExecArgs { session, isolation, words } = &**args;
+            let request = RunRequest { operation: "exec", words, session, isolation };
+            if state.session()?.is_some() {
+                // Returns only if it fails: this process becomes the command.
+                return sessile::run::exec(state, &request, &()).map(|never| match never {});
+            }
+            Ok(format!("{}\n", sessile::run::status(state, &request, &())?))
         }
     }
 }

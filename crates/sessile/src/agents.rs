@@ -4,9 +4,16 @@ use serde::Serialize;
 
 use crate::error::{ConversationError, Result, UsageError};
 use crate::names::{check, nearest};
-use crate::settings::{Origin, SettingKey};
+use crate::settings::{Definition, Kind, Origin, SettingKey};
 use crate::state::State;
 use crate::vault::agent_url;
+
+/// Settings of agents with a name.
+pub const SETTINGS: &[Definition] = &[
+    Definition::new("agents.*.url", Kind::Text, "The URL of a named agent.").needing_trust(),
+    Definition::new("agents.*.credential", Kind::Text, "The credential that a named agent gets.")
+        .needing_trust(),
+];
 
 /// An agent that a call is about.
 #[derive(Clone, Debug, Serialize)]

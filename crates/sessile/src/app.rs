@@ -2,6 +2,10 @@
 
 use crate::settings::{BASE, Definition};
 use crate::vault::KeychainConnector;
+use crate::{agents, run, session};
+
+/// Settings of the library, each list defined where its settings are read.
+const LIBRARY_SETTINGS: [&[Definition]; 4] = [BASE, session::SETTINGS, run::SETTINGS, agents::SETTINGS];
 
 /// An application that keeps its state with this library.
 ///
@@ -65,7 +69,7 @@ impl App {
 
     /// Every setting it has.
     pub fn settings(&self) -> impl Iterator<Item = &'static Definition> + use<> {
-        BASE.iter().chain(self.settings)
+        LIBRARY_SETTINGS.into_iter().chain([self.settings]).flatten()
     }
 
     /// The setting of a key.

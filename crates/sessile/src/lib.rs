@@ -27,6 +27,7 @@ pub mod process;
 pub mod random;
 pub mod report;
 mod resolve;
+pub mod run;
 pub mod runtime;
 pub mod secrets;
 pub mod session;

@@ -11,7 +11,6 @@ use sessile::{Error, State};
 use sessile_wire::a2a::AgentEvent;
 
 use crate::cli::Cx;
-use crate::commands::session::lifetime;
 use crate::error::Failure;
 
 /// Selection of a conversation by the flags of a call.
@@ -49,7 +48,7 @@ pub(crate) fn session(cx: &Cx, command: &str) -> Result<Option<Rc<Session>>, Fai
     if state.session()?.is_some() {
         return Ok(Some(state.require_session("talking to an agent in it")?));
     }
-    let (idle, max) = lifetime(state, None, None)?;
+    let (idle, max) = state.session_lifetime(None, None)?;
     if let Some(pending) = state.pending_session()? {
         let started = state.start_session_to_run(command, Some(pending.name.clone()), None, idle, max);
         return match started {

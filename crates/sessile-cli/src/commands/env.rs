@@ -3,14 +3,13 @@
 use serde_json::json;
 use sessile::Error;
 use sessile::error::SessionError;
-use sessile::tool::{Change, Originals};
+use sessile::run::shell::Shell;
+use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs, VariableChange};
+use sessile::tool::Originals;
 
-use crate::child::own_record;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Which};
-use crate::shell::Shell;
 
 /// Print the variables of a session, for a shell to set
 ///
@@ -34,7 +33,7 @@ pub struct Args {
     unset: bool,
 
     #[command(flatten)]
-    flags: Flags,
+    isolation: IsolationArgs,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -58,35 +57,39 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
-fn session_values(args: &Args, cx: &Cx) -> Result<Vec<Change>, crate::error::Failure> {
+fn session_values(args: &Args, cx: &Cx) -> Result<Vec<VariableChange>, crate::error::Failure> {
     if cx.state.session()?.is_none() {
         return Err(SessionError::Required("printing its variables".to_owned()).into());
     }
-    args.flags.check_expected(&cx.state)?;
-    let ready = Which::default().session(cx, "env")?;
-    let presence = ready.enter(&own_record(&[]))?;
-    let mut inside = ready.prepare_for_shell(&args.flags)?;
-    drop(presence);
-    ready.recheck_guard(false)?;
-    for bound in std::mem::take(&mut inside.environment.bound) {
+    let request = RunRequest {
+        operation: "env",
+        words: &[],
+        session: &RunSessionArgs::default(),
+        isolation: &args.isolation,
+    };
+    let run = RunSession::open(&cx.state, &request)?;
+    let environment = run.prepare_for_running_shell(&request)?.into_environment();
+    run.state().contexts().recheck(false)?;
+    let mut changes = environment.changes;
+    for variable in environment.credentials {
         // What is printed ends up in files and histories.
-        let (name, credential) = (&bound.name, &bound.credential);
+        let (name, credential) = (&variable.name, &variable.credential);
         // Another's value would act in its place.
-        let change = Change { name: name.clone(), value: None, origin: bound.origin.clone(), isolates: true };
-        inside.environment.changes.push(change);
+        let origin = variable.origin.clone();
+        changes.push(VariableChange { name: name.clone(), value: None, origin, isolates: true });
         cx.out.note(&format!(
             "{name} is not printed: `run` and `shell` give credential {credential} to what they run"
         ));
     }
-    cx.out.warnings(&ready.state().take_warnings());
-    Ok(inside.environment.changes)
+    cx.out.warnings(&run.state().take_warnings());
+    Ok(changes)
 }
 
-fn own_values(cx: &Cx) -> Result<Vec<Change>, Error> {
+fn own_values(cx: &Cx) -> Result<Vec<VariableChange>, Error> {
     let originals = Originals::of(cx.state.app(), cx.state.world());
-    let mut changes: Vec<Change> = originals
+    let mut changes: Vec<VariableChange> = originals
         .replaced()
-        .map(|(name, value)| Change {
+        .map(|(name, value)| VariableChange {
             name: name.to_owned(),
             value: value.map(str::to_owned),
             origin: String::new(),
@@ -99,7 +102,7 @@ fn own_values(cx: &Cx) -> Result<Vec<Change>, Error> {
             .iter()
             .any(|own| cx.state.app().variable(own) == name);
         if is_own && !changes.iter().any(|change| change.name == name) {
-            changes.push(Change {
+            changes.push(VariableChange {
                 name: name.to_owned(),
                 value: None,
                 origin: String::new(),

@@ -1,13 +1,14 @@
 //! `sessile hook`: what a shell's start-up file loads.
 
 use serde_json::json;
+use sessile::run::shell::Shell;
 use sessile::session::life::Life;
 
 use crate::cli::Cx;
 use crate::commands::prompt::Mark;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::shell::{Shell, hook};
+use crate::shell_hook::hook;
 
 /// Print the script that keeps a shell in its terminal's session
 ///

@@ -9,17 +9,18 @@ use sessile::args::parse_duration;
 use sessile::context::transfer::looks_secret;
 use sessile::error::UsageError;
 use sessile::lock::LockName;
+use sessile::run::{IsolationArgs, PreparedRun, RunRequest, RunSession, RunSessionArgs};
 use sessile::secrets::has_url_password;
 use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 
-use crate::child::{Child, own_record};
+use crate::child::Child;
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
 use crate::commands::lock::{holder, keep_there, locks, run_kept};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Inside, Ready, Start, Which, start};
+use crate::isolation::{close, variables};
 use crate::output::{Table, Tone};
 use crate::remote::{ServerArgs, ServiceClient};
 
@@ -45,10 +46,10 @@ const WIDEST: usize = 120;
 ))]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    session: RunSessionArgs,
 
     #[command(flatten)]
-    flags: Flags,
+    isolation: IsolationArgs,
 
     /// Print what would be set, and why, and run nothing
     #[arg(long)]
@@ -82,63 +83,77 @@ pub struct Args {
 pub(crate) const RUN_VARIABLE: &str = "SESSILE_RUN";
 
 impl Args {
+    fn request(&self) -> RunRequest<'_> {
+        RunRequest {
+            operation: "run",
+            words: &self.command,
+            session: &self.session,
+            isolation: &self.isolation,
+        }
+    }
+
     /// Whether a session that is over is to be started anew.
     pub(crate) fn starts_anew(&self) -> bool {
-        self.which.new
+        self.session.new
     }
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let outcome = if args.dry_run { dry_run(args, cx) } else { really_run(args, cx) };
+    let outcome = if args.dry_run { dry_run(args, cx) } else { execute(args, cx) };
     outcome.map_err(Failure::into_own)
 }
 
-fn really_run(args: &Args, cx: &Cx) -> Outcome {
+fn execute(args: &Args, cx: &Cx) -> Outcome {
     let lock: Option<LockName> = args.lock.as_deref().map(str::parse).transpose()?;
     if lock.is_none() && args.server.server.as_ref().is_some_and(|url| !url.is_empty()) {
         return Err(
             UsageError::Arguments("--server says where the lock is: it goes with --lock".into()).into()
         );
     }
-    args.flags.check_expected(&cx.state)?;
-    let ready = args.which.session(cx, "run")?;
-    let outcome = in_session(args, cx, &ready, lock.as_ref());
-    ready.leave(cx, &outcome);
+    let request = args.request();
+    let run = RunSession::open(&cx.state, &request)?;
+    let outcome = execute_in(args, cx, &run, &request, lock.as_ref());
+    close(cx, &run, &outcome);
     outcome
 }
 
-fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) -> Outcome {
-    let presence = ready.enter(&own_record(&args.command))?;
-    let inside = ready.prepare(&args.flags)?;
-    cx.out.warnings(&ready.state().take_warnings());
-    let mut child = Child::new(&args.command).with_variables(inside.variables(cx, ready)?);
-    child = presence.descriptor().into_iter().fold(child, Child::inherit);
+fn execute_in(
+    args: &Args,
+    cx: &Cx,
+    run: &RunSession<'_>,
+    request: &RunRequest<'_>,
+    lock: Option<&LockName>,
+) -> Outcome {
+    let prepared = run.prepare(request)?;
+    let variables = variables(cx, &prepared)?;
+    let mut command = prepared.into_command(&args.command, variables);
     // Others may be at work in the same session: what this command leaves is told by a mark of its own.
-    let mark = format!("{}-{}", ready.session.id, std::process::id());
+    let mark = format!("{}-{}", run.session().id, std::process::id());
     if args.kill_stragglers || args.timeout.is_some() {
-        child = child.env(RUN_VARIABLE, mark.clone());
+        command = command.env(RUN_VARIABLE, mark.clone());
     }
-    let has_waited = lock.is_some() || inside.has_credentials(ready);
-    let stays = ready.is_ephemeral || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
+    let stays = run.is_ephemeral() || args.timeout.is_some() || lock.is_some() || args.kill_stragglers;
     if !stays {
-        ready.recheck_guard(has_waited)?;
         // Nothing stays in between; the record is the command's now, and its descriptor keeps the session busy.
-        return child.exec();
+        return Ok(command.exec().map(|never| match never {})?);
     }
+    let guard = command.guard();
+    let (command, presence) = command.into_parts();
+    let child = Child::from(command);
     let ended = match lock {
         None => {
-            ready.recheck_guard(has_waited)?;
+            guard.check(false)?;
             child.run(args.timeout)
         }
-        Some(name) => match ServiceClient::of(cx, ready.state())? {
+        Some(name) => match ServiceClient::of(cx, run.state())? {
             Some(server) => {
-                let kept = keep_there(cx, ready.state(), server, name, "run")?;
-                run_kept(cx, child, args.timeout, kept, || ready.recheck_guard(has_waited))
+                let kept = keep_there(cx, run.state(), server, name, "run")?;
+                run_kept(cx, child, args.timeout, kept, || guard.check(true))
             }
             None => {
-                let mut locks = locks(ready.state())?;
-                let held = locks.hold(name, &holder(ready.state(), "run")?)?;
-                let ended = ready.recheck_guard(has_waited).map_err(Failure::from).and_then(|()| {
+                let mut locks = locks(run.state())?;
+                let held = locks.hold(name, &holder(run.state(), "run")?)?;
+                let ended = guard.check(true).map_err(Failure::from).and_then(|()| {
                     child
                         .env(TOKEN_VARIABLE, held.token.to_string())
                         .inherit(held.descriptor())
@@ -151,7 +166,7 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
     };
     // A command whose time is up ends with everything that it has started.
     if args.kill_stragglers || matches!(ended, Err(Failure::TimedOut(_))) {
-        let killed = sessile::session::end_marked(&ready.session, &format!("{RUN_VARIABLE}={mark}"))?;
+        let killed = sessile::session::end_marked(run.session(), &format!("{RUN_VARIABLE}={mark}"))?;
         cx.out.detail(&format!("ended {} process(es) that were left", killed.len()));
     }
     drop(presence);
@@ -162,25 +177,27 @@ fn in_session(args: &Args, cx: &Cx, ready: &Ready<'_>, lock: Option<&LockName>) 
 fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     let target = cx.state.session()?.map(|current| current.session.room().dir().display().to_string());
     let target = target.unwrap_or_else(|| "ROOM".to_owned());
-    args.flags.check_expected(&cx.state)?;
-    let ready = start(cx, None, "run", &Start::default(), false)?;
-    let result = preview(args, cx, &ready, &target);
-    ready.leave(cx, &result);
+    let request = args.request();
+    let run = RunSession::open_ephemeral(&cx.state, &request)?;
+    let result = run
+        .prepare(&request)
+        .map_err(Failure::from)
+        .and_then(|prepared| preview(args, cx, &prepared, &target));
+    close(cx, &run, &result);
     result
 }
 
-fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
-    let presence = ready.enter(&own_record(&args.command))?;
-    let Inside { plan, environment } = ready.prepare(&args.flags)?;
-    drop(presence);
-    let room = ready.session.room().dir().display().to_string();
-    let (id, label) = (ready.session.id.to_string(), target_label(cx));
+fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Outcome {
+    let PreparedRun { plan, environment, .. } = prepared;
+    let run = prepared.run();
+    let room = run.session().room().dir().display().to_string();
+    let (id, label) = (run.session().id.to_string(), target_label(cx));
     let moved = |text: &str| text.replace(&room, target).replace(&id, &label);
     let changes: Vec<_> = environment
         .changes
         .iter()
         // It only repeats the others, for commands that are run inside.
-        .filter(|change| change.name != ready.state().app().variable("ORIGINALS"))
+        .filter(|change| change.name != run.state().app().variable("ORIGINALS"))
         .map(|change| {
             let value = change.value.as_deref().map(moved);
             // What leads into the room is a path, whatever the variable is called.
@@ -194,12 +211,12 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
             })
         })
         .collect();
-    let bound = environment.bound.iter().map(|bound| {
+    let bound = environment.credentials.iter().map(|bound| {
         let origin = format!("{}, credential {}", bound.origin, bound.credential);
         json!({ "name": bound.name, "value": "********", "origin": origin })
     });
     let changes: Vec<_> = changes.into_iter().chain(bound).collect();
-    let copied = Plan::copies(ready.session.room().dir())?;
+    let copied = Plan::copies(run.session().room().dir())?;
     let copies: Vec<_> = copied
         .iter()
         .flat_map(|(tool, seeds)| seeds.iter().map(move |seeded| (tool, seeded)))
@@ -214,7 +231,7 @@ fn preview(args: &Args, cx: &Cx, ready: &Ready<'_>, target: &str) -> Outcome {
     let json = json!({
         "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
         "session": cx.state.session()?.map(|current| &current.session.id),
-        "context": ready.session.context,
+        "context": run.session().context,
         "room": target,
         "variables": changes,
         "copies": copies,

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 
-use crate::child::{Child, own_record};
+use sessile::run::shell::startup;
+use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs};
+
+use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
-use crate::isolation::{Flags, Ready, Which};
-use crate::shell::startup;
+use crate::isolation::{close, variables};
 
 /// Open a shell in a session
 ///
@@ -26,16 +28,16 @@ pub struct Args {
     shell: Option<String>,
 
     #[command(flatten)]
-    which: Which,
+    session: RunSessionArgs,
 
     #[command(flatten)]
-    flags: Flags,
+    isolation: IsolationArgs,
 }
 
 impl Args {
     /// Whether a session that is over is to be started anew.
     pub(crate) fn starts_anew(&self) -> bool {
-        self.which.new
+        self.session.new
     }
 }
 
@@ -44,38 +46,38 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 }
 
 fn open(args: &Args, cx: &Cx) -> Outcome {
-    args.flags.check_expected(&cx.state)?;
-    let ready = args.which.session(cx, "shell")?;
-    let outcome = open_in(args, cx, &ready);
-    ready.leave(cx, &outcome);
+    let usual = cx.state.world().variable("SHELL").map(|shell| shell.to_string_lossy().into_owned());
+    let program = args.shell.clone().or(usual).unwrap_or_else(|| "/bin/sh".to_owned());
+    let words = [OsString::from(&program)];
+    let request =
+        RunRequest { operation: "shell", words: &words, session: &args.session, isolation: &args.isolation };
+    let run = RunSession::open(&cx.state, &request)?;
+    let outcome = open_in(cx, &run, &request, &program);
+    close(cx, &run, &outcome);
     outcome
 }
 
-fn open_in(args: &Args, cx: &Cx, ready: &Ready<'_>) -> Outcome {
-    let world = cx.state.world();
-    let usual = world.variable("SHELL").map(|shell| shell.to_string_lossy().into_owned());
-    let program = args.shell.clone().or(usual).unwrap_or_else(|| "/bin/sh".to_owned());
-    let presence = ready.enter(&own_record(&[OsString::from(&program)]))?;
-    let inside = ready.prepare(&args.flags)?;
-    cx.out.warnings(&ready.state().take_warnings());
-    let label = if ready.is_ephemeral { "sessile" } else { ready.session.label() };
-    let mark = match &ready.session.context {
+fn open_in(cx: &Cx, run: &RunSession<'_>, request: &RunRequest<'_>, program: &str) -> Outcome {
+    let prepared = run.prepare(request)?;
+    let session = run.session();
+    let label = if run.is_ephemeral() { "sessile" } else { session.label() };
+    let mark = match &session.context {
         Some(context) => format!("{label}:{context}"),
         None => label.to_owned(),
     };
-    let room = ready.session.room().dir();
-    let (words, more) = startup(ready.state(), room, &program, &mark, &inside.environment.changes)?;
-    let variables = inside.variables(cx, ready)?;
-    let mut child = Child::new(&words).with_variables(variables);
+    let changes = &prepared.environment.changes;
+    let (words, more) = startup(run.state(), session.room().dir(), program, &mark, changes)?;
+    let variables = variables(cx, &prepared)?;
+    let mut command = prepared.into_command(&words, variables);
     for (name, value) in more {
-        child = child.env(&name, value);
+        command = command.env(&name, value);
     }
-    child = presence.descriptor().into_iter().fold(child, Child::inherit);
-    ready.recheck_guard(inside.has_credentials(ready))?;
-    if ready.is_ephemeral {
-        let ended = child.run(None);
-        drop(presence);
-        return ended;
+    if !run.is_ephemeral() {
+        return Ok(command.exec().map(|never| match never {})?);
     }
-    child.exec()
+    command.guard().check(false)?;
+    let (command, presence) = command.into_parts();
+    let ended = Child::from(command).run(None);
+    drop(presence);
+    ended
 }

@@ -1,4 +1,4 @@
-//! Errors of the commands themselves: editors, prompts, threads and checks before a start.
+//! Errors of the commands themselves: editors, prompts, threads and selections.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use sessile::error::{Diagnostic, io_reason};
 use sessile::text::{quoted, shell_quoted, shown};
 use sessile::{App, Code};
 
-/// Errors of the commands themselves: editors, prompts, threads and checks before a start.
+/// Errors of the commands themselves: editors, prompts, threads and selections.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// Confirmation that the user declined.
@@ -40,20 +40,6 @@ pub enum CommandError {
     /// Key that the session's state does not have.
     #[error("the session's state has no {}", quoted(.0))]
     EntryNotFound(String),
-    /// Context in use that is not the one of `--expect`.
-    #[error(
-        "context {} is expected, and {}",
-        quoted(expected),
-        found.as_ref().map_or_else(|| "none is in use".to_owned(), |found| format!("{found} is in use"))
-    )]
-    UnexpectedContext {
-        /// Name of the expected context.
-        expected: String,
-        /// Name and origin of the context in use.
-        found: Option<String>,
-        /// Whether a session pins the context in use.
-        is_pinned: bool,
-    },
     /// Missing or unsafe runtime directory, with what it would hold and the reason.
     #[error("cannot keep {0}: {1}")]
     NoRuntimeDir(&'static str, String),
@@ -69,7 +55,6 @@ impl Diagnostic for CommandError {
             Self::NoRuntimeDir(..) => Code::NoHome,
             Self::SessionUnnamed(_) => Code::SessionRequired,
             Self::EntryNotFound(_) => Code::EntryNotFound,
-            Self::UnexpectedContext { .. } => Code::ContextUnexpected,
         }
     }
 
@@ -90,12 +75,6 @@ impl Diagnostic for CommandError {
             Self::EntryNotFound(_) => format!("`{name} session state list` shows what there is"),
             Self::DirectoryNotFound(_) => {
                 format!("make it, or check the path: {}", self.fix_command(app).unwrap_or_default())
-            }
-            Self::UnexpectedContext { is_pinned: true, .. } => {
-                "a session keeps its context: work in another session".to_owned()
-            }
-            Self::UnexpectedContext { expected, .. } => {
-                format!("name it: --context {}", shell_quoted(expected))
             }
             Self::ThreadRefused { .. } => {
                 "raise the limit on processes or memory: ulimit -u, ulimit -v".to_owned()

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sessile::error::Diagnostic;
+use sessile::error::{Diagnostic, RunError};
 use sessile::{App, Code, Error, Report, exit};
 
 use crate::error::{AgentError, CommandError, RequestError, ServiceError};
@@ -34,16 +34,13 @@ pub enum Failure {
     Remote(Box<Report>),
     /// Timeout of the command that was run.
     TimedOut(std::time::Duration),
-    /// Command that could not be started.
-    NotStarted {
-        /// Exit status.
-        exit: u8,
-        /// Name or path of the command.
-        program: String,
-        /// Error of the operating system.
-        error: io::Error,
-    },
 }
+
+/// Exit status if the command was found but could not be executed.
+const NOT_EXECUTABLE: u8 = 126;
+
+/// Exit status if the command was not found.
+const NOT_FOUND: u8 = 127;
 
 /// Exit status after the timeout of a command.
 const TIMED_OUT: u8 = 124;
@@ -82,6 +79,7 @@ from_areas!(
     HistoryError,
     LockError,
     ProjectError,
+    RunError,
     SessionError,
     SettingsError,
     StoreError,
@@ -125,6 +123,8 @@ impl Failure {
     pub(crate) fn into_own(self) -> Self {
         match self {
             Failure::Remote(_) => Failure::Own(Box::new(self)),
+            // The status of a shell tells that the command itself is the problem.
+            _ if self.start_error().is_some() => self,
             _ if self.diagnostic().is_some() => Failure::Own(Box::new(self)),
             other => other,
         }
@@ -151,10 +151,17 @@ impl Failure {
         }
     }
 
+    /// Error of the operating system for a command that could not be started.
+    fn start_error(&self) -> Option<&io::Error> {
+        match self {
+            Failure::Library(Error::Run(RunError::NotStarted { source, .. })) => Some(source),
+            _ => None,
+        }
+    }
+
     /// Whether an error on this machine kept the command from running.
     pub(crate) fn is_before_start(&self) -> bool {
         match self {
-            Failure::NotStarted { .. } => true,
             Failure::Own(failure) => failure.is_before_start(),
             other => other.diagnostic().is_some(),
         }
@@ -178,12 +185,15 @@ impl Failure {
             Failure::Own(_) => OWN_FAILURE,
             Failure::Remote(report) => report.code.exit(),
             Failure::TimedOut(_) => TIMED_OUT,
-            Failure::NotStarted { exit, .. } => *exit,
             Failure::Library(_)
             | Failure::Command(_)
             | Failure::Request(_)
             | Failure::Agent(_)
-            | Failure::Service(_) => self.diagnostic().map_or(exit::FAILED, |error| error.code().exit()),
+            | Failure::Service(_) => match self.start_error() {
+                Some(error) if error.kind() == io::ErrorKind::NotFound => NOT_FOUND,
+                Some(_) => NOT_EXECUTABLE,
+                None => self.diagnostic().map_or(exit::FAILED, |error| error.code().exit()),
+            },
         }
     }
 
@@ -211,14 +221,6 @@ impl Failure {
                     Code::TimedOut,
                     format!("the command was ended after {time}, as --timeout says"),
                 ))
-            }
-            Failure::NotStarted { program, error, .. } => {
-                let code =
-                    if error.kind() == io::ErrorKind::NotFound { Code::FileNotFound } else { Code::Io };
-                let mut report =
-                    Report::new(code, format!("cannot run {}: {error}", sessile::text::quoted(program)));
-                report.hint = Some("check its name, and that it is executable".to_owned());
-                Some(report)
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::app::App;
 use crate::code::Code;
 use crate::error::{
     ContextError, ConversationError, CredentialError, Diagnostic, FileError, FileLocation, GuardError,
-    HistoryError, LockError, ProjectError, SessionError, SettingsError, StoreError, ToolError, UsageError,
-    VaultError,
+    HistoryError, LockError, ProjectError, RunError, SessionError, SettingsError, StoreError, ToolError,
+    UsageError, VaultError,
 };
 use crate::report::Report;
 
@@ -52,6 +52,9 @@ pub enum Error {
     /// Errors of tools and of the bindings of contexts to them.
     #[error(transparent)]
     Tool(#[from] ToolError),
+    /// Errors of commands that are run in sessions.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// Errors of single credentials.
     #[error(transparent)]
     Credential(#[from] CredentialError),
@@ -83,6 +86,7 @@ impl Error {
             Error::Lock(error) => error,
             Error::History(error) => error,
             Error::Tool(error) => error,
+            Error::Run(error) => error,
             Error::Credential(error) => error,
             Error::Vault(error) => error,
             Error::Conversation(error) => error,

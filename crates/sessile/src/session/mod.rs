@@ -5,7 +5,7 @@
 //! [`life`] decides what has expired; [`Turn`] is an exclusive step on a session's messages; [`entries`] keeps small
 //! values with revisions.
 //!
-//! Not for: running commands in a session.
+//! Not for: running commands in a session, which is [`crate::run`].
 
 pub mod entries;
 mod id;
@@ -23,6 +23,7 @@ mod turn;
 pub use entries::{Entry, EntryKind};
 pub use id::{SessionId, SessionName};
 pub use life::Life;
+pub use operations::SETTINGS;
 pub use owner::Owner;
 pub use resolve::{CurrentSession, PendingSession};
 pub use room::Room;

@@ -1,6 +1,7 @@
 //! Session operations of a state: start, stop, import, rename and forget sessions of the user, with their history.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::call::ConfigSource;
 use crate::error::{Result, SessionError, UsageError};
@@ -11,10 +12,17 @@ use crate::session::resolve::select_for_terminal;
 use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::write::check_imported;
-use crate::settings::{Layer, Origin};
+use crate::settings::{Definition, Kind, Layer, Origin};
 use crate::state::State;
 use crate::store::{Contents, OperationRow};
 use crate::text::shown;
+
+/// Settings of sessions.
+pub const SETTINGS: &[Definition] = &[
+    Definition::new("session.idle", Kind::Duration, "How long a session may lie idle before it expires.")
+        .with_default("2h"),
+    Definition::new("session.max", Kind::Duration, "How long a session lives at most.").with_default("8h"),
+];
 
 /// What the history says about a session that begins; it is written with the session itself.
 fn started(state: &State, command: &str) -> OperationRow {
@@ -88,8 +96,8 @@ impl State {
         name: Option<SessionName>,
         agent: Option<String>,
         labels: std::collections::BTreeMap<String, String>,
-        idle: std::time::Duration,
-        max: std::time::Duration,
+        idle: Duration,
+        max: Duration,
     ) -> Result<(Session, bool)> {
         let new = self.new_session(name, agent, labels, idle, max)?;
         let contents = Contents { operation: Some(started(self, "session start")), ..Contents::default() };
@@ -105,8 +113,8 @@ impl State {
         command: &str,
         name: Option<SessionName>,
         agent: Option<String>,
-        idle: std::time::Duration,
-        max: std::time::Duration,
+        idle: Duration,
+        max: Duration,
     ) -> Result<Session> {
         let operation = name.as_ref().map(|_| started(self, command));
         let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
@@ -120,13 +128,30 @@ impl State {
         Ok(sessions.end(&user, session, "done")? && sessions.forget(session)?)
     }
 
+    /// Idle limit and maximum life of a session that is started: as given, else as the settings say.
+    pub fn session_lifetime(
+        &self,
+        idle: Option<Duration>,
+        max: Option<Duration>,
+    ) -> Result<(Duration, Duration)> {
+        let time = |given: Option<Duration>, key: &str, usual: u64| -> Result<Duration> {
+            Ok(given.or(self.duration(key)?).unwrap_or(Duration::from_secs(usual)))
+        };
+        let (idle, max) = (time(idle, "session.idle", 7200)?, time(max, "session.max", 28800)?);
+        if idle.is_zero() || max.is_zero() {
+            let what = "a session that may live for no time cannot be started";
+            return Err(UsageError::Arguments(what.into()).into());
+        }
+        Ok((idle, max))
+    }
+
     fn new_session(
         &self,
         name: Option<SessionName>,
         agent: Option<String>,
         labels: std::collections::BTreeMap<String, String>,
-        idle: std::time::Duration,
-        max: std::time::Duration,
+        idle: Duration,
+        max: Duration,
     ) -> Result<NewSession> {
         let context: Option<ContextName> = match self.selected()? {
             Some(_) => Some(self.contexts().require()?.name.clone()),

@@ -4,6 +4,7 @@
 //! a record in `running/`. The file's content is the moment of the last use. Who wants the room gone takes the lock
 //! exclusively, and so cannot while anything runs.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -35,6 +36,17 @@ pub struct Running {
     pub process: ProcessId,
     /// The program's name; arguments may be secret.
     pub program: String,
+}
+
+impl Running {
+    /// Record of this process, which runs a command or becomes it.
+    pub fn own(words: &[OsString]) -> Self {
+        let program = words.first().map(|word| Path::new(word).file_name().unwrap_or(word));
+        Running {
+            process: ProcessId::own().unwrap_or(ProcessId { pid: 0, started: 0, boot: String::new() }),
+            program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        }
+    }
 }
 
 /// The shared lock of something that runs. It lasts as long as any process has the descriptor.

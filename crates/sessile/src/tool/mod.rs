@@ -1,14 +1,13 @@
 //! Tool profiles, and isolating tools by them.
 //!
 //! Nothing in the source names a tool; one TOML file per tool in `tools/` does. [`Tools`] finds the profiles,
-//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`Environment`] is what a
-//! command gets to see of it, [`held`] tells what a room holds.
+//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`held`] tells what a room
+//! holds.
 //!
-//! Not for: running commands.
+//! Not for: running commands and their variables, which is [`crate::run`].
 
 mod bind;
 mod catalog;
-mod environment;
 mod farm;
 pub(crate) mod gitconfig;
 mod held;
@@ -24,13 +23,14 @@ mod work;
 
 pub use bind::Bound;
 pub use catalog::{Source, Tools, unknown_bindings};
-pub use environment::{Asked, BoundVariable, Change, Environment, foreign_credentials, is_own_variable};
 pub use held::{Copy, Held, held};
 pub use places::Originals;
 pub use plan::{Copies, Plan, Prepared, WorkSeed};
-pub use prepare::{Level, Wanted, prepare, wanted_profiles};
+pub use prepare::{IsolationScope, Level, prepare, wanted_profiles};
 pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
 pub use seed::Seeded;
 
 pub(crate) use leave::leave;
+pub(crate) use places::ORIGINALS;
+pub(crate) use seed::is_like;
 pub(crate) use work::displaced_copies;

@@ -49,13 +49,13 @@ impl Level {
     }
 }
 
-/// Which tools are to be isolated, and how far.
+/// Tools to isolate, and the level.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// How far, unless the room says more and nobody has said otherwise.
+pub struct IsolationScope {
+    /// Level; a room that has a home keeps it unless another level is requested.
     pub level: Level,
-    /// Whether that was said for this command.
-    pub is_level_said: bool,
+    /// Whether the level is requested for this command.
+    pub is_level_requested: bool,
     /// Only these; all if there are none.
     pub only: Vec<String>,
     /// Not these.
@@ -64,7 +64,7 @@ pub struct Wanted {
     pub also: Vec<String>,
 }
 
-impl Wanted {
+impl IsolationScope {
     /// The same with every tool called by its own name instead of one of its programs'. A name that no tool has is an
     /// error.
     pub fn resolved(mut self, state: &State) -> Result<Self> {
@@ -78,7 +78,7 @@ impl Wanted {
 
     /// How far a session isolates: one whose home was moved keeps that.
     pub(crate) fn level_in(&self, plan: &Plan) -> Level {
-        if plan.home.is_some() && !self.is_level_said { Level::Home } else { self.level }
+        if plan.home.is_some() && !self.is_level_requested { Level::Home } else { self.level }
     }
 
     /// Whether a tool is wanted. What a context binds is, whatever is said.
@@ -113,7 +113,12 @@ fn temporary(world: &crate::world::World) -> &Path {
 }
 
 /// Prepares a session's room as far as it is wanted and not done yet, and pins what the context binds.
-pub fn prepare(state: &State, session: &Session, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
+pub fn prepare(
+    state: &State,
+    session: &Session,
+    wanted: &IsolationScope,
+    context: Option<&Context>,
+) -> Result<Plan> {
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     let room = session.room().dir();
     require_own_room(room, state.world().uid())?;
@@ -160,7 +165,11 @@ fn require_text(path: &Path) -> Result<()> {
 }
 
 /// The profiles that are wanted.
-pub fn wanted_profiles(state: &State, wanted: &Wanted, context: Option<&Context>) -> Result<Vec<Profile>> {
+pub fn wanted_profiles(
+    state: &State,
+    wanted: &IsolationScope,
+    context: Option<&Context>,
+) -> Result<Vec<Profile>> {
     let all = state.tools().list()?;
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     for (tool, _) in bindings {
@@ -196,7 +205,7 @@ struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    fn prepare(&self, mut plan: Plan, wanted: &Wanted, context: Option<&Context>) -> Result<Plan> {
+    fn prepare(&self, mut plan: Plan, wanted: &IsolationScope, context: Option<&Context>) -> Result<Plan> {
         let profiles = wanted_profiles(self.state, wanted, context)?;
         let durable = self.is_durable();
         let mut copies = Plan::copies(&self.places.room)?;

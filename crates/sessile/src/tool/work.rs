@@ -15,7 +15,7 @@ use crate::files::{LockedDir, PlainDir};
 use crate::state::State;
 use crate::text::shown;
 use crate::tool::plan::{Plan, WorkSeed};
-use crate::tool::prepare::Wanted;
+use crate::tool::prepare::IsolationScope;
 use crate::tool::seed::is_like;
 
 /// Where the session has put something, so that it goes with it.
@@ -45,7 +45,13 @@ struct WorkCopy {
 }
 
 /// Copies what is in a working directory, and with `below` in those below it, unless the session has it already.
-pub(crate) fn plant(state: &State, plan: &Plan, wanted: &Wanted, room: &Path, below: bool) -> Result<()> {
+pub(crate) fn plant(
+    state: &State,
+    plan: &Plan,
+    wanted: &IsolationScope,
+    room: &Path,
+    below: bool,
+) -> Result<()> {
     let Some(cwd) = state.world().cwd() else { return Ok(()) };
     let is_bound = |tool: &str| plan.bound.iter().any(|bound| bound.tool == tool);
     let tools = plan.tools.iter().filter(|tool| wanted.wants(&tool.tool, false, is_bound(&tool.tool)));

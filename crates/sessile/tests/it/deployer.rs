@@ -91,3 +91,25 @@ fn a_terminal_of_its_own_is_a_scope_of_its_own() {
 fn siblings(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
     home.tree().into_iter().filter(|(path, _)| path.to_string_lossy().contains("sessile")).collect()
 }
+
+#[test]
+fn embedded_run_isolates_pins_and_guards() {
+    let home = home();
+    let kubeconfig = "apiVersion: v1\nkind: Config\ncurrent-context: one\ncontexts:\n\
+                      - {name: one, context: {cluster: a, user: a}}\n- {name: two, context: {cluster: b, user: b}}\n";
+    home.write(".kube/config", kubeconfig);
+    home.write(".config/deployer/contexts/staging.toml", "[tools.kubectl]\ncontext = \"two\"\n");
+    let script = r#"grep current-context "$KUBECONFIG"; echo changed >> "$KUBECONFIG"; echo "$DEPLOYER_SESSION" >&2; exit 3"#;
+    let done = call(&home, &["exec", "--context", "staging", "--", "sh", "-c", script]).ok();
+    assert_eq!(done.stdout(), "current-context: \"two\"\nexit status: 3\n");
+    assert_eq!(done.stderr().trim().len(), 36, "{}", done.told());
+    assert_eq!(home.read(".kube/config"), kubeconfig);
+    let rooms = std::fs::read_dir(home.path(".local/state/deployer/rooms")).unwrap();
+    assert_eq!(rooms.count(), 0, "the session for the command alone ends with it");
+
+    let _ = call(&home, &["context", "use", "production", "--global"]).ok();
+    let refused = call(&home, &["exec", "--", "sh", "-c", "echo started"]).run().exit(7);
+    assert_eq!(refused.stdout(), "");
+    let failed = call(&home, &["exec", "--context", "staging", "--", "no-such-program"]).run().exit(5);
+    assert!(failed.stderr().contains("cannot run \"no-such-program\""), "{}", failed.told());
+}

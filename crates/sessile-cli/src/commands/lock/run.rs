@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 
 use sessile::lock::LockName;
-use sessile::tool::foreign_credentials;
+use sessile::run::foreign_credentials;
+use sessile::session::room::Running;
 
 use super::{holder, keep_there, locks, run_kept};
-use crate::child::{self, Child};
+use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -65,7 +66,7 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     // go of session and lock when the last of them is closed.
     let _entered = match &session {
         Some(session) => {
-            let entered = session.room().enter(cx.state.world(), &child::own_record(&args.command))?;
+            let entered = session.room().enter(cx.state.world(), &Running::own(&args.command))?;
             child = child.env(&cx.state.app().variable("SESSION"), session.id.to_string());
             child = entered.descriptor().into_iter().fold(child, Child::inherit);
             Some(entered)

@@ -7,7 +7,6 @@ use sessile_wire::service::ReplyDelta;
 use super::compose::Compose;
 use super::deliver::reply_json;
 use crate::cli::Cx;
-use crate::commands::session::lifetime;
 use crate::error::Outcome;
 use crate::remote::{Remote, SessionSpec, reply};
 
@@ -16,7 +15,7 @@ pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool
     let text = compose.text_for_server(cx, server.url())?;
     let mut is_new = false;
     let session = remote.require_or_start("talking in it", |name| {
-        let (idle, max) = lifetime(&cx.state, None, None)?;
+        let (idle, max) = cx.state.session_lifetime(None, None)?;
         let context = cx.state.selected()?.map(|_| cx.state.contexts().require()).transpose()?;
         let context = context.map(|context| context.name.to_string());
         let labels = std::collections::BTreeMap::new();

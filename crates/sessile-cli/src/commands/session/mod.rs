@@ -12,13 +12,10 @@ pub mod start;
 pub mod state;
 pub mod stop;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use sessile::error::{SessionError, UsageError};
+use sessile::error::SessionError;
 use sessile::session::Session;
 use sessile::session::life::Life;
-use sessile::{Error, State};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -109,24 +106,6 @@ fn describe(cx: &Cx, session: &Session) -> Value {
         "running": look.running,
         "room": (look.state != Life::Ended).then(|| session.room().dir().to_string_lossy()),
     })
-}
-
-/// How long a session that is started may lie idle and live: as given, else as the settings say.
-pub(crate) fn lifetime(
-    state: &State,
-    idle: Option<Duration>,
-    max: Option<Duration>,
-) -> Result<(Duration, Duration), Error> {
-    let time = |given: Option<Duration>, key: &str, usual: u64| -> Result<Duration, Error> {
-        Ok(given.or(state.duration(key)?).unwrap_or(Duration::from_secs(usual)))
-    };
-    let (idle, max) = (time(idle, "session.idle", 7200)?, time(max, "session.max", 28800)?);
-    if idle.is_zero() || max.is_zero() {
-        return Err(
-            UsageError::Arguments("a session that may live for no time cannot be started".into()).into()
-        );
-    }
-    Ok((idle, max))
 }
 
 fn at(millis: i64) -> String {

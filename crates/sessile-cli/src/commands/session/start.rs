@@ -7,7 +7,7 @@ use sessile::args::parse_duration;
 use sessile::error::UsageError;
 use sessile::session::SessionName;
 
-use super::{describe, lifetime};
+use super::describe;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         labels.insert(key.to_owned(), value.to_owned());
     }
-    let (idle, max) = lifetime(&cx.state, args.idle, args.max)?;
+    let (idle, max) = cx.state.session_lifetime(args.idle, args.max)?;
     if let Some(remote) = Remote::of(cx)? {
         return there(args, cx, &remote, labels, (idle, max));
     }

@@ -1,6 +1,6 @@
 //! The script that a shell loads once, and that then follows sessions and directories.
 
-use super::Shell;
+use sessile::run::shell::Shell;
 
 /// The script for a shell's start-up file.
 pub(crate) fn hook(shell: Shell) -> &'static str {

@@ -1,4 +1,4 @@
-//! The variables of a command in a session: what is set, what is taken away, and why.
+//! Variables of a command in a session: set, removed, and the origin of each.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,10 +13,7 @@ use crate::names::CredentialName;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::State;
-use crate::tool::places::{ORIGINALS, Originals};
-use crate::tool::plan::Plan;
-use crate::tool::prepare::{Level, Wanted};
-use crate::tool::seed::is_like;
+use crate::tool::{IsolationScope, Level, ORIGINALS, Originals, Plan, is_like};
 
 /// What an environment begins with that is not the caller's.
 const MINIMUM: &[&str] = &[
@@ -78,23 +75,23 @@ pub fn foreign_credentials<'a>(
     all.map(|(name, _)| name).filter(|name| !kept.iter().any(|own| own == name)).map(str::to_owned).collect()
 }
 
-/// One variable that differs from the caller's.
+/// Change of one variable of the caller's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// The variable.
+pub struct VariableChange {
+    /// Name of the variable.
     pub name: String,
-    /// Its value; none if it is taken away.
+    /// New value; none if the variable is removed.
     pub value: Option<String>,
-    /// Why.
+    /// Origin of the change.
     pub origin: String,
     /// Whether it leads into the session or pins it: no start-up file of a shell may change it.
     #[serde(skip)]
     pub isolates: bool,
 }
 
-/// What is asked for beside what the session brings.
+/// Variables requested by flags and settings, beside those of the session.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct VariableRequest {
     /// Variables of this call alone.
     pub flags: Vec<(String, String)>,
     /// Variables of this call alone that get a credential.
@@ -109,24 +106,24 @@ pub struct Asked {
     pub clear: bool,
 }
 
-/// A variable that gets a credential's secret, and only when the command is about to run.
+/// Variable for the secret of a credential, which is read only when the command is about to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoundVariable {
-    /// The variable.
+pub struct CredentialVariable {
+    /// Name of the variable.
     pub name: String,
-    /// The credential.
+    /// Name of the credential.
     pub credential: CredentialName,
-    /// Why.
+    /// Origin of the binding.
     pub origin: String,
 }
 
-/// A command's variables.
+/// Variables of a command.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// What differs from the caller's, in the order of their names.
-    pub changes: Vec<Change>,
-    /// What gets a credential's secret beside that.
-    pub bound: Vec<BoundVariable>,
+    /// Changes of the caller's variables, in the order of their names.
+    pub changes: Vec<VariableChange>,
+    /// Variables for secrets of credentials.
+    pub credentials: Vec<CredentialVariable>,
     clear: bool,
     keep: Vec<String>,
 }
@@ -137,22 +134,22 @@ impl Environment {
         state: &State,
         session: &Session,
         plan: &Plan,
-        wanted: &Wanted,
+        scope: &IsolationScope,
         context: Option<&Context>,
-        asked: &Asked,
+        request: &VariableRequest,
     ) -> Result<Self> {
         let world = state.world();
         let mut changes = Changes::default();
         if let Some(context) = context {
-            changes.add_own(context, asked)?;
+            changes.add_own(context, request)?;
         }
-        changes.add_settings(asked, context);
+        changes.add_settings(request, context);
         changes.remove_vault_choices(state);
         let own = changes.all.keys().cloned().collect::<Vec<_>>();
         let originals = Originals::of(state.app(), world);
         let isolated =
-            |name: &str| wanted.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name));
-        let level = wanted.level_in(plan);
+            |name: &str| scope.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name));
+        let level = scope.level_in(plan);
         if let (Level::Home, Some(home)) = (level, &plan.home) {
             let home = home.to_string_lossy().into_owned();
             for (name, below) in [
@@ -179,7 +176,7 @@ impl Environment {
                     changes.set(name, value.clone(), origin.clone());
                 }
             }
-            changes.clear(world, &prepared.clears, &asked.keep, &origin);
+            changes.clear(world, &prepared.clears, &request.keep, &origin);
         }
         for bound in &plan.bound {
             let name = context.map(|context| context.name.to_string()).unwrap_or_default();
@@ -188,18 +185,18 @@ impl Environment {
                 changes.set(name, value.clone(), origin.clone());
             }
             let origin = format!("would override what context {name} binds for {}", bound.tool);
-            changes.clear(world, &bound.clears, &asked.keep, &origin);
+            changes.clear(world, &bound.clears, &request.keep, &origin);
         }
-        for (name, credential) in &asked.credentials {
-            changes.bound.retain(|bound| bound.name != *name);
-            changes.bound.push(BoundVariable {
+        for (name, credential) in &request.credentials {
+            changes.credentials.retain(|bound| bound.name != *name);
+            changes.credentials.push(CredentialVariable {
                 name: name.clone(),
                 credential: credential.clone(),
                 origin: "--env-credential".to_owned(),
             });
         }
         // A variable that leads into the session is the session's.
-        changes.bound.retain(|bound| {
+        changes.credentials.retain(|bound| {
             let led = changes.all.get(&bound.name).filter(|change| change.isolates && change.value.is_some());
             if let Some(led) = led {
                 state.warn(
@@ -209,17 +206,17 @@ impl Environment {
             }
             led.is_none()
         });
-        for bound in &changes.bound {
+        for bound in &changes.credentials {
             // What would override the context is taken away; this is what the context itself says.
             changes.all.remove(&bound.name);
         }
-        for (name, value) in &asked.flags {
+        for (name, value) in &request.flags {
             if let Some(by) = changes.led_by(name) {
                 return Err(UsageError::Arguments(format!(
                     "--env {name}: the session keeps {name} where it is ({by}); leave the tool out with tools.except"
                 )).into());
             }
-            let change = Change {
+            let change = VariableChange {
                 name: name.clone(),
                 value: Some(value.clone()),
                 origin: "--env".to_owned(),
@@ -227,10 +224,10 @@ impl Environment {
             };
             changes.all.insert(name.clone(), change);
         }
-        changes.keep_credentials_apart(state, context, asked);
-        changes.leave_outer(state, session, &originals, asked);
-        changes.add_state(state, session, &originals, asked)?;
-        let is_flag = |name: &String| asked.flags.iter().any(|(flag, _)| flag == name);
+        changes.keep_credentials_apart(state, context, request);
+        changes.leave_outer(state, session, &originals, request);
+        changes.add_state(state, session, &originals, request)?;
+        let is_flag = |name: &String| request.flags.iter().any(|(flag, _)| flag == name);
         for name in own.iter().filter(|name| !is_flag(name)) {
             if let Some(by) = changes.led_by(name) {
                 state.warn(format!("{name} is set by {by}; other values of {name} are ignored"), None);
@@ -238,9 +235,9 @@ impl Environment {
         }
         Ok(Environment {
             changes: changes.all.into_values().collect(),
-            bound: changes.bound,
-            clear: asked.clear,
-            keep: asked.keep.clone(),
+            credentials: changes.credentials,
+            clear: request.clear,
+            keep: request.keep.clone(),
         })
     }
 
@@ -266,8 +263,8 @@ impl Environment {
 
 #[derive(Default)]
 struct Changes {
-    all: BTreeMap<String, Change>,
-    bound: Vec<BoundVariable>,
+    all: BTreeMap<String, VariableChange>,
+    credentials: Vec<CredentialVariable>,
 }
 
 impl Changes {
@@ -279,7 +276,7 @@ impl Changes {
 
     /// Sets a variable that isolates or pins.
     fn set(&mut self, name: &str, value: String, origin: String) {
-        let change = Change { name: name.to_owned(), value: Some(value), origin, isolates: true };
+        let change = VariableChange { name: name.to_owned(), value: Some(value), origin, isolates: true };
         self.all.insert(name.to_owned(), change);
     }
 
@@ -292,46 +289,60 @@ impl Changes {
             let Some(name) = name.to_str() else { continue };
             let is_meant = patterns.iter().any(|pattern| is_like(pattern, name));
             if is_meant && !self.all.contains_key(name) && !keep.iter().any(|kept| is_like(kept, name)) {
-                let change =
-                    Change { name: name.to_owned(), value: None, origin: origin.to_owned(), isolates: true };
+                let change = VariableChange {
+                    name: name.to_owned(),
+                    value: None,
+                    origin: origin.to_owned(),
+                    isolates: true,
+                };
                 self.all.insert(name.to_owned(), change);
             }
         }
     }
 
     /// Takes away the variables that stand for credentials which are not the context's.
-    fn keep_credentials_apart(&mut self, state: &State, context: Option<&Context>, asked: &Asked) {
-        let bound: Vec<String> = self.bound.iter().map(|bound| bound.credential.to_string()).collect();
+    fn keep_credentials_apart(
+        &mut self,
+        state: &State,
+        context: Option<&Context>,
+        request: &VariableRequest,
+    ) {
+        let bound: Vec<String> = self.credentials.iter().map(|bound| bound.credential.to_string()).collect();
         for name in foreign_credentials(state, context, bound.iter().map(String::as_str)) {
-            let is_kept = asked.keep.iter().any(|kept| is_like(kept, &name)) || self.all.contains_key(&name);
+            let is_kept =
+                request.keep.iter().any(|kept| is_like(kept, &name)) || self.all.contains_key(&name);
             if !is_kept {
                 let origin = "stands for a credential that is not the context's".to_owned();
-                let change = Change { name: name.clone(), value: None, origin, isolates: false };
+                let change = VariableChange { name: name.clone(), value: None, origin, isolates: false };
                 self.all.insert(name, change);
             }
         }
     }
 
     /// The context's own variables.
-    fn add_own(&mut self, context: &Context, asked: &Asked) -> Result<()> {
+    fn add_own(&mut self, context: &Context, request: &VariableRequest) -> Result<()> {
         for (name, variable) in &context.env {
             // Something stronger may say it.
-            let overruled = asked
+            let overruled = request
                 .settings
                 .iter()
                 .any(|(other, _, origin)| other == name && origin.layer < Layer::Context)
-                || asked.flags.iter().any(|(other, _)| other == name)
-                || asked.credentials.iter().any(|(other, _)| other == name);
+                || request.flags.iter().any(|(other, _)| other == name)
+                || request.credentials.iter().any(|(other, _)| other == name);
             match variable {
                 _ if overruled => {}
                 Variable::Plain(value) => {
                     let origin = format!("context {} (env)", context.name);
-                    let change =
-                        Change { name: name.clone(), value: Some(value.clone()), origin, isolates: false };
+                    let change = VariableChange {
+                        name: name.clone(),
+                        value: Some(value.clone()),
+                        origin,
+                        isolates: false,
+                    };
                     self.all.insert(name.clone(), change);
                 }
                 Variable::Credential { credential } => {
-                    self.bound.push(BoundVariable {
+                    self.credentials.push(CredentialVariable {
                         name: name.clone(),
                         credential: context.credential_name(credential, "env")?,
                         origin: format!("context {} (env.{name})", context.name),
@@ -342,12 +353,12 @@ impl Changes {
         Ok(())
     }
 
-    fn add_settings(&mut self, asked: &Asked, context: Option<&Context>) {
-        for (name, value, origin) in &asked.settings {
+    fn add_settings(&mut self, request: &VariableRequest, context: Option<&Context>) {
+        for (name, value, origin) in &request.settings {
             let is_weaker = origin.layer > Layer::Context
                 && context.is_some_and(|context| context.env.iter().any(|(other, _)| other == name));
             if !is_weaker {
-                let change = Change {
+                let change = VariableChange {
                     name: name.clone(),
                     value: Some(value.clone()),
                     origin: origin.to_string(),
@@ -373,15 +384,21 @@ impl Changes {
 
     /// What another session around this one has set leads there, or to what its context binds: then the user's own
     /// values count again.
-    fn leave_outer(&mut self, state: &State, session: &Session, originals: &Originals, asked: &Asked) {
+    fn leave_outer(
+        &mut self,
+        state: &State,
+        session: &Session,
+        originals: &Originals,
+        request: &VariableRequest,
+    ) {
         let Some(outer) = state.enclosing_session() else { return };
         if outer == session.id.as_str() || session.name.as_deref() == Some(outer) {
             return;
         }
         for (name, before) in originals.replaced() {
-            if !self.all.contains_key(name) && !asked.replaces.iter().any(|replaced| replaced == name) {
+            if !self.all.contains_key(name) && !request.replaces.iter().any(|replaced| replaced == name) {
                 let origin = format!("as it is outside session {outer}");
-                let change = Change {
+                let change = VariableChange {
                     name: name.to_owned(),
                     value: before.map(str::to_owned),
                     origin,
@@ -398,7 +415,7 @@ impl Changes {
         state: &State,
         session: &Session,
         originals: &Originals,
-        asked: &Asked,
+        request: &VariableRequest,
     ) -> Result<()> {
         let app = state.app();
         let origin = format!("session {}", session.label());
@@ -416,8 +433,8 @@ impl Changes {
         }
         let set =
             self.all.values().filter(|change| change.value.is_some()).map(|change| change.name.as_str());
-        let set = set.chain(self.bound.iter().map(|bound| bound.name.as_str()));
-        let set = set.chain(asked.replaces.iter().map(String::as_str));
+        let set = set.chain(self.credentials.iter().map(|bound| bound.name.as_str()));
+        let set = set.chain(request.replaces.iter().map(String::as_str));
         own.push((ORIGINALS, Some(originals.carried(state.world(), set))));
         // What a flag says for this call holds for what the call runs.
         if let Some(name) = &state.args().credential {
@@ -428,7 +445,10 @@ impl Changes {
         for (name, value) in own {
             let name = app.variable(name);
             if value.is_some() || state.world().variable(&name).is_some() {
-                self.all.insert(name.clone(), Change { name, value, origin: origin.clone(), isolates: true });
+                self.all.insert(
+                    name.clone(),
+                    VariableChange { name, value, origin: origin.clone(), isolates: true },
+                );
             }
         }
         Ok(())

@@ -1,20 +1,19 @@
-//! What shells are told: variables in their own notation, start-up files, and what runs before each prompt.
+//! Shells in a session: variables in their notation, and start-up files that keep them in it.
 
-mod assertion;
-mod hook;
+mod files;
 mod startup;
 
 use clap::ValueEnum;
-use sessile::context::is_variable_name;
-use sessile::tool::Change;
 
-pub(crate) use assertion::{VARIABLES, assertion};
-pub(crate) use hook::hook;
-pub(crate) use startup::startup;
+use crate::context::is_variable_name;
+use crate::run::VariableChange;
 
-/// A shell whose notation is known.
+pub(super) use files::{SHELL_FILE_VARIABLES, shell_files};
+pub use startup::{ShellStartup, startup};
+
+/// Shell whose notation is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shell {
+pub enum Shell {
     /// bash, and every shell with its quotes.
     Bash,
     /// zsh.
@@ -25,7 +24,7 @@ pub(crate) enum Shell {
 
 impl Shell {
     /// The shell that a program is.
-    pub(crate) fn of_program(program: &str) -> Option<Self> {
+    pub fn of_program(program: &str) -> Option<Self> {
         match program.rsplit('/').next()? {
             "bash" => Some(Shell::Bash),
             "zsh" => Some(Shell::Zsh),
@@ -35,7 +34,7 @@ impl Shell {
     }
 
     /// Text as one word of the shell, whatever is in it.
-    pub(crate) fn quoted(self, text: &str) -> String {
+    pub fn quoted(self, text: &str) -> String {
         match self {
             Shell::Bash | Shell::Zsh => format!("'{}'", text.replace('\'', "'\\''")),
             Shell::Fish => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
@@ -43,7 +42,7 @@ impl Shell {
     }
 
     /// The line that sets a variable, or takes it away.
-    pub(crate) fn assign(self, name: &str, value: Option<&str>) -> String {
+    pub fn assign(self, name: &str, value: Option<&str>) -> String {
         match (self, value) {
             (Shell::Bash | Shell::Zsh, Some(value)) => format!("export {name}={}\n", self.quoted(value)),
             (Shell::Bash | Shell::Zsh, None) => format!("unset {name}\n"),
@@ -53,7 +52,7 @@ impl Shell {
     }
 
     /// The script that makes these changes.
-    pub(crate) fn script(self, changes: &[Change]) -> String {
+    pub fn script(self, changes: &[VariableChange]) -> String {
         // A shell cannot name any other variable.
         let changes = changes.iter().filter(|change| is_variable_name(&change.name));
         changes.map(|change| self.assign(&change.name, change.value.as_deref())).collect()

@@ -4,22 +4,27 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use sessile::files::LockedDir;
-use sessile::tool::{Change, Originals};
-use sessile::{Error, State};
+use crate::error::Result;
+use crate::files::LockedDir;
+use crate::run::VariableChange;
+use crate::run::shell::Shell;
+use crate::state::State;
+use crate::tool::Originals;
 
-use super::Shell;
-
-/// What leads shells to the files.
-pub(crate) const VARIABLES: &[&str] = &["BASH_ENV", "ZDOTDIR"];
+/// Variables that lead shells to the files.
+pub(in crate::run) const SHELL_FILE_VARIABLES: &[&str] = &["BASH_ENV", "ZDOTDIR"];
 
 /// zsh's start-up files, in the order in which it reads them.
 const ZSH_FILES: &[&str] = &[".zshenv", ".zprofile", ".zshrc", ".zlogin"];
 
-/// The files for commands with these changes, made if they are not there; as values of [`VARIABLES`].
+/// The files for commands with these changes, made if they are not there; as values of [`SHELL_FILE_VARIABLES`].
 ///
 /// Their directory is named after what is in it, so that commands with other variables have another one.
-pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Result<[PathBuf; 2], Error> {
+pub(in crate::run) fn shell_files(
+    state: &State,
+    room: &Path,
+    changes: &[VariableChange],
+) -> Result<[PathBuf; 2]> {
     let files = Files::of(state, room, changes, None);
     let (bash, zsh) = (files.dir.join("bash"), files.dir.join("zsh"));
     if !bash.exists() {
@@ -33,24 +38,29 @@ pub(crate) fn assertion(state: &State, room: &Path, changes: &[Change]) -> Resul
 pub(super) struct Files<'a> {
     pub(super) dir: PathBuf,
     own: [Option<String>; 2],
-    changes: Vec<&'a Change>,
+    changes: Vec<&'a VariableChange>,
     mark: Option<&'a str>,
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn of(state: &State, room: &Path, changes: &'a [Change], mark: Option<&'a str>) -> Self {
+    pub(super) fn of(
+        state: &State,
+        room: &Path,
+        changes: &'a [VariableChange],
+        mark: Option<&'a str>,
+    ) -> Self {
         let originals = Originals::of(state.app(), state.world());
         let own = |name: &str| originals.get(state.world(), name).and_then(|value| value.into_string().ok());
         let own = [own("BASH_ENV"), own("ZDOTDIR")];
         // What else is set may be secret, and does not belong into a file.
-        let changes: Vec<&Change> = changes.iter().filter(|change| change.isolates).collect();
+        let changes: Vec<&VariableChange> = changes.iter().filter(|change| change.isolates).collect();
         let mut hasher = DefaultHasher::new();
         (&own, mark).hash(&mut hasher);
         changes.iter().for_each(|change| (&change.name, &change.value).hash(&mut hasher));
         Files { dir: room.join("shell").join(format!("{:016x}", hasher.finish())), own, changes, mark }
     }
 
-    pub(super) fn write(&self, state: &State, name: &str, text: &str) -> Result<PathBuf, Error> {
+    pub(super) fn write(&self, state: &State, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.dir.join(name);
         let parent = path.parent().unwrap_or(&self.dir);
         let file = Path::new(path.file_name().unwrap_or_default());
@@ -76,7 +86,7 @@ impl<'a> Files<'a> {
 
     /// zsh reads these in the place of the user's own, and each of them reads that one, with the directory as the user
     /// has it. What was set before is set afterwards, by whomever.
-    pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf, Error> {
+    pub(super) fn write_zsh(&self, state: &State) -> Result<PathBuf> {
         let here = self.dir.join("zsh");
         for name in ZSH_FILES {
             self.write(state, &format!("zsh/{name}"), &self.zsh(name, &here))?;

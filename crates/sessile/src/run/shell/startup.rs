@@ -1,25 +1,25 @@
-//! How an interactive shell starts in a session.
+//! Start of an interactive shell in a session.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use sessile::tool::Change;
-use sessile::{Error, State};
+use crate::error::Result;
+use crate::run::VariableChange;
+use crate::run::shell::Shell;
+use crate::run::shell::files::Files;
+use crate::state::State;
 
-use super::Shell;
-use super::assertion::Files;
-
-/// The words of a command, and variables that it needs.
-type Startup = (Vec<OsString>, Vec<(String, String)>);
+/// Words of a command, and variables that it needs.
+pub type ShellStartup = (Vec<OsString>, Vec<(String, String)>);
 
 /// The words and variables with which an interactive shell starts in a session, with a mark in its prompt.
-pub(crate) fn startup(
+pub fn startup(
     state: &State,
     room: &Path,
     program: &str,
     mark: &str,
-    changes: &[Change],
-) -> Result<Startup, Error> {
+    changes: &[VariableChange],
+) -> Result<ShellStartup> {
     let files = Files::of(state, room, changes, Some(mark));
     let word = OsString::from(program);
     let shown = |shell: Shell| shell.quoted(&format!("({mark}) "));

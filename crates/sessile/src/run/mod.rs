@@ -1,0 +1,52 @@
+//! Isolated commands: the session, the room and the variables of a command, up to the moment it starts.
+//!
+//! [`exec`] and [`status`] are the whole way in one call. Its steps, for a caller with work of its own in between:
+//! [`RunSession::open`] finds or starts the session, [`RunSession::prepare`] enters the room, copies and pins the state
+//! of the tools and resolves the variables, [`PreparedRun::variables`] adds the secrets, [`PreparedRun::into_command`]
+//! makes the [`IsolatedCommand`], which checks the guard last. Everything that decides what a command may reach is in
+//! these steps; nothing else starts commands in sessions.
+//!
+//! ```
+//! use std::ffi::OsString;
+//!
+//! use sessile::run::{IsolationArgs, RunRequest, RunSessionArgs};
+//! use sessile::{App, State, StateArgs, World};
+//!
+//! fn main() -> sessile::Result<()> {
+//!     let home = tempfile::tempdir().expect("a directory for this example");
+//!     let world = World::empty().with_home(home.path()).with_variable("PATH", "/usr/bin:/bin");
+//!     let state = State::open(&App::new("deployer"), world, StateArgs::default())?;
+//!
+//!     let words = ["sh", "-c", "test -n \"$DEPLOYER_SESSION\""].map(OsString::from);
+//!     let request = RunRequest {
+//!         operation: "deploy",
+//!         words: &words,
+//!         session: &RunSessionArgs::default(),
+//!         isolation: &IsolationArgs::default(),
+//!     };
+//!     // `()` renews no credential. A program that is to become the command calls `exec` instead.
+//!     let status = sessile::run::status(&state, &request, &())?;
+//!     assert!(status.success());
+//!     for warning in state.take_warnings() {
+//!         eprintln!("{}", warning.message);
+//!     }
+//!     Ok(())
+//! }
+//! ```
+
+mod args;
+mod command;
+mod environment;
+mod prepare;
+mod session;
+mod settings;
+pub mod shell;
+
+pub use args::{IsolationArgs, NewSessionArgs, RunSessionArgs};
+pub use command::{GuardCheck, IsolatedCommand, exec, status};
+pub use environment::{
+    CredentialVariable, Environment, VariableChange, VariableRequest, foreign_credentials, is_own_variable,
+};
+pub use prepare::PreparedRun;
+pub use session::{RunRequest, RunSession};
+pub use settings::SETTINGS;

@@ -1,0 +1,224 @@
+//! Preparation of a command: its room, its isolation and its variables.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use crate::context::{Context, is_variable_name};
+use crate::error::{Error, Result, UsageError};
+use crate::run::shell::{SHELL_FILE_VARIABLES, shell_files};
+use crate::run::{
+    Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableRequest, is_own_variable,
+};
+use crate::secrets::is_secret;
+use crate::session::Session;
+use crate::session::room::{Presence, Running};
+use crate::settings::{Layer, Value};
+use crate::state::State;
+use crate::tool::{IsolationScope, Level, Plan, prepare};
+use crate::vault::Renew;
+
+/// Replacement for a secret as an argument, which every user of the machine can see.
+const SECRET_ARGUMENT: &str = "pass a credential of the vault: --env-credential VARIABLE=NAME; or export the variable before \
+                               the call: commands inherit it";
+
+/// Variables by which clients of agents that keep no state continue a conversation.
+const CONVERSATION_VARIABLES: [&str; 3] = ["A2ACLI_AGENT_URL", "A2ACLI_CONTEXT_ID", "A2ACLI_TASK_ID"];
+
+/// Command whose room is entered and prepared. As long as it lives, nobody removes the room.
+pub struct PreparedRun<'a> {
+    run: &'a RunSession<'a>,
+    pub(super) presence: Presence,
+    /// State of the tools in the room.
+    pub plan: Plan,
+    /// Variables that differ from the caller's, without secrets.
+    pub environment: Environment,
+}
+
+impl RunSession<'_> {
+    /// Enters the room, prepares it for the tools and resolves the variables of a command.
+    pub fn prepare(&self, request: &RunRequest<'_>) -> Result<PreparedRun<'_>> {
+        self.prepare_replacing(request, SHELL_FILE_VARIABLES)
+    }
+
+    /// The same for a shell that runs already: the files that keep started shells in the session are not its own.
+    pub fn prepare_for_running_shell(&self, request: &RunRequest<'_>) -> Result<PreparedRun<'_>> {
+        self.prepare_replacing(request, &[])
+    }
+
+    fn prepare_replacing(&self, request: &RunRequest<'_>, replaces: &[&str]) -> Result<PreparedRun<'_>> {
+        let (state, session) = (self.state(), self.session());
+        let presence = session.room().enter(state.world(), &Running::own(request.words))?;
+        let context = self.context()?;
+        let scope = self.scope(request.isolation)?;
+        let plan = prepare(state, session, &scope, context)?;
+        let mut variables = self.variable_request(request.isolation)?;
+        variables.replaces = replaces.iter().map(ToString::to_string).collect();
+        let environment = Environment::resolve(state, session, &plan, &scope, context, &variables)?;
+        Ok(PreparedRun { run: self, presence, plan, environment })
+    }
+
+    /// The context, if one is selected; fails if it must not be used.
+    fn context(&self) -> Result<Option<&Context>> {
+        match self.state().selected()? {
+            Some(_) => self.state().contexts().require().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn scope(&self, args: &IsolationArgs) -> Result<IsolationScope> {
+        let setting = self.state().settings()?.get("isolate")?;
+        let level =
+            args.isolate.as_deref().or_else(|| setting.as_ref().and_then(|found| found.value.as_str()));
+        let only = if args.tool.is_empty() { self.list("tools.only")? } else { args.tool.clone() };
+        let scope = IsolationScope {
+            level: level.and_then(Level::named).unwrap_or_default(),
+            is_level_requested: args.isolate.is_some(),
+            only,
+            except: self.list("tools.except")?,
+            also: self.list("tools.also")?,
+        };
+        scope.resolved(self.state())
+    }
+
+    fn variable_request(&self, args: &IsolationArgs) -> Result<VariableRequest> {
+        let mut request = VariableRequest { clear: args.clear_env, ..VariableRequest::default() };
+        for pair in &args.variables {
+            request.flags.push(self.variable_flag(pair)?);
+        }
+        for pair in &args.env_credential {
+            let wrong = || {
+                Error::Usage(UsageError::InvalidValue {
+                    place: "--env-credential".into(),
+                    value: pair.split('=').next().unwrap_or_default().to_owned(),
+                    expected: "NAME=CREDENTIAL".into(),
+                })
+            };
+            let (name, credential) = pair.split_once('=').ok_or_else(wrong)?;
+            let is_own =
+                ["PATH", "HOME"].contains(&name) || name.starts_with("LD_") || name.starts_with("SESSILE_");
+            if !is_variable_name(name) || is_own {
+                return Err(wrong());
+            }
+            request.credentials.push((name.to_owned(), credential.parse()?));
+        }
+        let settings = self.state().settings()?;
+        for key in settings.keys(false) {
+            let [first, name] = key.segments() else { continue };
+            if first != "env" {
+                continue;
+            }
+            let found = settings.resolve(&key)?;
+            if let Some((value, origin)) =
+                found.as_ref().and_then(|found| Some((found.value.as_str()?, &found.origin)))
+            {
+                request.settings.push((name.clone(), value.to_owned(), origin.clone()));
+            }
+        }
+        request.keep = self.list("passthrough")?;
+        request.keep.extend(args.keep_env.iter().cloned());
+        Ok(request)
+    }
+
+    /// Name and value of a variable that a flag sets.
+    fn variable_flag(&self, pair: &str) -> Result<(String, String)> {
+        let wrong = |expected: &str| {
+            Error::Usage(UsageError::InvalidValue {
+                place: "--env".into(),
+                value: pair.split('=').next().unwrap_or_default().to_owned(),
+                expected: expected.into(),
+            })
+        };
+        let (name, value) = pair.split_once('=').ok_or_else(|| wrong("NAME=VALUE"))?;
+        if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            return Err(wrong("named like a variable (letters, digits and _)"));
+        }
+        if is_own_variable(self.state().app(), name) {
+            let what = format!("--env {name}: {name} is set by sessile itself; choose another name");
+            return Err(UsageError::Arguments(what).into());
+        }
+        if is_secret(name, value) {
+            let place = format!("--env {name}");
+            return Err(UsageError::SecretRefused { place, instead: SECRET_ARGUMENT }.into());
+        }
+        Ok((name.to_owned(), value.to_owned()))
+    }
+
+    fn list(&self, key: &str) -> Result<Vec<String>> {
+        Ok(match self.state().settings()?.get(key)?.map(|found| found.value) {
+            Some(Value::List(words)) => words,
+            _ => Vec::new(),
+        })
+    }
+}
+
+impl<'a> PreparedRun<'a> {
+    /// The session of the command.
+    pub fn run(&self) -> &'a RunSession<'a> {
+        self.run
+    }
+
+    /// All variables of the command. Credentials are added here, immediately before the command runs, and nowhere
+    /// else: each is checked, and an expired one renewed first. Fails if the vault is locked; once it is unlocked, the
+    /// same call succeeds.
+    pub fn variables(&self, renew: &dyn Renew) -> Result<BTreeMap<OsString, OsString>> {
+        let state = self.run.state();
+        let mut variables = self.environment.variables(state);
+        // A credential that only the settings select may be meant for other calls.
+        if let Some(selected) = state.selected_credential()?.filter(|one| one.origin.layer == Layer::Flag) {
+            selected.usable(state, renew)?;
+        }
+        for variable in &self.environment.credentials {
+            let usable = state.vault()?.usable(&variable.credential, variable.origin.as_str(), renew)?;
+            variables.insert(OsString::from(&variable.name), OsString::from(usable.secret().expose()));
+        }
+        let changes = &self.environment.changes;
+        let files = shell_files(state, self.run.session().room().dir(), changes)?;
+        for (name, file) in SHELL_FILE_VARIABLES.iter().zip(files) {
+            // An explicit value for this command is intended.
+            if !changes.iter().any(|change| change.name == *name) {
+                variables.insert(OsString::from(name), file.into());
+            }
+        }
+        // They belong together: those of an enclosing session are replaced, and the caller's own stay.
+        let is_set = |name: &&str| variables.contains_key(OsStr::new(name));
+        if state.enclosing_session().is_some() || !CONVERSATION_VARIABLES.iter().any(is_set) {
+            for name in CONVERSATION_VARIABLES {
+                variables.remove(OsStr::new(name));
+            }
+            let values = conversation_values(state, self.run.session())?;
+            for (name, value) in CONVERSATION_VARIABLES.iter().zip(values) {
+                if let Some(value) = value {
+                    variables.insert(OsString::from(name), OsString::from(value));
+                }
+            }
+        }
+        Ok(variables)
+    }
+
+    /// Variables that differ from the caller's, for a shell that sets them itself. Leaves the room.
+    pub fn into_environment(self) -> Environment {
+        self.environment
+    }
+
+    /// The command with its variables and no others.
+    pub fn into_command(
+        self,
+        words: &[OsString],
+        variables: BTreeMap<OsString, OsString>,
+    ) -> IsolatedCommand<'a> {
+        let has_credentials =
+            !self.environment.credentials.is_empty() || self.run.state().args().credential.is_some();
+        IsolatedCommand::new(self.run, self.presence, words, variables, has_credentials)
+    }
+}
+
+/// The conversation that was used last in a session, as values of [`CONVERSATION_VARIABLES`].
+fn conversation_values(state: &State, session: &Session) -> Result<[Option<String>; 3]> {
+    Ok(match state.last_conversation(session)? {
+        Some(last) => {
+            let task = last.open_task().map(str::to_owned);
+            [Some(last.agent_url), last.context_id, task]
+        }
+        None => [None, None, None],
+    })
+}

@@ -1,0 +1,150 @@
+//! Sessions of commands: found, or started and ended with the command.
+
+use std::ffi::OsString;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::error::{Error, Result, RunError, SessionError, UsageError};
+use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
+use crate::session::life::Life;
+use crate::session::{Session, SessionName};
+use crate::settings::Layer;
+use crate::state::State;
+
+/// Idle limit of a session for one command alone: what the command leaves running keeps the session, and nobody comes
+/// back to it afterwards.
+const EPHEMERAL_IDLE: Duration = Duration::from_secs(60);
+
+/// Request to run a command in a session.
+#[derive(Clone, Copy, Debug)]
+pub struct RunRequest<'a> {
+    /// Name of the operation in the history, such as `run`.
+    pub operation: &'a str,
+    /// Command and its arguments.
+    pub words: &'a [OsString],
+    /// Choice of the session.
+    pub session: &'a RunSessionArgs,
+    /// Isolation and variables.
+    pub isolation: &'a IsolationArgs,
+}
+
+/// Session that a command is about to run in.
+pub struct RunSession<'a> {
+    state: SessionState<'a>,
+    session: Rc<Session>,
+    is_ephemeral: bool,
+    is_started: bool,
+}
+
+/// State as it is in the session.
+enum SessionState<'a> {
+    /// Of a session that was started for the command.
+    Own(Box<State>),
+    /// Of the call itself.
+    Call(&'a State),
+}
+
+impl<'a> RunSession<'a> {
+    /// Finds the session of a command, or starts it. Fails before that if another context is in use than expected.
+    pub fn open(state: &'a State, request: &RunRequest<'_>) -> Result<Self> {
+        let args = request.session;
+        check_expected(state, request.isolation.expect.as_deref())?;
+        if args.new && state.args().session.is_none() {
+            return Err(UsageError::Arguments("--new needs --session NAME".into()).into());
+        }
+        if state.session()?.is_some() {
+            let session = state.require_session("running in it")?;
+            if args.new {
+                return Err(SessionError::Exists(session.label().to_owned()).into());
+            }
+            let state = SessionState::Call(state);
+            return Ok(RunSession { state, session, is_ephemeral: false, is_started: false });
+        }
+        let name = state.pending_session()?.map(|pending| &pending.name);
+        if args.existing {
+            return Err(match name {
+                Some(name) => SessionError::NotFound(name.to_string()),
+                None => SessionError::Required("running something with --existing".to_owned()),
+            }
+            .into());
+        }
+        Self::start(state, name, request.operation, &args.start, args.new)
+    }
+
+    /// Starts a session for one command alone, also where the call has a session.
+    pub fn open_ephemeral(state: &'a State, request: &RunRequest<'_>) -> Result<Self> {
+        check_expected(state, request.isolation.expect.as_deref())?;
+        Self::start(state, None, request.operation, &NewSessionArgs::default(), false)
+    }
+
+    fn start(
+        state: &State,
+        name: Option<&SessionName>,
+        operation: &str,
+        args: &NewSessionArgs,
+        must_be_new: bool,
+    ) -> Result<Self> {
+        let usual = name.is_none().then_some(EPHEMERAL_IDLE);
+        let (idle, max) = state.session_lifetime(args.idle.or(usual), args.max)?;
+        let mut is_started = true;
+        let session =
+            match state.start_session_to_run(operation, name.cloned(), args.agent.clone(), idle, max) {
+                // Another call was quicker: its session is as good, unless a new one was asked for.
+                Err(Error::Session(SessionError::Exists(_))) if !must_be_new => {
+                    is_started = false;
+                    let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
+                    match session.life(state.world()) {
+                        Life::Live => session,
+                        _ => return Err(SessionError::Exists(session.label().to_owned()).into()),
+                    }
+                }
+                started => started?,
+            };
+        Ok(RunSession {
+            state: SessionState::Own(Box::new(state.in_session(&session.id))),
+            session: Rc::new(session),
+            is_ephemeral: name.is_none(),
+            is_started,
+        })
+    }
+
+    /// State as it is in the session.
+    pub fn state(&self) -> &State {
+        match &self.state {
+            SessionState::Own(state) => state,
+            SessionState::Call(state) => state,
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Whether the session is for this command alone.
+    pub fn is_ephemeral(&self) -> bool {
+        self.is_ephemeral
+    }
+
+    /// Ends a session that was for one command alone, or that was started for a command that then did not start.
+    /// Returns `false` if something that the command left still runs in it.
+    pub fn close(&self, has_run: bool) -> Result<bool> {
+        if self.is_ephemeral || (self.is_started && !has_run) {
+            return self.state().end_run(&self.session);
+        }
+        Ok(true)
+    }
+}
+
+/// Fails if another context is in use than the caller expects.
+fn check_expected(state: &State, expected: Option<&str>) -> Result<()> {
+    let selected = state.selected()?;
+    match expected {
+        Some(expected) if selected.is_none_or(|selected| selected.name.as_str() != expected) => {
+            let is_pinned = selected.is_some_and(|found| found.origin.layer == Layer::Session);
+            let found = selected.map(|found| format!("{:?} ({})", found.name.as_str(), found.origin));
+            Err(RunError::UnexpectedContext { expected: expected.to_owned(), found, is_pinned }.into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,21 @@
+//! Settings of isolated commands.
+
+use crate::settings::{Definition, Kind};
+
+/// Settings of isolated commands.
+pub const SETTINGS: &[Definition] = &[
+    Definition::new("isolate", Kind::Choice(&["env", "home"]), "How far a command's state is isolated.")
+        .with_default("env")
+        .needing_trust(),
+    Definition::new(
+        "passthrough",
+        Kind::List,
+        "Variables that a command keeps although they override its context.",
+    )
+    .needing_trust(),
+    Definition::new("tools.only", Kind::List, "Isolate only these tools.").needing_trust(),
+    Definition::new("tools.except", Kind::List, "Isolate all tools but these.").needing_trust(),
+    Definition::new("tools.also", Kind::List, "Isolate these tools too, which are shared unless asked for.")
+        .needing_trust(),
+    Definition::new("env.*", Kind::Text, "A variable for commands that are run.").needing_trust(),
+];
