@@ -6,9 +6,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 use sessile_wire::backoff::Backoff;
-use sessile_wire::service::{ReplyResponse, ServiceMessage};
+use sessile_wire::service::ReplyResponse;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::app::App;
@@ -16,7 +15,7 @@ use super::caller::Caller;
 use super::problem::Problem;
 use super::queue::{self, LeaseRequest, unexpected};
 use super::response::replied;
-use super::routes::last_messages;
+use super::routes::last_bodies;
 use crate::change::{Busy, Change, Done, Refusal};
 use crate::ids::{FencingToken, SessionId};
 use crate::json_text::JsonText;
@@ -124,7 +123,7 @@ impl Completion {
             () = nobody_left => return Err(Problem::closing_down()),
         };
         let mut bodies = self.messages.clone();
-        bodies.push(reply.body.into());
+        bodies.push(reply.body);
         self.commit(token, bodies, reply.conversation).await
     }
 
@@ -143,19 +142,14 @@ impl Completion {
         if self.if_last.is_some_and(|expected| expected != last) {
             return Err(Refusal::Changed { revision: last }.into());
         }
-        let history = last_messages(&self.app, &bound, session, self.history).await?;
-        let body = |raw: &RawValue| {
-            let message: ServiceMessage = serde_json::from_str(raw.get())?;
-            sessile::json::from_str(message.body.get())
-        };
-        let history: serde_json::Result<Vec<Value>> = history.iter().map(|raw| body(raw)).collect();
-        let history = history.map_err(|error| Problem::internal(error.to_string()))?;
+        let history = last_bodies(&self.app, &bound, session, self.history).await?;
+        let history: Vec<Value> = history.iter().map(JsonText::to_value).collect();
         let most = self.app.limits.message_bytes;
         let text = self.streams.then_some(text);
         let messages: Vec<Value> = self.messages.iter().map(JsonText::to_value).collect();
         let request = ReplyRequest { history: &history, messages: &messages, most, text };
         let reply = self.upstream.reply(request, self.conversation(token)).await?;
-        if reply.body.to_string().len() > most {
+        if reply.body.get().len() > most {
             return Err(Problem::unusable("the reply is too long"));
         }
         Ok(reply)

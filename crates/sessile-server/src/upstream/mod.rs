@@ -16,6 +16,7 @@ use sessile_wire::a2a::RpcErrorKind;
 use sessile_wire::sse::{SseReader, SseTooLarge};
 use tokio::sync::{Semaphore, watch};
 
+use crate::json_text::JsonText;
 use crate::model::Conversation;
 use a2a::{AgentExchange, UpstreamAgent};
 use connect::{SiteRequest, SiteResponse, UpstreamSite};
@@ -63,7 +64,7 @@ pub(crate) struct ReplyRequest<'a> {
 /// Reply, with the state of the conversation after it.
 #[derive(Debug)]
 pub(crate) struct UpstreamReply {
-    pub(crate) body: Value,
+    pub(crate) body: JsonText,
     pub(crate) conversation: Option<Conversation>,
 }
 
@@ -145,7 +146,8 @@ impl Upstream {
             // Some endpoints do not stream although they are told to.
             _ => chat::reply(&response.all(request.most.saturating_mul(6) + (64 << 10)).await?)?,
         };
-        Ok(UpstreamReply { body: json!({ "role": "assistant", "content": text }), conversation: None })
+        let body = json!({ "role": "assistant", "content": text }).into();
+        Ok(UpstreamReply { body, conversation: None })
     }
 }
 

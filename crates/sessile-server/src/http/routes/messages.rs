@@ -180,6 +180,26 @@ pub(crate) async fn last_messages(
     written_from_end(app, read(bound.peek(query).await?)?).await
 }
 
+/// Bodies of the last messages, oldest first: as many as were asked for, or as fit into a page.
+pub(crate) async fn last_bodies(
+    app: &App,
+    bound: &Bound,
+    session: &SessionId,
+    count: i64,
+) -> Result<Vec<JsonText>, Problem> {
+    let query = Query::LastMessages { session: session.clone(), limit: count, bytes: page_bytes(app) };
+    let (mut bytes, mut bodies) = (0, Vec::new());
+    for message in read(bound.peek(query).await?)?.into_iter().rev() {
+        bytes += message.body.get().len();
+        if bytes > app.limits.page_bytes && !bodies.is_empty() {
+            break;
+        }
+        bodies.push(message.body);
+    }
+    bodies.reverse();
+    Ok(bodies)
+}
+
 fn page_bytes(app: &App) -> i64 {
     i64::try_from(app.limits.page_bytes).unwrap_or(i64::MAX)
 }

@@ -13,7 +13,7 @@ mod turns;
 
 use super::route::Route;
 
-pub(crate) use messages::last_messages;
+pub(crate) use messages::last_bodies;
 
 /// Every route there is.
 pub(crate) fn all() -> Vec<Route> {

@@ -160,7 +160,7 @@ impl AgentExchange<'_> {
         if let Some(state) = reply.waiting_state() {
             body["task_state"] = state.as_str().into();
         }
-        Ok(UpstreamReply { body, conversation: reply.conversation(self.site.address()) })
+        Ok(UpstreamReply { body: body.into(), conversation: reply.conversation(self.site.address()) })
     }
 }
 
