@@ -254,7 +254,7 @@ impl Change {
 
 /// How long after a process was heard of last those who wait in it are there: see [`StoreBackend::heartbeat`].
 ///
-/// [`StoreBackend::heartbeat`]: crate::db::StoreBackend::heartbeat
+/// [`StoreBackend::heartbeat`]: crate::store::StoreBackend::heartbeat
 pub const PRESENT_MS: i64 = 1000;
 
 /// How often a process is to be heard of while somebody waits in it.

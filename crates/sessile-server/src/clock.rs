@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use sessile_wire::id::ordered_uuid_v7;
 
-use crate::ids::SessionId;
-
 #[expect(
     clippy::disallowed_methods,
     reason = "the service has no world that is handed in; this is its one clock"
@@ -22,11 +20,6 @@ pub(crate) fn now_ms() -> i64 {
 /// Id that was never used before, in the order of calls within this process.
 pub(crate) fn new_id() -> Result<String, sessile::Error> {
     Ok(ordered_uuid_v7(now(), sessile::random::bytes()?))
-}
-
-/// Id of a new session.
-pub(crate) fn new_session_id() -> Result<SessionId, sessile::Error> {
-    new_id()?.parse()
 }
 
 #[cfg(test)]

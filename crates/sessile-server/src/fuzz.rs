@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::account::TokenScope;
-use crate::db::Db;
 use crate::serve::{Log, Options, Server};
+use crate::store::ServiceStore;
 use crate::users;
 
 /// A running service with one user, and a session of theirs.
@@ -36,7 +36,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         runtime.expect("a runtime").block_on(async {
-            let db = Db::sqlite(&dir.join("service.db")).await.expect("a store");
+            let db = ServiceStore::sqlite(&dir.join("service.db")).await.expect("a store");
             // The store stays open; its directory need not outlive the process.
             let _ = std::fs::remove_dir_all(&dir);
             let user = users::add(&db, "fuzz").await.expect("a user");

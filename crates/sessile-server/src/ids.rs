@@ -16,6 +16,11 @@ pub use sessile::session::SessionId;
 
 use crate::clock;
 
+/// Id of a new session.
+pub(crate) fn new_session_id() -> Result<SessionId, sessile::Error> {
+    clock::new_id()?.try_into()
+}
+
 /// Text that is not an id of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

@@ -1,13 +1,12 @@
 //! The session service: sessions, messages, turns, values and locks of many users, who never see each other's.
 //!
 //! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), `rules` (what a change comes to, without
-//! I/O), [`db`] (the stores that carry it out), [`users`] (who may), `http` (how it is asked over the network), `mcp` (the
+//! I/O), [`store`] (the stores that carry it out), [`users`] (who may), `http` (how it is asked over the network), `mcp` (the
 //! same for agents), [`serve`] (listening, and ending well).
 
 pub mod account;
 pub mod change;
 mod clock;
-pub mod db;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod http;
@@ -18,9 +17,11 @@ pub mod login;
 mod mcp;
 pub mod model;
 pub mod query;
+pub mod request;
 pub mod retention;
 mod rules;
 pub mod serve;
+pub mod store;
 pub mod upstream;
 pub mod users;
 

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sessile::vault::Secret;
 
 use crate::account::{Administer, Asked, Collected, Decision, Login, Minted, Token};
-use crate::db::Db;
 use crate::ids::{SecretHash, TokenId, TokenSecret, UserName};
+use crate::store::ServiceStore;
 use crate::users::{self, UserError};
 
 /// How long there is to approve a code and to collect the token.
@@ -51,7 +51,7 @@ pub enum Outcome {
 
 /// Puts down a machine that asks to be let in; nothing if `most` are there already.
 pub async fn begin(
-    db: &Db,
+    db: &ServiceStore,
     client: &str,
     peer: Option<String>,
     most: i64,
@@ -71,14 +71,14 @@ pub async fn begin(
 }
 
 /// The machine that shows a code, as it was typed.
-pub async fn find(db: &Db, code: &str) -> Result<Login, UserError> {
+pub async fn find(db: &ServiceStore, code: &str) -> Result<Login, UserError> {
     let no_login = || UserError::NoLogin(code.to_owned());
     let letters = letters(code).ok_or_else(no_login)?;
     db.login(&SecretHash::of(&letters)).await?.ok_or_else(no_login)
 }
 
 /// The user with a name, who must exist.
-pub async fn check_user(db: &Db, name: &str) -> Result<UserName, UserError> {
+pub async fn check_user(db: &ServiceStore, name: &str) -> Result<UserName, UserError> {
     let user = users::existing(name)?;
     if db.accounts().await?.iter().any(|account| account.user == user) {
         return Ok(user);
@@ -87,7 +87,7 @@ pub async fn check_user(db: &Db, name: &str) -> Result<UserName, UserError> {
 }
 
 /// Decides about the machine that shows a code.
-pub async fn decide(db: &Db, code: &str, decision: Decision) -> Result<(), UserError> {
+pub async fn decide(db: &ServiceStore, code: &str, decision: Decision) -> Result<(), UserError> {
     let no_login = || UserError::NoLogin(code.to_owned());
     if let Decision::Approve { user, scopes, .. } = &decision {
         if scopes.is_empty() {
@@ -109,7 +109,7 @@ pub async fn decide(db: &Db, code: &str, decision: Decision) -> Result<(), UserE
 }
 
 /// Makes the token of a machine that was approved. It gets it once.
-pub async fn collect(db: &Db, device_code: &str) -> Result<Outcome, UserError> {
+pub async fn collect(db: &ServiceStore, device_code: &str) -> Result<Outcome, UserError> {
     // The token is there before it is known whether it is needed, so that making it is one step of the store's.
     let secret = TokenSecret::generate().map_err(|error| no_random(&error))?;
     let id = TokenId::generate().map_err(|error| no_random(&error))?;

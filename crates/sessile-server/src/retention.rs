@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::db::{Db, DbError, ExpiringRows, SweepKind};
 use crate::ids::UserName;
+use crate::store::{ExpiringRows, ServiceStore, ServiceStoreError, SweepKind};
 
 /// How many rows are removed at once.
 const TOGETHER: i64 = 1000;
@@ -62,7 +62,7 @@ pub enum SessionRetention {
 
 impl SessionRetention {
     /// The time for which ended sessions are kept; none if for ever.
-    pub(crate) async fn resolve(self, db: &Db) -> Result<Option<Duration>, DbError> {
+    pub(crate) async fn resolve(self, db: &ServiceStore) -> Result<Option<Duration>, ServiceStoreError> {
         match self {
             SessionRetention::OfStore => db.session_retention().await,
             SessionRetention::For(time) => Ok(Some(time)),
@@ -74,7 +74,7 @@ impl SessionRetention {
 /// Removes what is older than it is to be kept, as of a time; how many rows and sessions. Only users who have something to
 /// remove are visited, and not before 1 % of the time has passed since: else an active user would be visited each time for a
 /// few rows. Any number of processes may do so at once.
-pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> {
+pub async fn sweep(db: &ServiceStore, keep: &Keep, now_ms: i64) -> Result<usize, ServiceStoreError> {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let kinds = [
         (SweepKind::Rows(ExpiringRows::Answered), Some(keep.answered)),
@@ -103,7 +103,12 @@ pub async fn sweep(db: &Db, keep: &Keep, now_ms: i64) -> Result<usize, DbError> 
     Ok(removed)
 }
 
-async fn sweep_rows(db: &Db, user: &UserName, rows: ExpiringRows, before_ms: i64) -> Result<usize, DbError> {
+async fn sweep_rows(
+    db: &ServiceStore,
+    user: &UserName,
+    rows: ExpiringRows,
+    before_ms: i64,
+) -> Result<usize, ServiceStoreError> {
     let mut removed = 0;
     loop {
         let some = db.delete_expired(user, rows, before_ms, TOGETHER).await?;
@@ -115,7 +120,11 @@ async fn sweep_rows(db: &Db, user: &UserName, rows: ExpiringRows, before_ms: i64
     }
 }
 
-async fn sweep_sessions(db: &Db, user: &UserName, before_ms: i64) -> Result<usize, DbError> {
+async fn sweep_sessions(
+    db: &ServiceStore,
+    user: &UserName,
+    before_ms: i64,
+) -> Result<usize, ServiceStoreError> {
     let mut removed = 0;
     loop {
         let sessions = db.expired_sessions(user, before_ms, SESSIONS).await?;
@@ -133,7 +142,7 @@ async fn sweep_sessions(db: &Db, user: &UserName, before_ms: i64) -> Result<usiz
 }
 
 /// Sweeps every now and then, until the service goes down, if no other process of the store does.
-pub(crate) async fn run(db: Db, keep: Keep, mut closing: watch::Receiver<bool>) {
+pub(crate) async fn run(db: ServiceStore, keep: Keep, mut closing: watch::Receiver<bool>) {
     let mut pause = FIRST;
     loop {
         tokio::select! {
@@ -151,7 +160,7 @@ pub(crate) async fn run(db: Db, keep: Keep, mut closing: watch::Receiver<bool>) 
 }
 
 /// Sweeps if this process has the lease, and renews it meanwhile.
-async fn sweep_as_leader(db: &Db, keep: &Keep) -> Result<(), DbError> {
+async fn sweep_as_leader(db: &ServiceStore, keep: &Keep) -> Result<(), ServiceStoreError> {
     if !db.acquire_lease(LEASE_NAME, LEASE).await? {
         return Ok(());
     }

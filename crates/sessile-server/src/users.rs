@@ -3,10 +3,11 @@
 use crate::account::{Account, Administer, Token, TokenScope};
 use crate::change::Refusal;
 use crate::clock::{self, now_ms};
-use crate::db::{Access, Db, DbError, Read};
 use crate::ids::{InvalidId, TokenId, TokenSecret, UserName};
 use crate::model::Accessed;
 use crate::query::{Answer, Query};
+use crate::request::{Access, Read};
+use crate::store::{ServiceStore, ServiceStoreError};
 
 /// Why something about users was not done.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -34,7 +35,7 @@ pub enum UserError {
     Random(String),
     /// The store failed.
     #[error(transparent)]
-    Db(#[from] DbError),
+    Store(#[from] ServiceStoreError),
 }
 
 /// A token that was just made, with its secret, which is nowhere else.
@@ -47,7 +48,7 @@ pub struct NewToken {
 }
 
 /// Adds a user.
-pub async fn add(db: &Db, name: &str) -> Result<UserName, UserError> {
+pub async fn add(db: &ServiceStore, name: &str) -> Result<UserName, UserError> {
     let user: UserName = name.parse()?;
     if db.administer(Administer::AddUser(user.clone())).await?.is_err() {
         return Err(UserError::Exists(name.to_owned()));
@@ -59,7 +60,7 @@ pub async fn add(db: &Db, name: &str) -> Result<UserName, UserError> {
 /// Puts on the record what was done about a user by who administers the store. It is said after it was done, so it may be
 /// missing where the store fails in between; it never says what was not done.
 pub(crate) async fn record(
-    db: &Db,
+    db: &ServiceStore,
     user: &UserName,
     action: &str,
     token: Option<TokenId>,
@@ -77,12 +78,12 @@ pub fn existing(name: &str) -> Result<UserName, UserError> {
 }
 
 /// The users, in order.
-pub async fn list(db: &Db) -> Result<Vec<Account>, UserError> {
+pub async fn list(db: &ServiceStore) -> Result<Vec<Account>, UserError> {
     Ok(db.accounts().await?)
 }
 
 /// Shuts a user out, or lets them in again. Their tokens stay and count for nothing meanwhile.
-pub async fn disable(db: &Db, user: &UserName, disabled: bool) -> Result<(), UserError> {
+pub async fn disable(db: &ServiceStore, user: &UserName, disabled: bool) -> Result<(), UserError> {
     found(db.administer(Administer::Disable(user.clone(), disabled)).await?, || {
         UserError::NoUser(user.to_string())
     })?;
@@ -91,7 +92,7 @@ pub async fn disable(db: &Db, user: &UserName, disabled: bool) -> Result<(), Use
 
 /// Gives a user a token. The secret is in the answer and nowhere else.
 pub async fn create_token(
-    db: &Db,
+    db: &ServiceStore,
     user: &UserName,
     scopes: &[TokenScope],
     expires_ms: Option<i64>,
@@ -113,7 +114,7 @@ pub async fn create_token(
 }
 
 /// The tokens of a user, the oldest first.
-pub async fn tokens(db: &Db, user: &UserName) -> Result<Vec<Token>, UserError> {
+pub async fn tokens(db: &ServiceStore, user: &UserName) -> Result<Vec<Token>, UserError> {
     let tokens = db.tokens(user).await?;
     if tokens.is_empty() && !db.accounts().await?.iter().any(|account| account.user == *user) {
         return Err(UserError::NoUser(user.to_string()));
@@ -122,7 +123,7 @@ pub async fn tokens(db: &Db, user: &UserName) -> Result<Vec<Token>, UserError> {
 }
 
 /// Takes a token back, by its id.
-pub async fn revoke(db: &Db, id: &str) -> Result<(), UserError> {
+pub async fn revoke(db: &ServiceStore, id: &str) -> Result<(), UserError> {
     let no_token = || UserError::NoToken(id.to_owned());
     let id: TokenId = id.parse().map_err(|_| no_token())?;
     let user = db.owner(&id).await?.ok_or_else(no_token)?;
@@ -132,7 +133,7 @@ pub async fn revoke(db: &Db, id: &str) -> Result<(), UserError> {
 
 /// What is on the record of one user, or of all, before an id and the newest first; what was only read too.
 pub async fn audit(
-    db: &Db,
+    db: &ServiceStore,
     user: Option<&UserName>,
     before: Option<&str>,
     limit: i64,

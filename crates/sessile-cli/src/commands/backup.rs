@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::json;
 use sessile::history::{record, settle};
 use sessile::text::{shell_quoted, shown};
-use sessile_server::db::backup::is_service_store;
+use sessile_server::store::backup::is_service_store;
 
 use crate::ask;
 use crate::cli::Cx;

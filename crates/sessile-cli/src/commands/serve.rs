@@ -260,6 +260,6 @@ fn refused(error: ServeError) -> Failure {
         ServeError::System(source) => {
             FileError::Io { action: "start", path: "the service".into(), source }.into()
         }
-        ServeError::Db(error) => failed(&error),
+        ServeError::Store(error) => failed(&error),
     }
 }

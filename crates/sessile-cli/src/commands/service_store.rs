@@ -6,8 +6,8 @@ use sessile::error::{FileError, UsageError};
 use sessile::text::shown;
 use sessile::vault::Secret;
 use sessile::{Code, Error, Report};
-use sessile_server::db::backup::BackupError;
-use sessile_server::db::{Db, DbError, PostgresOptions};
+use sessile_server::store::backup::BackupError;
+use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError};
 
 use crate::cli::Cx;
 use crate::error::{CommandError, Failure, RequestError, ServiceError};
@@ -116,11 +116,11 @@ impl Place {
     }
 
     /// Opens it, and makes it if there is none.
-    pub(crate) async fn open(self) -> Result<Db, DbError> {
+    pub(crate) async fn open(self) -> Result<ServiceStore, ServiceStoreError> {
         match self {
-            Place::File(path) => Db::sqlite(&path).await,
+            Place::File(path) => ServiceStore::sqlite(&path).await,
             Place::Postgres { url, password } => {
-                Db::postgres(&url, PostgresOptions { password, ..PostgresOptions::default() }).await
+                ServiceStore::postgres(&url, PostgresOptions { password, ..PostgresOptions::default() }).await
             }
         }
     }
@@ -143,18 +143,18 @@ pub(crate) fn check_secret(cx: &Cx, file: &Path) -> Result<(), Error> {
 }
 
 /// A store that failed, in the words of the program.
-pub(crate) fn failed(error: &DbError) -> Failure {
+pub(crate) fn failed(error: &ServiceStoreError) -> Failure {
     match error {
-        DbError::Unavailable(reason) => {
+        ServiceStoreError::Unavailable(reason) => {
             RequestError::unreachable("the service's store", reason.clone()).into()
         }
-        DbError::Refused(reason) => ServiceError::StoreRefused(reason.clone()).into(),
-        DbError::Unfit(why) => UsageError::Arguments(format!("--store: {why}")).into(),
-        DbError::NoPassword => ServiceError::PasswordRequired.into(),
-        DbError::TooNew { store, found, known } => {
+        ServiceStoreError::Refused(reason) => ServiceError::StoreRefused(reason.clone()).into(),
+        ServiceStoreError::Unfit(why) => UsageError::Arguments(format!("--store: {why}")).into(),
+        ServiceStoreError::NoPassword => ServiceError::PasswordRequired.into(),
+        ServiceStoreError::TooNew { store, found, known } => {
             ServiceError::StoreTooNew { store: store.clone(), found: *found, known: *known }.into()
         }
-        DbError::Failed(detail) => ServiceError::StoreFailed(detail.clone()).into(),
+        ServiceStoreError::Failed(detail) => ServiceError::StoreFailed(detail.clone()).into(),
     }
 }
 

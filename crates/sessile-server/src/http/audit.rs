@@ -8,7 +8,8 @@ use sessile_wire::backoff::Backoff;
 use tokio::sync::mpsc;
 
 use super::metrics::Metrics;
-use crate::db::{Db, Read};
+use crate::request::Read;
+use crate::store::ServiceStore;
 
 /// How many reads may wait to be written; who reads then waits with them.
 const WAITING: usize = 8192;
@@ -31,12 +32,12 @@ pub(crate) struct Audit {
 
 /// The one who writes them.
 pub(crate) struct Recorder {
-    db: Db,
+    db: ServiceStore,
     reads: mpsc::Receiver<Read>,
     metrics: Arc<Metrics>,
 }
 
-pub(crate) fn audit(db: Db, metrics: Arc<Metrics>) -> (Audit, Recorder) {
+pub(crate) fn audit(db: ServiceStore, metrics: Arc<Metrics>) -> (Audit, Recorder) {
     let (sender, reads) = mpsc::channel(WAITING);
     (Audit { reads: sender }, Recorder { db, reads, metrics })
 }
@@ -93,13 +94,13 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::Access;
+    use crate::request::Access;
 
     #[tokio::test]
     async fn what_is_left_at_the_end_is_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("service.db");
-        let db = Db::sqlite(&path).await.unwrap();
+        let db = ServiceStore::sqlite(&path).await.unwrap();
         let (audit, recorder) = audit(db, Arc::default());
         for number in 0..1500 {
             let access = Access { id: number.to_string(), token: None };

@@ -22,13 +22,14 @@ use super::wakeups::WakeupHub;
 use crate::account::{Token, TokenScope};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
-use crate::db::{Access, Db, Read, Request};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, TokenSecret, UserName};
 use crate::limits::Limits;
 use crate::login::{self, Begun, Outcome};
 use crate::model::Resource;
 use crate::query::{Answer, Query};
+use crate::request::{Access, Read, Request};
 use crate::rules::audit::DONE;
+use crate::store::ServiceStore;
 
 /// Scopes that a route requires. Every route has them; a request without them is refused.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ pub(crate) struct RequestIdentity(pub(crate) Arc<Mutex<Option<(String, String)>>
 /// The door to the store.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    db: Db,
+    db: ServiceStore,
     audit: Audit,
     audit_reads: bool,
     quotas: Mutex<HashMap<UserName, Arc<UserQuota>>>,
@@ -56,7 +57,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(db: Db, audit: Audit, audit_reads: bool) -> Self {
+    pub(crate) fn new(db: ServiceStore, audit: Audit, audit_reads: bool) -> Self {
         Gate {
             db,
             audit,
@@ -162,7 +163,7 @@ impl Gate {
 /// The store, as one user sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
-    db: Db,
+    db: ServiceStore,
     user: UserName,
     token: TokenId,
     hash: SecretHash,

@@ -17,7 +17,7 @@ pub(crate) use sessile_wire::service::limits::MAX_INTEGER;
 use super::app::App;
 use super::problem::Problem;
 use crate::clock;
-use crate::ids::SessionId;
+use crate::ids::{self, SessionId};
 
 /// The pattern that a request's path fits.
 pub(crate) fn route(extensions: &Extensions) -> Option<&str> {
@@ -42,7 +42,7 @@ pub(crate) fn new_id() -> Result<String, Problem> {
 
 /// Id of a new session.
 pub(crate) fn new_session_id() -> Result<SessionId, Problem> {
-    clock::new_session_id().map_err(|error| Problem::internal(error.to_string()))
+    ids::new_session_id().map_err(|error| Problem::internal(error.to_string()))
 }
 
 /// The id of a session, from a path. What cannot be one belongs to nobody.

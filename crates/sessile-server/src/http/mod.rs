@@ -38,5 +38,5 @@ pub use log::{Log, LogTo};
 pub(crate) use metrics::{Gauge, Metrics};
 pub(crate) use problem::Problem;
 pub(crate) use route::{ResponseBody, Route};
-pub(crate) use router::{Peer, RequestId, router};
+pub(crate) use router::{Peer, RequestId, network_router, process_router};
 pub(crate) use routes::all as routes;

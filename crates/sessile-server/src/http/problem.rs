@@ -9,8 +9,8 @@ use sessile_wire::service::{ProblemDetails, ProblemReason};
 use crate::account::TokenScope;
 use crate::change::Refusal;
 use crate::clock::now_ms;
-use crate::db::DbError;
 use crate::ids::Position;
+use crate::store::ServiceStoreError;
 use crate::upstream::UpstreamError;
 use crate::users::UserError;
 
@@ -154,19 +154,21 @@ impl Problem {
     }
 }
 
-impl From<DbError> for Problem {
-    fn from(error: DbError) -> Self {
+impl From<ServiceStoreError> for Problem {
+    fn from(error: ServiceStoreError) -> Self {
         match error {
-            DbError::Unavailable(cause) => {
+            ServiceStoreError::Unavailable(cause) => {
                 let detail = "the store cannot be reached; with an idempotency key it is safe to try again";
                 let mut problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail);
                 problem.cause = Some(cause);
                 problem.retry_after(1000)
             }
-            DbError::NoPassword | DbError::TooNew { .. } => Problem::internal(error.to_string()),
-            DbError::Failed(cause) | DbError::Refused(cause) | DbError::Unfit(cause) => {
-                Problem::internal(cause)
+            ServiceStoreError::NoPassword | ServiceStoreError::TooNew { .. } => {
+                Problem::internal(error.to_string())
             }
+            ServiceStoreError::Failed(cause)
+            | ServiceStoreError::Refused(cause)
+            | ServiceStoreError::Unfit(cause) => Problem::internal(cause),
         }
     }
 }
@@ -174,7 +176,7 @@ impl From<DbError> for Problem {
 impl From<UserError> for Problem {
     fn from(error: UserError) -> Self {
         match error {
-            UserError::Db(error) => error.into(),
+            UserError::Store(error) => error.into(),
             other => Problem::internal(other.to_string()),
         }
     }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use sessile_wire::backoff::Backoff;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -14,9 +15,9 @@ use super::problem::Problem;
 use crate::change::{Busy, Change, Done};
 use crate::model::{Resource, Ticket};
 
-/// How often a store that is away is asked to take a place back, and how long it is left alone in between.
+/// Attempts to release a place in a store that is unavailable, and the first and longest delay between two of them.
 const TRIES: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// A lease on a turn or lock to acquire.
 #[derive(Debug)]
@@ -210,9 +211,10 @@ impl Back {
         let Back { bound, busy, .. } = self;
         // Those behind it wait for it, so a store that is away for a moment is asked again. If it stays away, the place is
         // gone when its time is over.
+        let mut backoff = Backoff::new(RETRY_DELAYS.0, RETRY_DELAYS.1);
         for _ in 0..TRIES {
             match bound.change(change.clone(), None).await {
-                Err(problem) if problem.is_unreachable() => tokio::time::sleep(PAUSE).await,
+                Err(problem) if problem.is_unreachable() => tokio::time::sleep(backoff.next_delay()).await,
                 _ => break,
             }
         }

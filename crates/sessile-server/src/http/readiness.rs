@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use crate::db::{Db, DbError};
+use crate::store::{ServiceStore, ServiceStoreError};
 
 /// How long a write that was made counts, whoever asks.
 const FRESH: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ pub(super) struct Readiness(Mutex<Option<(Instant, Option<String>)>>);
 
 impl Readiness {
     /// Fails unless the store can be read now and took a write within the last few seconds.
-    pub(super) async fn check(&self, db: &Db) -> Result<(), DbError> {
+    pub(super) async fn check(&self, db: &ServiceStore) -> Result<(), ServiceStoreError> {
         db.ready().await?;
         let mut last = self.0.lock().await;
         let is_fresh = last.as_ref().is_some_and(|(at, failure)| {
@@ -35,7 +35,7 @@ impl Readiness {
             *last = Some((Instant::now(), failure));
         }
         match last.as_ref().and_then(|(_, failure)| failure.clone()) {
-            Some(why) => Err(DbError::Unavailable(why)),
+            Some(why) => Err(ServiceStoreError::Unavailable(why)),
             None => Ok(()),
         }
     }

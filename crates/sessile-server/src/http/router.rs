@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::MethodRouter;
 use axum::{Extension, Router};
 use sessile::Code;
 
@@ -24,7 +24,6 @@ use super::route::ANY;
 use super::routes;
 use super::unread_body::UnreadBody;
 use crate::clock::now_ms;
-use crate::mcp::{self, Mcp};
 
 /// Address of the client.
 #[derive(Clone, Copy, Debug)]
@@ -38,20 +37,15 @@ impl RequestId {
     pub(crate) const HEADER: &str = "x-request-id";
 }
 
-/// All routes, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
-/// whether the name by which the service is asked can be relied on.
-pub(crate) fn router(app: App, has_name: bool) -> Router {
-    let mcp = Mcp::new(
-        with_middleware(api(), app.clone(), RequestSource::Process),
-        app.upstream.is_some(),
-        has_name,
-    );
-    let answer = move |State(app): State<App>, request: Request| mcp::answer(app, mcp.clone(), request);
-    with_middleware(
-        api().route("/mcp", post(answer).layer(Extension(RequiredScopes(ANY)))),
-        app,
-        RequestSource::Network,
-    )
+/// Routes of the API for requests that are made in this process.
+pub(crate) fn process_router(app: App) -> Router {
+    with_middleware(api(), app, RequestSource::Process)
+}
+
+/// Routes of the API, and one more that any token may use, for requests from the network.
+pub(crate) fn network_router(app: App, path: &str, handler: MethodRouter<App>) -> Router {
+    let routes = api().route(path, handler.layer(Extension(RequiredScopes(ANY))));
+    with_middleware(routes, app, RequestSource::Network)
 }
 
 fn api() -> Router<App> {

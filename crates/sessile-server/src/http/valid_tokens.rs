@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use crate::db::{Db, DbError};
 use crate::ids::SecretHash;
+use crate::store::{ServiceStore, ServiceStoreError};
 
 /// How old the snapshot may be. A token that was created since is refused for so long, and only during an attack.
 const FRESH: Duration = Duration::from_secs(1);
@@ -33,7 +33,11 @@ struct Snapshot {
 
 impl ValidTokens {
     /// Whether a token with this hash was valid a moment ago. Whether it still is, only the store knows.
-    pub(super) async fn may_contain(&self, db: &Db, hash: &SecretHash) -> Result<bool, DbError> {
+    pub(super) async fn may_contain(
+        &self,
+        db: &ServiceStore,
+        hash: &SecretHash,
+    ) -> Result<bool, ServiceStoreError> {
         let mut snapshot = self.snapshot.lock().await;
         if snapshot.stale.is_none_or(|stale| stale <= Instant::now()) {
             let began = Instant::now();

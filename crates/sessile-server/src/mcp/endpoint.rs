@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{FromRequestParts as _, Request};
+use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use axum::routing::post;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Map, Value, json};
@@ -21,7 +22,9 @@ use super::protocol::{
 use super::tool::{self, ServiceTool};
 use super::{call, origin};
 use crate::account::TokenScope;
-use crate::http::{AlreadyCharged, App, Caller, Peer, Problem, RequestId, read, reply, taken};
+use crate::http::{
+    AlreadyCharged, App, Caller, Peer, Problem, RequestId, network_router, process_router, read, reply, taken,
+};
 use crate::limits::Limits;
 
 /// How many messages may come together.
@@ -30,9 +33,17 @@ const TOGETHER: usize = 20;
 /// How many bytes one thing of a page may add to those that count for its end: names, labels, numbers, and times.
 const BESIDE_BYTES: usize = 32 << 10;
 
-/// What the endpoint needs.
+/// Routes of the API, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
+/// whether the name by which the service is asked can be relied on.
+pub(crate) fn router(app: App, has_name: bool) -> Router {
+    let mcp = Mcp::new(process_router(app.clone()), app.upstream.is_some(), has_name);
+    let handler = post(move |State(app): State<App>, request: Request| answer(app, mcp.clone(), request));
+    network_router(app, "/mcp", handler)
+}
+
+/// State of the endpoint.
 #[derive(Clone, Debug)]
-pub(crate) struct Mcp(Arc<Shared>);
+struct Mcp(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -45,14 +56,14 @@ struct Shared {
 
 impl Mcp {
     /// For an API. What needs an upstream is only offered if there is one.
-    pub(crate) fn new(api: Router, has_upstream: bool, has_name: bool) -> Self {
+    fn new(api: Router, has_upstream: bool, has_name: bool) -> Self {
         let tools = tool::all().into_iter().filter(|tool| has_upstream || !tool.asks_upstream).collect();
         Mcp(Arc::new(Shared { api, tools, has_name }))
     }
 }
 
 /// Answers what was posted.
-pub(crate) async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Response, Problem> {
+async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     origin::check(&parts.headers, mcp.0.has_name)?;
     let caller = Caller::from_request_parts(&mut parts, &app).await?;

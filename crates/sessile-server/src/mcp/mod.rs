@@ -18,5 +18,5 @@ mod reference;
 mod tool;
 mod tools;
 
-pub(crate) use endpoint::{Mcp, answer};
+pub(crate) use endpoint::router;
 pub use reference::describe_tools;

@@ -1,8 +1,8 @@
 //! What the audit log says of a change.
 
 use crate::change::{Change, Done, Refusal};
-use crate::db::Request;
 use crate::ids::SessionId;
+use crate::request::Request;
 
 /// The actions that change something, for a statement. The index `audit_changes` has the same ones in the same order, else it
 /// is of no use.

@@ -7,10 +7,10 @@ use super::queue::{Queue, WaitOutcome};
 use super::snapshot::{Dependencies, Dirty, SessionRecord, Snapshot, StoredEntry};
 use super::write::{EventKind, Write};
 use crate::change::{Change, Done, Refusal};
-use crate::db::Request;
 use crate::ids::{Position, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Entry, Message, Resource};
+use crate::request::Request;
 
 pub(super) type Outcome = Result<Done, Refusal>;
 

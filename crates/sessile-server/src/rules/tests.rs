@@ -7,10 +7,10 @@ use serde_json::json;
 use super::write::EventKind;
 use super::{QueuePlace, QueueSnapshot, SessionRecord, Snapshot, StoredAnswer, StoredEntry, Write, decide};
 use crate::change::{Busy, Change, Done, KEPT_MS, NOWHERE, Refusal};
-use crate::db::{Access, Request};
 use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
 use crate::model::{Conversation, Resource, Session, Ticket};
+use crate::request::{Access, Request};
 use crate::rules::audit::AuditEntry;
 
 const NOW: i64 = 1_000_000;

@@ -7,8 +7,8 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::change::HEARD_EVERY_MS;
-use crate::db::Db;
 use crate::http::{Gauge, Metrics};
+use crate::store::ServiceStore;
 
 /// Interval of heartbeats, short enough that one may fail or be late.
 const INTERVAL: Duration = Duration::from_millis(HEARD_EVERY_MS.unsigned_abs());
@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Heartbeat(JoinHandle<()>);
 
 impl Heartbeat {
-    pub(super) fn new(db: Db, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(db: ServiceStore, metrics: Arc<Metrics>) -> Self {
         Heartbeat(tokio::spawn(async move {
             let mut ticks = tokio::time::interval(INTERVAL);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -19,10 +19,11 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::db::{Db, DbError};
 use crate::http::{self, AnonymousLimits, App, Gate, Logger, Metrics, Shared};
 use crate::limits::Limits;
+use crate::mcp;
 use crate::retention::{self, Keep, SessionRetention};
+use crate::store::{ServiceStore, ServiceStoreError};
 use crate::upstream::Upstream;
 
 use heartbeat::Heartbeat;
@@ -97,7 +98,7 @@ pub enum ServeError {
     System(std::io::Error),
     /// The store failed.
     #[error(transparent)]
-    Db(#[from] DbError),
+    Store(#[from] ServiceStoreError),
 }
 
 impl ServeError {
@@ -107,11 +108,13 @@ impl ServeError {
             ServeError::Insecure(_) => Code::Usage,
             ServeError::Listen(..) | ServeError::System(_) => Code::Io,
             ServeError::Tls(..) => Code::FileValue,
-            ServeError::Db(DbError::Unavailable(_)) => Code::Unreachable,
-            ServeError::Db(DbError::Failed(_)) => Code::Store,
-            ServeError::Db(DbError::Refused(_) | DbError::NoPassword) => Code::CredentialRejected,
-            ServeError::Db(DbError::TooNew { .. }) => Code::StoreTooNew,
-            ServeError::Db(DbError::Unfit(_)) => Code::InvalidValue,
+            ServeError::Store(ServiceStoreError::Unavailable(_)) => Code::Unreachable,
+            ServeError::Store(ServiceStoreError::Failed(_)) => Code::Store,
+            ServeError::Store(ServiceStoreError::Refused(_) | ServiceStoreError::NoPassword) => {
+                Code::CredentialRejected
+            }
+            ServeError::Store(ServiceStoreError::TooNew { .. }) => Code::StoreTooNew,
+            ServeError::Store(ServiceStoreError::Unfit(_)) => Code::InvalidValue,
         }
     }
 }
@@ -123,7 +126,7 @@ const TASKS_IN_A_ROW: u32 = 8;
 /// nobody. `ready` gets the server when it listens.
 pub fn run<O>(open: O, options: Options, ready: impl FnOnce(&Server)) -> Result<(), ServeError>
 where
-    O: Future<Output = Result<Db, DbError>>,
+    O: Future<Output = Result<ServiceStore, ServiceStoreError>>,
 {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // New requests, and answers of the store, are looked for after a few tasks, and not only after many.
@@ -199,7 +202,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 impl Server {
     /// Listens. Log lines go to `log_to`.
-    pub async fn bind(db: Db, mut options: Options, log_to: LogTo) -> Result<Self, ServeError> {
+    pub async fn bind(db: ServiceStore, mut options: Options, log_to: LogTo) -> Result<Self, ServeError> {
         if !options.listen.ip().is_loopback() && options.tls.is_none() && !options.behind_proxy {
             return Err(ServeError::Insecure(options.listen));
         }
@@ -232,7 +235,7 @@ impl Server {
             busy: busy.downgrade(),
         });
         // A certificate or a proxy vouches for a name; an address of this machine can have any.
-        let router = http::router(app, options.tls.is_some() || options.behind_proxy);
+        let router = mcp::router(app, options.tls.is_some() || options.behind_proxy);
         Ok(Server {
             listener,
             address,

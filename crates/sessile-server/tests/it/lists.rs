@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change};
-use sessile_server::db::{Access, Read};
 use sessile_server::ids::SessionId;
 use sessile_server::model::Message;
 use sessile_server::query::{Answer, ListPage, Query, SCAN_ROWS};
+use sessile_server::request::{Access, Read};
 
 use crate::stores::{Throwaway, User, id, lock, session, starting, ticket};
 use crate::suite::with_every_store;

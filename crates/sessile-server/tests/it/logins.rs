@@ -1,9 +1,9 @@
 //! Letting a machine in by a code, in each store.
 
 use sessile_server::account::{Asked, Decision, Minted, TokenScope};
-use sessile_server::db::Db;
 use sessile_server::ids::SecretHash;
 use sessile_server::login::{self, Begun, Outcome};
+use sessile_server::store::ServiceStore;
 use sessile_server::users::{self, UserError};
 
 use crate::stores::{Throwaway, id};
@@ -18,7 +18,7 @@ with_every_store! {
     no_secret_of_a_login_is_in_the_store
 }
 
-async fn begun(db: &Db) -> Begun {
+async fn begun(db: &ServiceStore) -> Begun {
     login::begin(db, "ann's laptop", Some("10.0.0.7".to_owned()), 1000).await.unwrap().unwrap()
 }
 
@@ -31,7 +31,7 @@ fn approve(user: &str, expires_ms: Option<i64>) -> Decision {
     Decision::Approve { user: user.parse().unwrap(), scopes: vec![TokenScope::Read], expires_ms }
 }
 
-async fn collect(db: &Db, begun: &Begun) -> Outcome {
+async fn collect(db: &ServiceStore, begun: &Begun) -> Outcome {
     login::collect(db, begun.device_code.expose()).await.unwrap()
 }
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Done};
-use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, UserIsolation};
 use sessile_server::ids::{FencingToken, Position, SessionId};
 use sessile_server::query::{Answer, Query};
+use sessile_server::request::{Access, Request};
+use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError, UserIsolation};
 use testkit::Postgres;
 
 use crate::stores::{CLAIM, Outcome, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
@@ -63,7 +64,7 @@ async fn row_security_is_forced_on_every_table_of_users() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_row_security_does_not_hold_for_is_refused() {
     let store = Throwaway::postgres().await;
-    let open = async |url: &str| Db::postgres(url, PostgresOptions::default()).await.map(drop);
+    let open = async |url: &str| ServiceStore::postgres(url, PostgresOptions::default()).await.map(drop);
     let error = open(&store.database().exempt_url()).await.unwrap_err().to_string();
     assert!(error.contains("BYPASSRLS"), "{error}");
     open(&store.database().url()).await.unwrap();
@@ -76,10 +77,10 @@ async fn a_role_that_row_security_does_not_hold_for_is_refused() {
 async fn a_role_that_is_refused_makes_no_tables() {
     let server = Postgres::shared();
     let database = server.database();
-    let open = async |url: &str| Db::postgres(url, PostgresOptions::default()).await.map(drop);
+    let open = async |url: &str| ServiceStore::postgres(url, PostgresOptions::default()).await.map(drop);
     for url in [database.exempt_url(), database.url().replace("//sessile:", "//postgres:")] {
         let error = open(&url).await.unwrap_err();
-        assert!(matches!(&error, DbError::Unfit(why) if why.contains("BYPASSRLS")), "{error}");
+        assert!(matches!(&error, ServiceStoreError::Unfit(why) if why.contains("BYPASSRLS")), "{error}");
         let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace";
         assert_eq!(database.sql(tables), "0", "they would be another's, for good");
     }
@@ -91,9 +92,9 @@ async fn a_role_that_may_not_use_the_tables_is_told_what_to_do() {
     let server = Postgres::shared();
     let database = server.database();
     let url = database.url();
-    let open = async || Db::postgres(&url, PostgresOptions::default()).await.map(drop);
+    let open = async || ServiceStore::postgres(&url, PostgresOptions::default()).await.map(drop);
     let said = async || match open().await.unwrap_err() {
-        DbError::Unfit(why) => why,
+        ServiceStoreError::Unfit(why) => why,
         other => panic!("{other}"),
     };
     let owner = |role: &str| {
@@ -241,7 +242,7 @@ async fn until_answered(user: &User, change: Change) -> Outcome {
         let request = Request { user: user.id.clone(), change: change.clone(), key: key.clone(), access };
         match user.db.change(request).await {
             Ok(outcome) => return outcome,
-            Err(DbError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+            Err(ServiceStoreError::Unavailable(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
             Err(error) => panic!("{error}"),
         }
     }
@@ -252,8 +253,8 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
     let server = Postgres::start();
     let database = server.database();
     let options = PostgresOptions { patience: Duration::from_millis(500), ..PostgresOptions::default() };
-    let db = Db::postgres(&database.url(), options.clone()).await.unwrap();
-    let other = Db::postgres(&database.url(), options).await.unwrap();
+    let db = ServiceStore::postgres(&database.url(), options.clone()).await.unwrap();
+    let other = ServiceStore::postgres(&database.url(), options).await.unwrap();
     let over = Arc::new(AtomicBool::new(false));
     let mut work = tokio::task::JoinSet::new();
     for number in 0..8 {
@@ -317,7 +318,7 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
 async fn without_a_key_nothing_is_made_twice_either() {
     let server = Postgres::start();
     let database = server.database();
-    let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
+    let db = ServiceStore::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
     let user = User::new(&db, "ann");
     let of = user.start(None).await;
     let over = Arc::new(AtomicBool::new(false));
@@ -333,7 +334,7 @@ async fn without_a_key_nothing_is_made_twice_either() {
                 let access = Access { id: id().into(), token: None };
                 let request = Request { user: user.id.clone(), change, key: None, access };
                 let outcome = user.db.change(request).await;
-                assert!(matches!(outcome, Ok(Ok(_)) | Err(DbError::Unavailable(_))), "{outcome:?}");
+                assert!(matches!(outcome, Ok(Ok(_)) | Err(ServiceStoreError::Unavailable(_))), "{outcome:?}");
                 said.push((text, outcome.is_ok()));
             }
             said
@@ -364,7 +365,7 @@ async fn tls_is_asked_for_as_with_libpq() {
     let authority = server.authority().display().to_string();
     let open = async |rest: &str| {
         let options = PostgresOptions { patience: Duration::from_millis(100), ..PostgresOptions::default() };
-        Db::postgres(&format!("{}{rest}", database.url()), options).await
+        ServiceStore::postgres(&format!("{}{rest}", database.url()), options).await
     };
     let encrypted =
         "SELECT bool_or(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'sessile'";
@@ -394,14 +395,14 @@ async fn tls_is_asked_for_as_with_libpq() {
     }
     let plain = Throwaway::postgres().await;
     let url = format!("{}?sslmode=require", plain.database().url());
-    let refused = Db::postgres(&url, PostgresOptions::default());
+    let refused = ServiceStore::postgres(&url, PostgresOptions::default());
     assert!(refused.await.is_err(), "a server without TLS is refused");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_not_there_is_said_soon() {
     let options = PostgresOptions { patience: Duration::from_millis(200), ..PostgresOptions::default() };
-    let error = Db::postgres("postgres://u:geheim@127.0.0.1:1/d", options).await.unwrap_err();
-    assert!(matches!(&error, DbError::Unavailable(_)), "{error}");
+    let error = ServiceStore::postgres("postgres://u:geheim@127.0.0.1:1/d", options).await.unwrap_err();
+    assert!(matches!(&error, ServiceStoreError::Unavailable(_)), "{error}");
     assert!(!error.to_string().contains("geheim"));
 }

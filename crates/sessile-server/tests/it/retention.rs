@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessile_server::change::{Busy, Change, Refusal};
-use sessile_server::db::{Access, ExpiringRows, Read, SweepKind};
 use sessile_server::ids::SessionId;
 use sessile_server::query::{Answer, EventPage, Query};
+use sessile_server::request::{Access, Read};
 use sessile_server::retention::{Keep, sweep};
+use sessile_server::store::{ExpiringRows, SweepKind};
 use sessile_server::users;
 
 use crate::stores::{Throwaway, User, id, session, starting, ticket, turn};

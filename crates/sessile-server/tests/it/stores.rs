@@ -5,15 +5,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sessile_server::change::{Busy, Change, Done, Refusal};
-use sessile_server::db::{Access, Db, DbError, PostgresOptions, Request, UserIsolation};
 use sessile_server::ids::{FencingToken, Position, SessionId, UserName};
 use sessile_server::model::{Message, Resource, Session, Ticket};
 use sessile_server::query::{Answer, Query};
+use sessile_server::request::{Access, Request};
+use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError, UserIsolation};
 use testkit::{Database, Postgres};
 
 /// A store that is thrown away.
 pub(crate) struct Throwaway {
-    pub(crate) db: Db,
+    pub(crate) db: ServiceStore,
     of: Of,
 }
 
@@ -26,7 +27,7 @@ impl Throwaway {
     pub(crate) async fn sqlite() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("service.db");
-        Throwaway { db: Db::sqlite(&path).await.unwrap(), of: Of::Sqlite { path, _dir: dir } }
+        Throwaway { db: ServiceStore::sqlite(&path).await.unwrap(), of: Of::Sqlite { path, _dir: dir } }
     }
 
     /// In the database of a role that is neither superuser nor exempt from row security.
@@ -38,30 +39,30 @@ impl Throwaway {
     pub(crate) async fn with_isolation(isolation: UserIsolation) -> Self {
         let database = server().database();
         // The tables belong to their role, whoever uses them.
-        let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
+        let db = ServiceStore::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
         let options = PostgresOptions { isolation, ..PostgresOptions::default() };
         let url = match isolation {
             UserIsolation::Both | UserIsolation::OnlyRowSecurity => database.url(),
             UserIsolation::OnlyStatements | UserIsolation::Neither => database.exempt_url(),
         };
         drop(db);
-        let db = Db::postgres(&url, options.clone()).await.unwrap();
+        let db = ServiceStore::postgres(&url, options.clone()).await.unwrap();
         Throwaway { db, of: Of::Postgres { url, options, database } }
     }
 
     /// The same store as another process would see it.
-    pub(crate) async fn another(&self) -> Db {
+    pub(crate) async fn another(&self) -> ServiceStore {
         match &self.of {
-            Of::Sqlite { path, .. } => Db::sqlite(path).await.unwrap(),
-            Of::Postgres { url, options, .. } => Db::postgres(url, options.clone()).await.unwrap(),
+            Of::Sqlite { path, .. } => ServiceStore::sqlite(path).await.unwrap(),
+            Of::Postgres { url, options, .. } => ServiceStore::postgres(url, options.clone()).await.unwrap(),
         }
     }
 
     /// Opens the same store once more, or fails.
-    pub(crate) async fn reopened(&self) -> Result<Db, DbError> {
+    pub(crate) async fn reopened(&self) -> Result<ServiceStore, ServiceStoreError> {
         match &self.of {
-            Of::Sqlite { path, .. } => Db::sqlite(path).await,
-            Of::Postgres { url, options, .. } => Db::postgres(url, options.clone()).await,
+            Of::Sqlite { path, .. } => ServiceStore::sqlite(path).await,
+            Of::Postgres { url, options, .. } => ServiceStore::postgres(url, options.clone()).await,
         }
     }
 
@@ -215,14 +216,14 @@ pub(crate) const CLAIM: &str = "claim";
 /// A user of a store.
 #[derive(Clone)]
 pub(crate) struct User {
-    pub(crate) db: Db,
+    pub(crate) db: ServiceStore,
     pub(crate) id: UserName,
 }
 
 pub(crate) type Outcome = Result<Done, Refusal>;
 
 impl User {
-    pub(crate) fn new(db: &Db, name: &str) -> Self {
+    pub(crate) fn new(db: &ServiceStore, name: &str) -> Self {
         User { db: db.clone(), id: name.parse().unwrap() }
     }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sessile_server::account::{Administer, Decision, Token, TokenScope};
 use sessile_server::change::{Busy, Change, Done, Refusal};
-use sessile_server::db::{Access, Read};
 use sessile_server::ids::{FencingToken, Position, SecretHash, SessionId, SessionRef, TokenId, UserName};
 use sessile_server::json_text::JsonText;
 use sessile_server::model::{Accessed, Conversation, Resource};
 use sessile_server::query::{Answer, Answered, CommittedTurn, ListPage, Query};
+use sessile_server::request::{Access, Read};
 use sessile_server::{login, users};
 
 use crate::queues::a_lock_excludes_within_a_user_and_not_between_users;

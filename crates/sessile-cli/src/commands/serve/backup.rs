@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::text::{shell_quoted, shown};
-use sessile_server::db::backup::back_up;
+use sessile_server::store::backup::back_up;
 
 use crate::cli::Cx;
 use crate::commands::service_store::{Place, StoreArgs, backup_failed, not_sqlite};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::text::{shell_quoted, shown};
-use sessile_server::db::backup::ServiceBackup;
+use sessile_server::store::backup::ServiceBackup;
 
 use crate::ask;
 use crate::cli::Cx;

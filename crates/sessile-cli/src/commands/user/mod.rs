@@ -62,7 +62,7 @@ impl Command {
 fn with_store<T>(
     cx: &Cx,
     store: &StoreArgs,
-    what: impl AsyncFnOnce(&sessile_server::db::Db) -> Result<T, UserError>,
+    what: impl AsyncFnOnce(&sessile_server::store::ServiceStore) -> Result<T, UserError>,
 ) -> Result<T, Failure> {
     with_place(store.existing(cx)?, what)
 }
@@ -70,7 +70,7 @@ fn with_store<T>(
 /// The same with one that is made if there is none.
 fn with_place<T>(
     place: Place,
-    what: impl AsyncFnOnce(&sessile_server::db::Db) -> Result<T, UserError>,
+    what: impl AsyncFnOnce(&sessile_server::store::ServiceStore) -> Result<T, UserError>,
 ) -> Result<T, Failure> {
     let done = sessile_server::block_on(async {
         let db = place.open().await?;
@@ -88,7 +88,7 @@ fn refused(error: UserError) -> Failure {
         UserError::NoUser(user) => ServiceError::UserNotFound(user).into(),
         UserError::NoLogin(code) => ServiceError::LoginNotFound(code).into(),
         UserError::NoToken(id) => ServiceError::TokenNotFound(id).into(),
-        UserError::Db(error) => failed(&error),
+        UserError::Store(error) => failed(&error),
         UserError::InvalidName(_) | UserError::NoScope => UsageError::Arguments(error.to_string()).into(),
         UserError::Random(detail) => ServiceError::StoreFailed(format!("no random bytes: {detail}")).into(),
     }

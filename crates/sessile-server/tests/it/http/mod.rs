@@ -32,9 +32,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sessile_server::account::TokenScope;
-use sessile_server::db::Db;
 use sessile_server::limits::Limits;
 use sessile_server::serve::{Log, Options, Server};
+use sessile_server::store::ServiceStore;
 use sessile_server::users;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -42,7 +42,7 @@ use tokio::sync::oneshot;
 /// A running server. It ends with the value.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    pub(crate) db: Db,
+    pub(crate) db: ServiceStore,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     ended: Option<tokio::task::JoinHandle<()>>,
@@ -85,7 +85,7 @@ pub(crate) fn started(options: Options) -> Running {
     let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Json, ..options };
     let path = dir.path().join("service.db");
     let (db, server) = runtime.block_on(async move {
-        let db = Db::sqlite(&path).await.unwrap();
+        let db = ServiceStore::sqlite(&path).await.unwrap();
         (db.clone(), Server::bind(db, options, to).await.unwrap())
     });
     let address = server.address();
@@ -161,7 +161,7 @@ impl Running {
         let path = self.dir.path().join("service.db");
         let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Off, ..Options::default() };
         let address = self.runtime.block_on(async {
-            let db = Db::sqlite(&path).await.unwrap();
+            let db = ServiceStore::sqlite(&path).await.unwrap();
             let server = Server::bind(db, options, Box::new(std::io::sink())).await.unwrap();
             let address = server.address();
             tokio::spawn(server.serve(std::future::pending()));

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{server, started};
-use sessile_server::db::Db;
 use sessile_server::serve::{Log, Options, ServeError, Server, run};
+use sessile_server::store::ServiceStore;
 
 #[test]
 fn what_is_under_way_ends_and_who_waits_is_sent_away() {
@@ -62,7 +62,7 @@ fn a_signal_ends_it() {
     let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Off, ..Options::default() };
     let (tell, told) = std::sync::mpsc::channel();
     let running = std::thread::spawn(move || {
-        run(Db::sqlite(&path), options, |server| tell.send(server.address()).unwrap())
+        run(ServiceStore::sqlite(&path), options, |server| tell.send(server.address()).unwrap())
     });
     let address = told.recv().unwrap();
     assert!(std::net::TcpStream::connect(address).is_ok());

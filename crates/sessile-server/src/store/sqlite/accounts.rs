@@ -5,8 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Result, Row};
 use super::logins;
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
-use crate::db::columns::Column;
 use crate::ids::{SecretHash, TokenId, UserName};
+use crate::store::columns::Column;
 
 /// Changes who there is.
 pub(super) fn administer(

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, Params, Result, Row};
 
 use super::rows;
-use crate::db::columns::Column;
-use crate::db::lists::{self, Candidate, LockPlace, LockScan};
 use crate::model::Session;
 use crate::query::{ListPage, Locked, SCAN_ROWS};
+use crate::store::columns::Column;
+use crate::store::lists::{self, Candidate, LockPlace, LockScan};
 
 /// Live sessions, and whether they have the label: `?2` the time, `?3` and `?4` the label, `?5` the number of rows.
 const LIVE: &str = "SELECT id, ?3 IS NULL OR EXISTS (

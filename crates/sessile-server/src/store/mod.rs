@@ -6,15 +6,13 @@ mod error;
 mod fair_queue;
 mod lists;
 mod postgres;
-mod request;
 mod retention;
 mod sqlite;
 mod wakeups;
 
-pub use backend::{Db, StoreBackend, StoreFuture};
-pub use error::DbError;
+pub use backend::{ServiceStore, StoreBackend, StoreFuture};
+pub use error::ServiceStoreError;
 pub use postgres::{Postgres, PostgresOptions, UserIsolation};
-pub use request::{Access, Read, Request};
 pub use retention::{ExpiringRows, SweepKind};
 pub use sqlite::{Sqlite, backup};
 
@@ -23,6 +21,6 @@ use std::sync::Arc;
 use crate::clock;
 
 /// A new id of this process in a store.
-fn new_process() -> Result<Arc<str>, DbError> {
-    clock::new_id().map(Arc::from).map_err(|error| DbError::Failed(error.to_string()))
+fn new_process() -> Result<Arc<str>, ServiceStoreError> {
+    clock::new_id().map(Arc::from).map_err(|error| ServiceStoreError::Failed(error.to_string()))
 }

@@ -9,8 +9,8 @@ use super::logins;
 use super::transaction::{Link, Params, SERVICE, Step, TxError, params};
 use crate::account::{Account, Administer, Token};
 use crate::change::Refusal;
-use crate::db::columns::Column;
 use crate::ids::{SecretHash, TokenId, UserName};
+use crate::store::columns::Column;
 
 macro_rules! now {
     () => {

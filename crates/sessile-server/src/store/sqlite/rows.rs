@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Rows};
 use serde_json::Value;
 
-use crate::db::columns::Column;
 use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{Message, Session, Ticket};
 use crate::query::PageSize;
 use crate::rules::SessionRecord;
+use crate::store::columns::Column;
 
 const COLUMNS: &str = "id, name, context, labels, revision, started_ms, used_ms, idle_ms, max_ms, ended_ms, end_reason, \
                        next_message, next_event";

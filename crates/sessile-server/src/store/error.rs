@@ -2,7 +2,7 @@
 
 /// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum DbError {
+pub enum ServiceStoreError {
     /// It cannot be reached, or is too busy. Trying again may help; with an idempotency key nothing is done twice.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),

@@ -9,8 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::apply::{self, Applied};
 use super::describe;
 use crate::clock::now_ms;
-use crate::db::fair_queue::FairQueue;
-use crate::db::{DbError, Request};
+use crate::request::Request;
+use crate::store::ServiceStoreError;
+use crate::store::fair_queue::FairQueue;
 
 /// How many changes go into one transaction at most.
 const TOGETHER: usize = 256;
@@ -23,7 +24,7 @@ const WAITING_EACH: usize = 64;
 
 /// What is to be done, and then what is to be told: of the failure of the whole, or that it is on the disk.
 type Job = Box<dyn FnOnce(&Connection, i64) -> Result<Told> + Send>;
-type Told = Box<dyn FnOnce(std::result::Result<(), DbError>) + Send>;
+type Told = Box<dyn FnOnce(std::result::Result<(), ServiceStoreError>) + Send>;
 
 /// The way to the one who writes.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl Writer {
         &self,
         process: Arc<str>,
         request: Request,
-    ) -> std::result::Result<Applied, DbError> {
+    ) -> std::result::Result<Applied, ServiceStoreError> {
         let _slot = self.queue.enter(request.user.as_str()).await;
         self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
     }
@@ -53,7 +54,7 @@ impl Writer {
     pub(super) async fn run<T: Send + 'static>(
         &self,
         what: impl FnOnce(&Connection, i64) -> Result<T> + Send + 'static,
-    ) -> std::result::Result<T, DbError> {
+    ) -> std::result::Result<T, ServiceStoreError> {
         let (reply, outcome) = oneshot::channel();
         let job: Job = Box::new(move |connection, now| {
             let done = what(connection, now).map_err(|error| describe(&error));
@@ -63,7 +64,7 @@ impl Writer {
             }))
         });
         // A job that is dropped was not begun.
-        let not_begun = || DbError::Unavailable("the writer did not come to it".to_owned());
+        let not_begun = || ServiceStoreError::Unavailable("the writer did not come to it".to_owned());
         self.jobs.send(job).await.map_err(|_| not_begun())?;
         outcome.await.map_err(|_| not_begun())?
     }

@@ -30,12 +30,13 @@ use tokio::task::JoinHandle;
 
 use super::fair_queue::TokenOwners;
 use super::wakeups::{self, Wakeups};
-use super::{DbError, ExpiringRows, Read, Request, StoreBackend, StoreFuture, SweepKind};
+use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
 use crate::query::{Answer, Query};
+use crate::request::{Read, Request};
 use crate::rules::Dependencies;
 use connect::{Address, FairPool};
 use sql::Texts;
@@ -87,7 +88,7 @@ impl Drop for Listens {
 }
 
 impl Postgres {
-    pub(super) async fn open(url: &str, options: PostgresOptions) -> Result<Self, DbError> {
+    pub(super) async fn open(url: &str, options: PostgresOptions) -> Result<Self, ServiceStoreError> {
         let address = Address::parse(url, &options)?;
         let (pool, accounts_pool) = address.pools(&options)?;
         let inner = Inner {
@@ -111,7 +112,7 @@ impl Postgres {
         Ok(Postgres { inner, wakeups, _listens: Arc::new(listens) })
     }
 
-    async fn make(&self, request: &Request) -> Result<Result<Done, Refusal>, DbError> {
+    async fn make(&self, request: &Request) -> Result<Result<Done, Refusal>, ServiceStoreError> {
         let inner = &self.inner;
         let mut backoff = RetryTimer::new(inner.options.patience);
         let mut is_ambiguous = false;
@@ -151,21 +152,23 @@ impl Postgres {
                 }
                 Err(TxError::UniqueViolation(_)) if is_ambiguous => {
                     let made = "the connection was lost, and the change was made or refused: what came of it is not known";
-                    return Err(DbError::Unavailable(made.to_owned()));
+                    return Err(ServiceStoreError::Unavailable(made.to_owned()));
                 }
                 Err(TxError::UniqueViolation(what)) => {
                     return Err(self.failed(request, format!("{what} is there already")).await);
                 }
-                Err(TxError::Fatal(DbError::Failed(why))) => return Err(self.failed(request, why).await),
+                Err(TxError::Fatal(ServiceStoreError::Failed(why))) => {
+                    return Err(self.failed(request, why).await);
+                }
                 Err(TxError::Fatal(error)) => return Err(error),
             }
         }
     }
 
     /// Records a failure, if that can be done.
-    async fn failed(&self, request: &Request, why: String) -> DbError {
+    async fn failed(&self, request: &Request, why: String) -> ServiceStoreError {
         let _ = apply::record_failure(&self.inner, request).await;
-        DbError::Failed(why)
+        ServiceStoreError::Failed(why)
     }
 }
 
@@ -175,7 +178,7 @@ impl StoreBackend for Postgres {
         Box::pin(async move {
             // The caller may go away; what was begun is finished, so that its connection can be used again.
             let made = tokio::spawn(async move { store.make(&request).await });
-            made.await.map_err(|error| DbError::Unavailable(error.to_string()))?
+            made.await.map_err(|error| ServiceStoreError::Unavailable(error.to_string()))?
         })
     }
 
@@ -201,11 +204,11 @@ impl StoreBackend for Postgres {
     }
 
     fn ready(&self) -> StoreFuture<'_, ()> {
-        Box::pin(async { accounts::ready(&self.inner).await.map_err(TxError::into_db_error) })
+        Box::pin(async { accounts::ready(&self.inner).await.map_err(TxError::into_store_error) })
     }
 
     fn check_writable(&self) -> StoreFuture<'_, ()> {
-        Box::pin(async { heartbeat::send(&self.inner).await.map_err(TxError::into_db_error) })
+        Box::pin(async { heartbeat::send(&self.inner).await.map_err(TxError::into_store_error) })
     }
 
     fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>> {
@@ -315,13 +318,13 @@ impl StoreBackend for Postgres {
 async fn with_retry<T, F: Future<Output = Result<T, TxError>>>(
     inner: &Inner,
     attempt: impl Fn() -> F,
-) -> Result<T, DbError> {
+) -> Result<T, ServiceStoreError> {
     let mut backoff = RetryTimer::new(inner.options.patience);
     loop {
         match attempt().await {
             Ok(done) => return Ok(done),
             Err(TxError::Retryable(why)) => backoff.wait(why).await?,
-            Err(error) => return Err(error.into_db_error()),
+            Err(error) => return Err(error.into_store_error()),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-use crate::db::columns::Column;
-use crate::db::{ExpiringRows, SweepKind};
 use crate::ids::UserName;
+use crate::store::columns::Column;
+use crate::store::{ExpiringRows, SweepKind};
 
 /// Users who may have something that is older than a time.
 pub(super) fn due(
@@ -100,6 +100,6 @@ mod tests {
         assert_eq!(text("SELECT over_ms || '' FROM session"), "25");
         let upkeep = "SELECT group_concat(user || ' ' || kind || ' ' || since_ms) FROM upkeep";
         assert_eq!(text(upkeep), "ann answered 0,ann audit 0,ann events 0,ann sessions 0");
-        assert_eq!(super::setting(&connection, crate::db::retention::KEEP_SESSIONS.0).unwrap(), None);
+        assert_eq!(super::setting(&connection, crate::store::retention::KEEP_SESSIONS.0).unwrap(), None);
     }
 }

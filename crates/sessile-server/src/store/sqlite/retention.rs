@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
-use crate::db::ExpiringRows;
-use crate::db::columns::Column;
 use crate::ids::{SessionId, UserName};
 use crate::model::Resource;
+use crate::store::ExpiringRows;
+use crate::store::columns::Column;
 
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) fn delete_expired(

@@ -6,12 +6,12 @@ use super::apply;
 use super::listing::{self, Listing};
 use super::rows::{self, json};
 use crate::change::Refusal;
-use crate::db::lists;
 use crate::ids::{SessionId, SessionRef, UserName};
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session};
 use crate::query::{Answer, EventPage, ListPage, PageSize, Query};
 use crate::rules::{audit, idempotency};
+use crate::store::lists;
 
 type Outcome = Result<std::result::Result<Answer, Refusal>>;
 

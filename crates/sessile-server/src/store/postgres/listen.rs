@@ -10,7 +10,7 @@ use tokio_postgres::AsyncMessage;
 use super::Inner;
 use super::connect::Address;
 use super::transaction::{Link, Step, TxError, params};
-use crate::db::wakeups::Wakeups;
+use crate::store::wakeups::Wakeups;
 
 /// Whether the database knows how to.
 pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, TxError> {

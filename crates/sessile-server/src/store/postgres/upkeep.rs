@@ -9,9 +9,9 @@ use super::accounts::{now, read, run};
 use super::apply::BEGIN;
 use super::sql::Sql;
 use super::transaction::{Link, SERVICE, Step, TxError, params};
-use crate::db::columns::Column;
-use crate::db::{ExpiringRows, SweepKind};
 use crate::ids::UserName;
+use crate::store::columns::Column;
+use crate::store::{ExpiringRows, SweepKind};
 
 const DUE: &str = "SELECT user_id FROM upkeep WHERE kind = $1 AND (since_ms < $2 OR since_ms > $3) LIMIT $4";
 const SWEPT: &str = "UPDATE upkeep SET since_ms = $3 WHERE user_id = $1 AND kind = $2";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Inner;
 use super::transaction::{Link, TxError};
-use crate::db::DbError;
+use crate::store::ServiceStoreError;
 
 /// The tables that belong to users, each row to one of them.
 const OF_USERS: &[&str] = &[
@@ -81,9 +81,9 @@ impl Role {
     }
 
     /// What is said when the tables could not be made, or brought up to date, for want of a right.
-    pub(super) fn may_not_make(&self) -> DbError {
+    pub(super) fn may_not_make(&self) -> ServiceStoreError {
         let Role { name, schema } = self;
-        DbError::Unfit(format!(
+        ServiceStoreError::Unfit(format!(
             "the role of the address, {name}, may not make tables, or change those that are there: make it the owner of the \
              database and of its tables, or, where there are none yet, GRANT CREATE ON SCHEMA {schema} TO {name}"
         ))
@@ -117,5 +117,5 @@ fn known<T>(asked: Result<T, tokio_postgres::Error>) -> Result<Option<T>, tokio_
 }
 
 fn unfit<T>(why: String) -> Result<T, TxError> {
-    Err(TxError::Fatal(DbError::Unfit(why)))
+    Err(TxError::Fatal(ServiceStoreError::Unfit(why)))
 }

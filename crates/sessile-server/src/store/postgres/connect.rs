@@ -11,8 +11,8 @@ use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use super::sql::UserIsolation;
 use super::tls::{Tls, Verify};
 use super::transaction::TxError;
-use crate::db::DbError;
-use crate::db::fair_queue::{FairQueue, Slot, cores};
+use crate::store::ServiceStoreError;
+use crate::store::fair_queue::{FairQueue, Slot, cores};
 
 /// How a store in PostgreSQL is used.
 #[derive(Clone, Debug)]
@@ -53,9 +53,9 @@ pub(super) struct Address {
 
 impl Address {
     /// Understands an address as libpq does, as far as it is about TLS.
-    pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, DbError> {
+    pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, ServiceStoreError> {
         // An address may hold a password: what is wrong with it is said without it.
-        let wrong = |what: String| DbError::Unfit(format!("the address of the database: {what}"));
+        let wrong = |what: String| ServiceStoreError::Unfit(format!("the address of the database: {what}"));
         let (url, asked) = tls_asked(url);
         let mut config: Config =
             url.parse().map_err(|error: tokio_postgres::Error| wrong(error.to_string()))?;
@@ -93,7 +93,7 @@ impl Address {
     }
 
     /// The connections for what belongs to users, and those for users and tokens themselves.
-    pub(super) fn pools(&self, options: &PostgresOptions) -> Result<(FairPool, FairPool), DbError> {
+    pub(super) fn pools(&self, options: &PostgresOptions) -> Result<(FairPool, FairPool), ServiceStoreError> {
         let accounts = (options.connections / 4).max(1);
         let others = options.connections.saturating_sub(accounts).max(1);
         let pool = |size: usize, each: usize| {
@@ -103,7 +103,7 @@ impl Address {
         Ok((pool(others, cores().min(others / 3))?, pool(accounts, accounts / 2)?))
     }
 
-    fn pool(&self, size: usize, options: &PostgresOptions) -> Result<Pool, DbError> {
+    fn pool(&self, size: usize, options: &PostgresOptions) -> Result<Pool, ServiceStoreError> {
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.clone(), self.tls.clone(), recycling);
         Pool::builder(manager)
@@ -115,7 +115,7 @@ impl Address {
             })
             .runtime(Runtime::Tokio1)
             .build()
-            .map_err(|error| DbError::Failed(error.to_string()))
+            .map_err(|error| ServiceStoreError::Failed(error.to_string()))
     }
 }
 
@@ -130,7 +130,7 @@ impl FairPool {
     pub(super) async fn get(&self, lane: &str) -> Result<(Object, Slot), TxError> {
         let busy = |_| {
             let why = format!("no connection was free for {} s", self.patience.as_secs());
-            TxError::Fatal(DbError::Unavailable(why))
+            TxError::Fatal(ServiceStoreError::Unavailable(why))
         };
         let slot = tokio::time::timeout(self.patience, self.queue.enter(lane)).await.map_err(busy)?;
         // There are as many slots as connections: only one that has to be made is waited for.

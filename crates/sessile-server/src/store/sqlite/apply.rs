@@ -4,8 +4,8 @@ use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::{rows, snapshot, write};
 use crate::change::{Change, Done, Refusal};
-use crate::db::{Read, Request};
 use crate::ids::{Position, TokenId};
+use crate::request::{Read, Request};
 use crate::rules::audit::AuditEntry;
 use crate::rules::{Dependencies, Snapshot, StoredAnswer, decide, idempotency};
 

@@ -15,8 +15,8 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::connect::FairPool;
 use super::sql::Sql;
-use crate::db::DbError;
-use crate::db::fair_queue::Slot;
+use crate::store::ServiceStoreError;
+use crate::store::fair_queue::Slot;
 
 /// What a statement is given.
 pub(super) type Params<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
@@ -48,14 +48,14 @@ pub(super) enum TxError {
     /// A unique key exists already; the name of the constraint. Nothing was written.
     UniqueViolation(String),
     /// Retrying does not help.
-    Fatal(DbError),
+    Fatal(ServiceStoreError),
 }
 
 impl From<PoolError> for TxError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => TxError::of(&error, false),
-            error => TxError::Fatal(DbError::Unavailable(error.to_string())),
+            error => TxError::Fatal(ServiceStoreError::Unavailable(error.to_string())),
         }
     }
 }
@@ -68,35 +68,35 @@ impl TxError {
         let Some(db) = error.as_db_error() else {
             // The driver has no other names for these.
             if text.contains("password missing") {
-                return TxError::Fatal(DbError::NoPassword);
+                return TxError::Fatal(ServiceStoreError::NoPassword);
             }
             if text.contains("server does not support TLS") {
                 let why = "the database does not speak TLS, which the sslmode of the address asks for: turn it on there, or leave \
                            sslmode out where nobody else is on the network";
-                return TxError::Fatal(DbError::Unfit(why.to_owned()));
+                return TxError::Fatal(ServiceStoreError::Unfit(why.to_owned()));
             }
             let io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
             return if io || error.is_closed() || text.contains("timeout") || text.contains("connecting") {
                 lost(text)
             } else {
-                TxError::Fatal(DbError::Failed(text))
+                TxError::Fatal(ServiceStoreError::Failed(text))
             };
         };
         match db.code().code() {
             "40001" | "40P01" | "25006" | "53300" | "57P03" => TxError::Retryable(text),
-            "28P01" | "28000" => TxError::Fatal(DbError::Refused(text)),
+            "28P01" | "28000" => TxError::Fatal(ServiceStoreError::Refused(text)),
             "23505" => TxError::UniqueViolation(db.constraint().unwrap_or_default().to_owned()),
-            "57014" | "55P03" | "53100" | "53200" => TxError::Fatal(DbError::Unavailable(text)),
+            "57014" | "55P03" | "53100" | "53200" => TxError::Fatal(ServiceStoreError::Unavailable(text)),
             code if code.starts_with("08") || code.starts_with("57P") || code == "25P03" => lost(text),
-            _ => TxError::Fatal(DbError::Failed(text)),
+            _ => TxError::Fatal(ServiceStoreError::Failed(text)),
         }
     }
 
     /// The error of the store, for a caller that does not retry.
-    pub(super) fn into_db_error(self) -> DbError {
+    pub(super) fn into_store_error(self) -> ServiceStoreError {
         match self {
-            TxError::Retryable(why) | TxError::Ambiguous(why) => DbError::Unavailable(why),
-            TxError::UniqueViolation(what) => DbError::Failed(format!("{what} is there already")),
+            TxError::Retryable(why) | TxError::Ambiguous(why) => ServiceStoreError::Unavailable(why),
+            TxError::UniqueViolation(what) => ServiceStoreError::Failed(format!("{what} is there already")),
             TxError::Fatal(error) => error,
         }
     }
@@ -232,15 +232,15 @@ impl RetryTimer {
     }
 
     /// Waits for something until the deadline.
-    pub(super) async fn within<T>(&self, what: impl Future<Output = T>) -> Result<T, DbError> {
-        let busy = |_| DbError::Unavailable("too many changes of the same session wait".to_owned());
+    pub(super) async fn within<T>(&self, what: impl Future<Output = T>) -> Result<T, ServiceStoreError> {
+        let busy = |_| ServiceStoreError::Unavailable("too many changes of the same session wait".to_owned());
         tokio::time::timeout_at(self.deadline, what).await.map_err(busy)
     }
 
     /// Waits before the next attempt. Fails if that would be after the deadline.
-    pub(super) async fn wait(&mut self, why: String) -> Result<(), DbError> {
+    pub(super) async fn wait(&mut self, why: String) -> Result<(), ServiceStoreError> {
         if Instant::now() + self.backoff.upper_bound() >= self.deadline {
-            return Err(DbError::Unavailable(why));
+            return Err(ServiceStoreError::Unavailable(why));
         }
         let delay = self.backoff.next_delay();
         tracing::debug!(reason = why, ?delay, "retrying transaction");

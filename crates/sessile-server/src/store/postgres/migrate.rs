@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Inner;
 use super::role::Role;
 use super::transaction::{Link, TxError};
-use crate::db::DbError;
-use crate::db::retention::KEEP_SESSIONS;
+use crate::store::ServiceStoreError;
+use crate::store::retention::KEEP_SESSIONS;
 
 /// Each is run once, in order. What was published is never changed.
 const MIGRATIONS: &[&str] = &[
@@ -48,7 +48,7 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxErr
     };
     if version > known {
         let store = "the database".to_owned();
-        return Err(TxError::Fatal(DbError::TooNew { store, found: version, known }));
+        return Err(TxError::Fatal(ServiceStoreError::TooNew { store, found: version, known }));
     }
     if version == known {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxErr
 #[cfg(test)]
 mod tests {
     use super::MIGRATIONS;
-    use crate::db::{Db, PostgresOptions};
+    use crate::store::{PostgresOptions, ServiceStore};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn older_store_gets_labels_and_upkeep_and_keeps_ended_sessions() {
@@ -95,7 +95,7 @@ mod tests {
                                     next_event)
                VALUES ('ann', 'a', '{"team":"web","empty":""}', 5, 100, 10, 20, 1, 1, 1);"#,
         );
-        let db = Db::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
+        let db = ServiceStore::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
         let labels = "SELECT string_agg(concat(user_id, ' ', key, '=', value, ' ', session), ',' ORDER BY key) FROM label";
         assert_eq!(database.sql(labels), "ann empty= a,ann team=web a");
         assert_eq!(database.sql("SELECT over_ms FROM session"), "25");

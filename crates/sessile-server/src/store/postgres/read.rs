@@ -9,13 +9,13 @@ use super::rows::{self, json};
 use super::sql::Sql;
 use super::transaction::{Link, Step, TxError, params};
 use crate::change::Refusal;
-use crate::db::columns::Column;
-use crate::db::lists::{self, Candidate, LockPlace, LockScan};
 use crate::ids::{SessionId, UserName};
 use crate::json_text::JsonText;
 use crate::model::{Accessed, Entry, Event, Session};
 use crate::query::{Answer, EventPage, ListPage, PageSize, Query, SCAN_ROWS};
 use crate::rules::{SessionRecord, StoredAnswer, idempotency};
+use crate::store::columns::Column;
+use crate::store::lists::{self, Candidate, LockPlace, LockScan};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 

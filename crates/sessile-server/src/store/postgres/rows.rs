@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::{Error, Row};
 
-use crate::db::columns::Column;
 use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
 use crate::model::{Message, Session, Ticket};
 use crate::rules::SessionRecord;
+use crate::store::columns::Column;
 
 fn session(row: &Row) -> Result<SessionRecord, Error> {
     let labels: &str = row.try_get(3)?;

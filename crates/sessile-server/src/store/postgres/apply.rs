@@ -9,11 +9,12 @@ use super::transaction::{Link, Step, TxError, params};
 use super::write::Writes;
 use super::{Inner, rows};
 use crate::change::{Done, Refusal};
-use crate::db::wakeups;
-use crate::db::{DbError, Read, Request};
 use crate::ids::TokenId;
+use crate::request::{Read, Request};
 use crate::rules::audit::AuditEntry;
 use crate::rules::{Dependencies, decide};
+use crate::store::ServiceStoreError;
+use crate::store::wakeups;
 
 /// Begins a change. Rows are seen as they are once they are locked, whatever the database's default is.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -29,7 +30,7 @@ pub(super) async fn attempt(
     is_retry: bool,
 ) -> Result<(Result<Done, Refusal>, Option<u64>), TxError> {
     let user = request.user.as_str();
-    let failed = |error: serde_json::Error| TxError::Fatal(DbError::Failed(error.to_string()));
+    let failed = |error: serde_json::Error| TxError::Fatal(ServiceStoreError::Failed(error.to_string()));
     let lost = |error: tokio_postgres::Error| TxError::of(&error, false);
     let dependencies = Dependencies::of(&request.change);
     let mut link = Link::take(inner, user).await?;

@@ -9,10 +9,10 @@ use super::Inner;
 use super::apply::BEGIN;
 use super::sql::Sql;
 use super::transaction::{Link, Step, TxError, params};
-use crate::db::ExpiringRows;
-use crate::db::columns::Column;
 use crate::ids::{SessionId, UserName};
 use crate::model::Resource;
+use crate::store::ExpiringRows;
+use crate::store::columns::Column;
 
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) async fn delete_expired(

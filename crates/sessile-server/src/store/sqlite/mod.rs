@@ -30,13 +30,14 @@ use sessile::store::Store;
 use super::fair_queue::{TokenOwners, cores};
 use super::retention::KEEP_SESSIONS;
 use super::wakeups::{self, Wakeups};
-use super::{DbError, ExpiringRows, Read, Request, StoreBackend, StoreFuture, SweepKind};
+use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Change, Done, Refusal};
 use crate::clock::now_ms;
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
 use crate::query::{Answer, Query};
+use crate::request::{Read, Request};
 use crate::rules::Queue;
 use readers::{Priority, Readers};
 use snapshot::QueueView;
@@ -76,7 +77,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    pub(super) async fn open(path: &Path) -> Result<Self, DbError> {
+    pub(super) async fn open(path: &Path) -> Result<Self, ServiceStoreError> {
         let path = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || {
             let writer = connect(&path)?;
@@ -91,8 +92,9 @@ impl Sqlite {
             Ok((writer, users, readers(ACCOUNT_READERS, Priority::Normal)?, abandoned))
         });
         let (writer, readers, account_readers, abandoned) =
-            opened.await.map_err(|error| DbError::Failed(error.to_string()))??;
-        let no_thread = |error| DbError::Failed(format!("cannot start a thread to write the store: {error}"));
+            opened.await.map_err(|error| ServiceStoreError::Failed(error.to_string()))??;
+        let no_thread =
+            |error| ServiceStoreError::Failed(format!("cannot start a thread to write the store: {error}"));
         let store = Sqlite {
             writer: Writer::start(writer).map_err(no_thread)?,
             readers,
@@ -108,7 +110,7 @@ impl Sqlite {
     }
 
     /// Copies what a fork takes along, all but the last slice. The session that may have rows afterwards which do not count.
-    async fn prepare(&self, request: &Request) -> Result<Option<(String, String)>, DbError> {
+    async fn prepare(&self, request: &Request) -> Result<Option<(String, String)>, ServiceStoreError> {
         let user = request.user.to_string();
         match &request.change {
             Change::Rewind { session, .. } => Ok(Some((user, session.to_string()))),
@@ -354,7 +356,7 @@ impl StoreBackend for Sqlite {
 }
 
 /// Opens the library's store, in which the service's is.
-fn connect(path: &Path) -> Result<Connection, DbError> {
+fn connect(path: &Path) -> Result<Connection, ServiceStoreError> {
     let mut connection =
         Store::open_for_writing(path, &Locker::new(PATIENCE)).map_err(unopened)?.into_connection();
     connection.busy_handler(Some(wait_a_little)).map_err(|error| describe(&error))?;
@@ -363,21 +365,23 @@ fn connect(path: &Path) -> Result<Connection, DbError> {
 }
 
 /// Why a file cannot be used, without what the library calls a store of its own.
-fn unopened(error: sessile::Error) -> DbError {
+fn unopened(error: sessile::Error) -> ServiceStoreError {
     use sessile::error::StoreError;
-    let sessile::Error::Store(error) = error else { return DbError::Failed(error.to_string()) };
+    let sessile::Error::Store(error) = error else { return ServiceStoreError::Failed(error.to_string()) };
     match error {
         StoreError::Corrupt { path, .. } if !is_database(&path) => {
-            DbError::Unfit(format!("{} is not a store: it is no SQLite database", path.display()))
+            ServiceStoreError::Unfit(format!("{} is not a store: it is no SQLite database", path.display()))
         }
         StoreError::Corrupt { path, detail } => {
-            DbError::Failed(format!("{} is damaged: {detail}", path.display()))
+            ServiceStoreError::Failed(format!("{} is damaged: {detail}", path.display()))
         }
-        StoreError::Failed { path, detail } => DbError::Failed(format!("{}: {detail}", path.display())),
+        StoreError::Failed { path, detail } => {
+            ServiceStoreError::Failed(format!("{}: {detail}", path.display()))
+        }
         StoreError::TooNew { path, found, known } => {
-            DbError::TooNew { store: path.display().to_string(), found, known }
+            ServiceStoreError::TooNew { store: path.display().to_string(), found, known }
         }
-        other => DbError::Failed(other.to_string()),
+        other => ServiceStoreError::Failed(other.to_string()),
     }
 }
 
@@ -400,7 +404,7 @@ fn wait_a_little(times: i32) -> bool {
 }
 
 /// Adds what the service needs, once. A store that a newer version has extended is left alone.
-fn extend(connection: &Connection, path: &Path) -> Result<(), DbError> {
+fn extend(connection: &Connection, path: &Path) -> Result<(), ServiceStoreError> {
     let failed = |error: rusqlite::Error| describe(&error);
     let known = i64::try_from(ADDED.len()).unwrap_or(i64::MAX);
     let begin = "BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS service (version INTEGER NOT NULL) STRICT;";
@@ -410,7 +414,7 @@ fn extend(connection: &Connection, path: &Path) -> Result<(), DbError> {
         .map_err(failed)?;
     if version > known {
         // The connection, and with it the transaction, ends here.
-        return Err(DbError::TooNew { store: path.display().to_string(), found: version, known });
+        return Err(ServiceStoreError::TooNew { store: path.display().to_string(), found: version, known });
     }
     for (number, sql) in (1_i64..).zip(ADDED).skip(usize::try_from(version).unwrap_or(0)) {
         connection.execute_batch(sql).map_err(failed)?;
@@ -424,13 +428,13 @@ fn extend(connection: &Connection, path: &Path) -> Result<(), DbError> {
     connection.execute_batch("COMMIT").map_err(failed)
 }
 
-fn describe(error: &rusqlite::Error) -> DbError {
+fn describe(error: &rusqlite::Error) -> ServiceStoreError {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed};
     match error.sqlite_error_code() {
         // The last one is said when others, or their crashes, keep a reader from beginning for too long.
         Some(DatabaseBusy | DatabaseLocked | DiskFull | FileLockingProtocolFailed) => {
-            DbError::Unavailable(error.to_string())
+            ServiceStoreError::Unavailable(error.to_string())
         }
-        _ => DbError::Failed(error.to_string()),
+        _ => ServiceStoreError::Failed(error.to_string()),
     }
 }

@@ -8,8 +8,8 @@ use super::Inner;
 use super::accounts::{now, read, run, token};
 use super::transaction::{TxError, params};
 use crate::account::{Asked, Collected, Decision, Login, Minted};
-use crate::db::fair_queue::TokenOwners;
 use crate::ids::SecretHash;
+use crate::store::fair_queue::TokenOwners;
 
 const CLEAR: &str = concat!("DELETE FROM login WHERE expires_ms <= ", now!());
 const BEGIN: &str = concat!(

@@ -13,7 +13,7 @@ use sessile::files::Locker;
 use sessile::store::{Snapshot, Store, column_list, raise_revisions, save_revisions};
 
 use super::{PATIENCE, connect, describe, extend};
-use crate::db::DbError;
+use crate::store::ServiceStoreError;
 
 /// How long a restore waits for other processes to close the store.
 const CLOSING: Duration = Duration::from_secs(2);
@@ -40,7 +40,7 @@ pub enum BackupError {
     File(#[from] Error),
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] DbError),
+    Store(#[from] ServiceStoreError),
 }
 
 /// Result of a restore.

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::describe;
-use crate::db::DbError;
-use crate::db::fair_queue::FairQueue;
+use crate::store::ServiceStoreError;
+use crate::store::fair_queue::FairQueue;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
@@ -53,7 +53,7 @@ impl Readers {
         &self,
         lane: &str,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, DbError> {
+    ) -> Result<T, ServiceStoreError> {
         let slot = self.queue.enter(lane).await;
         let (answered, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
@@ -63,7 +63,7 @@ impl Readers {
             // not begin more reads meanwhile. If the caller is gone, the slot is free at once.
             let _ = answered.send((answer.map_err(|error| describe(&error)), slot));
         });
-        let ended = || DbError::Failed("the reader ended".to_owned());
+        let ended = || ServiceStoreError::Failed("the reader ended".to_owned());
         self.jobs.send(job).map_err(|_| ended())?;
         let (answer, _slot) = answer.await.map_err(|_| ended())?;
         answer

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::retention::KEEP_SESSIONS;
-use super::{DbError, ExpiringRows, Postgres, PostgresOptions, Read, Request, Sqlite, SweepKind};
+use super::{ExpiringRows, Postgres, PostgresOptions, ServiceStoreError, Sqlite, SweepKind};
 use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
 use crate::change::{Done, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
 use crate::query::{Answer, Query};
+use crate::request::{Read, Request};
 
 /// What a store returns: the outcome once it is on the disk, or its failure.
-pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, DbError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceStoreError>> + Send + 'a>>;
 
 /// A store. SQLite and PostgreSQL behave the same, and one suite of tests holds for both.
 pub trait StoreBackend: std::fmt::Debug + Send + Sync {
@@ -124,27 +125,27 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
 
 /// A store that was opened.
 #[derive(Clone, Debug)]
-pub struct Db(Arc<dyn StoreBackend>);
+pub struct ServiceStore(Arc<dyn StoreBackend>);
 
-impl Db {
+impl ServiceStore {
     /// Opens a store in a file, and creates it if it is missing.
-    pub async fn sqlite(path: &Path) -> Result<Self, DbError> {
-        Ok(Db(Arc::new(Sqlite::open(path).await?)))
+    pub async fn sqlite(path: &Path) -> Result<Self, ServiceStoreError> {
+        Ok(ServiceStore(Arc::new(Sqlite::open(path).await?)))
     }
 
     /// Opens a store in a PostgreSQL database, and creates its tables if they are missing.
-    pub async fn postgres(url: &str, options: PostgresOptions) -> Result<Self, DbError> {
-        Ok(Db(Arc::new(Postgres::open(url, options).await?)))
+    pub async fn postgres(url: &str, options: PostgresOptions) -> Result<Self, ServiceStoreError> {
+        Ok(ServiceStore(Arc::new(Postgres::open(url, options).await?)))
     }
 
     /// Retention of ended sessions that the store was created with; none if it keeps them for ever.
-    pub async fn session_retention(&self) -> Result<Option<Duration>, DbError> {
+    pub async fn session_retention(&self) -> Result<Option<Duration>, ServiceStoreError> {
         let millis = self.setting(KEEP_SESSIONS.0).await?;
         Ok(millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis))
     }
 }
 
-impl Deref for Db {
+impl Deref for ServiceStore {
     type Target = dyn StoreBackend;
 
     fn deref(&self) -> &Self::Target {
