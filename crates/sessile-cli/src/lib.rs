@@ -5,6 +5,7 @@
 mod a2a;
 mod agent_session;
 mod ask;
+mod backend;
 mod child;
 pub mod cli;
 pub mod commands;
@@ -20,6 +21,7 @@ mod help;
 mod http;
 mod isolation;
 mod lazy;
+mod local;
 mod logging;
 pub mod mcp;
 mod oauth;
@@ -32,6 +34,7 @@ mod settings;
 mod shell_hook;
 mod throwaway;
 mod unlocked;
+mod view;
 
 pub use dispatch::main;
 pub use settings::app;

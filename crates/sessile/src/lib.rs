@@ -48,7 +48,7 @@ pub use args::StateArgs;
 pub use call::StateCall;
 pub use code::Code;
 pub use error::{Error, Result};
-pub use report::Report;
+pub use report::{Report, ReportBody};
 pub use state::State;
 pub use status::Status;
 pub use warning::Warning;

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::code::Code;
-use crate::error::{Diagnostic, FileLocation};
+use crate::error::{Diagnostic, ErrorDetails, FileLocation};
 use crate::settings::project::root_of;
 use crate::text::{shown, shown_lines};
 
@@ -28,8 +29,30 @@ pub struct Report {
     pub retry_after: Option<Duration>,
     /// The line of a file that the message is about.
     pub location: Option<FileLocation>,
-    /// What programs are told beside it, by name.
-    pub details: Vec<(&'static str, String)>,
+    /// Names and times in the message, for programs.
+    pub details: ErrorDetails,
+}
+
+/// Report as programs read it, under `error` in a line on standard error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportBody {
+    /// Stable code.
+    pub code: String,
+    /// What went wrong, and where.
+    pub message: String,
+    /// Exit status that goes with the code.
+    pub exit_code: u8,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+    /// Time before the same call is worth another try.
+    pub retry_after_ms: Option<u64>,
+    /// Next step, in words.
+    pub hint: Option<String>,
+    /// Command that can be pasted to mend it.
+    pub fix_command: Option<String>,
+    /// Names and times in the message.
+    #[serde(flatten)]
+    pub details: ErrorDetails,
 }
 
 impl Report {
@@ -63,26 +86,27 @@ impl Report {
             fix_command: None,
             retry_after: None,
             location: None,
-            details: Vec::new(),
+            details: ErrorDetails::default(),
         }
     }
 
-    /// The object that programs read on standard error.
-    pub fn to_json(&self) -> Value {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let mut json = json!({ "error": {
-            "code": self.code.as_str(),
-            "message": self.message,
-            "exit_code": self.code.exit(),
-            "retryable": self.retryable,
-            "retry_after_ms": self.retry_after.map(millis),
-            "hint": self.hint,
-            "fix_command": self.fix_command,
-        }});
-        for (name, value) in &self.details {
-            json["error"][name] = json!(value);
+    /// Report as programs read it.
+    pub fn to_body(&self) -> ReportBody {
+        ReportBody {
+            code: self.code.as_str().to_owned(),
+            message: self.message.clone(),
+            exit_code: self.code.exit(),
+            retryable: self.retryable,
+            retry_after_ms: self.retry_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            hint: self.hint.clone(),
+            fix_command: self.fix_command.clone(),
+            details: self.details.clone(),
         }
-        json
+    }
+
+    /// Object that programs read on standard error.
+    pub fn to_json(&self) -> Value {
+        json!({ "error": self.to_body() })
     }
 
     /// The lines that people read, safe for terminals; the labels are handed in so that they can be coloured.

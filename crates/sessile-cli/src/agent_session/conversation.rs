@@ -12,6 +12,7 @@ use sessile_wire::a2a::AgentEvent;
 
 use crate::cli::Cx;
 use crate::error::Failure;
+use crate::view::event_kind;
 
 /// Selection of a conversation by the flags of a call.
 #[derive(Clone, Debug, Default)]
@@ -138,12 +139,7 @@ impl<'a> ConversationLog<'a> {
 
     /// Stores an event before it is displayed, with the ids that it carries.
     pub(crate) fn record(&mut self, event: &AgentEvent) -> Result<(), Error> {
-        let kind = match event {
-            AgentEvent::Task(_) => "task",
-            AgentEvent::Message(_) => "message",
-            AgentEvent::Status(_) => "status",
-            AgentEvent::Artifact(_) => "artifact",
-        };
+        let kind = event_kind(event);
         if self.sent.is_none() && self.last.as_ref() == Some(event.raw()) {
             return Ok(());
         }

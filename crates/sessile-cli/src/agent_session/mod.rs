@@ -5,7 +5,6 @@
 //! | `connection` | the agent of a call, and the flags of its requests |
 //! | `credentials` | credentials of the vault for requests to an agent |
 //! | `conversation` | the conversation of a session with an agent, and its log |
-//! | `listing` | conversations as JSON, with whether credentials for their agents exist |
 //! | `error` | errors of an agent as errors of the program |
 //! | `artifacts` | artifacts of an agent, saved as plain files |
 
@@ -14,11 +13,9 @@ mod connection;
 mod conversation;
 mod credentials;
 mod error;
-mod listing;
 
 pub(crate) use artifacts::save;
 pub(crate) use connection::{AgentArgs, header};
 pub(crate) use conversation::{ConversationLog, ConversationSelector, session};
 pub(crate) use credentials::AgentCredentials;
 pub(crate) use error::agent_error;
-pub(crate) use listing::{described, described_anywhere};

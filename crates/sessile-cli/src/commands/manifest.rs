@@ -1,6 +1,7 @@
 //! `sessile manifest`: the whole command tree, from the same source as the parser.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
+use serde::Serialize;
 use serde_json::{Value, json};
 use sessile::variables::{OWN, SHARED};
 use sessile::{App, Code, exit};
@@ -22,12 +23,13 @@ use crate::settings::app;
 pub struct Args {}
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
-    let manifest = manifest();
-    cx.out.result(&manifest, || {
+    let root = built_tree();
+    let commands = collect(&root);
+    cx.out.result(&manifest_of(&root, &commands), || {
         let mut table = Table::new(&["COMMAND", "EFFECT", "ABOUT"]);
-        for command in manifest["commands"].as_array().into_iter().flatten() {
-            let cell = |key: &str| command[key].as_str().unwrap_or_default().to_owned();
-            table.row(&[cell("path"), cell("effect"), cell("about")], None);
+        for command in &commands {
+            let about = command.about.as_deref().unwrap_or_default();
+            table.row(&[command.path.as_str(), command.effect.unwrap_or_default(), about], None);
         }
         table.render(&cx.out)
     })
@@ -35,10 +37,17 @@ pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
 
 /// The manifest as JSON.
 pub fn manifest() -> Value {
+    let root = built_tree();
+    manifest_of(&root, &collect(&root))
+}
+
+fn built_tree() -> Command {
     let mut root = Cli::command();
     root.build();
-    let mut commands = Vec::new();
-    collect(&root, "", &mut commands);
+    root
+}
+
+fn manifest_of(root: &Command, commands: &[CommandView]) -> Value {
     let settings = app();
     json!({
         "name": root.get_name(),
@@ -84,34 +93,55 @@ fn variables(app: &App) -> Vec<Value> {
     all.map(|(name, about)| json!({ "name": name, "about": about })).collect()
 }
 
-fn collect(command: &Command, path: &str, commands: &mut Vec<Value>) {
+/// A command of the manifest.
+#[derive(Debug, Serialize)]
+struct CommandView {
+    path: String,
+    about: Option<String>,
+    effect: Option<&'static str>,
+    write_scope: Option<&'static str>,
+    idempotent: Option<bool>,
+    outside: Option<bool>,
+    arguments: Vec<Value>,
+    flags: Vec<Value>,
+    error_codes: Vec<&'static str>,
+}
+
+/// Commands that can be called, in the order of the tree.
+fn collect(root: &Command) -> Vec<CommandView> {
+    let mut commands = Vec::new();
+    collect_below(root, "", &mut commands);
+    commands
+}
+
+fn collect_below(command: &Command, path: &str, commands: &mut Vec<CommandView>) {
     for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
         let path = format!("{path} {}", child.get_name());
         if !child.is_subcommand_required_set() {
             commands.push(describe(child, path.trim_start()));
         }
-        collect(child, &path, commands);
+        collect_below(child, &path, commands);
     }
 }
 
-fn describe(command: &Command, path: &str) -> Value {
+fn describe(command: &Command, path: &str) -> CommandView {
     let entry = effects::entry(path);
     let own = entry.map(|entry| entry.codes).unwrap_or_default();
     let mut codes: Vec<Code> = COMMON.iter().chain(own).copied().collect();
     codes.sort_unstable();
     let own_arguments =
         || command.get_arguments().filter(|arg| !arg.is_global_set() && arg.get_id() != "help");
-    json!({
-        "path": path,
-        "about": command.get_about().map(ToString::to_string),
-        "effect": entry.map(|entry| entry.effect.as_str()),
-        "write_scope": entry.and_then(|entry| entry.scope),
-        "idempotent": entry.map(|entry| entry.idempotent),
-        "outside": entry.map(|entry| entry.outside),
-        "arguments": own_arguments().filter(|arg| arg.is_positional()).map(argument).collect::<Vec<_>>(),
-        "flags": own_arguments().filter(|arg| !arg.is_positional()).map(flag).collect::<Vec<_>>(),
-        "error_codes": codes.iter().map(|code| code.as_str()).collect::<Vec<_>>(),
-    })
+    CommandView {
+        path: path.to_owned(),
+        about: command.get_about().map(ToString::to_string),
+        effect: entry.map(|entry| entry.effect.as_str()),
+        write_scope: entry.and_then(|entry| entry.scope),
+        idempotent: entry.map(|entry| entry.idempotent),
+        outside: entry.map(|entry| entry.outside),
+        arguments: own_arguments().filter(|arg| arg.is_positional()).map(argument).collect(),
+        flags: own_arguments().filter(|arg| !arg.is_positional()).map(flag).collect(),
+        error_codes: codes.iter().map(|code| code.as_str()).collect(),
+    }
 }
 
 fn argument(arg: &Arg) -> Value {

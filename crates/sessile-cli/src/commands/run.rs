@@ -1,9 +1,11 @@
 //! `sessile run`: a command in a session, with state of its own.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 use sessile::args::parse_duration;
 use sessile::context::transfer::looks_secret;
@@ -17,10 +19,11 @@ use sessile::tool::Plan;
 use crate::child::Child;
 use crate::cli::Cx;
 use crate::commands::lock::run::TOKEN_VARIABLE;
-use crate::commands::lock::{holder, keep_there, locks, run_kept};
+use crate::commands::lock::{keep_there, run_kept};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
+use crate::local::{holder, lock_store};
 use crate::output::{Table, Tone};
 use crate::remote::{ServerArgs, ServiceClient};
 
@@ -151,7 +154,7 @@ fn execute_in(
                 run_kept(cx, child, args.timeout, kept, || guard.check(true))
             }
             None => {
-                let mut locks = locks(run.state())?;
+                let mut locks = lock_store(run.state())?;
                 let held = locks.hold(name, &holder(run.state(), "run")?)?;
                 let ended = guard.check(true).map_err(Failure::from).and_then(|()| {
                     child
@@ -187,6 +190,30 @@ fn dry_run(args: &Args, cx: &Cx) -> Outcome {
     result
 }
 
+/// Variable of a command, as a dry run shows it.
+#[derive(Serialize)]
+struct VariableView {
+    name: String,
+    /// Value; none if the variable is taken away.
+    value: Option<String>,
+    origin: String,
+}
+
+/// Copy that a room would hold.
+#[derive(Serialize)]
+struct CopyView {
+    tool: String,
+    from: Vec<PathBuf>,
+    to: String,
+}
+
+/// Tool whose state stays shared.
+#[derive(Serialize)]
+struct SharedToolView {
+    tool: String,
+    reason: String,
+}
+
 fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Outcome {
     let PreparedRun { plan, environment, .. } = prepared;
     let run = prepared.run();
@@ -204,16 +231,16 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
             let hidden = value.as_deref().is_some_and(|value| {
                 !value.starts_with(target) && looks_secret(&change.name) || has_url_password(value)
             });
-            json!({
-                "name": change.name,
-                "value": if hidden { json!("********") } else { json!(value) },
-                "origin": moved(&change.origin),
-            })
+            VariableView {
+                name: change.name.clone(),
+                value: if hidden { Some("********".to_owned()) } else { value },
+                origin: moved(&change.origin),
+            }
         })
         .collect();
     let bound = environment.credentials.iter().map(|bound| {
         let origin = format!("{}, credential {}", bound.origin, bound.credential);
-        json!({ "name": bound.name, "value": "********", "origin": origin })
+        VariableView { name: bound.name.clone(), value: Some("********".to_owned()), origin }
     });
     let changes: Vec<_> = changes.into_iter().chain(bound).collect();
     let copied = Plan::copies(run.session().room().dir())?;
@@ -221,12 +248,18 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
         .iter()
         .flat_map(|(tool, seeds)| seeds.iter().map(move |seeded| (tool, seeded)))
         .filter(|(_, seeded)| !seeded.from.is_empty())
-        .map(|(tool, seeded)| json!({ "tool": tool, "from": seeded.from, "to": moved(&seeded.to.display().to_string()) }))
+        .map(|(tool, seeded)| CopyView {
+            tool: tool.clone(),
+            from: seeded.from.clone(),
+            to: moved(&seeded.to.display().to_string()),
+        })
         .collect();
     let shared: Vec<_> = plan
         .tools
         .iter()
-        .filter_map(|tool| Some(json!({ "tool": tool.tool, "reason": moved(tool.shared.as_ref()?) })))
+        .filter_map(|tool| {
+            Some(SharedToolView { tool: tool.tool.clone(), reason: moved(tool.shared.as_ref()?) })
+        })
         .collect();
     let json = json!({
         "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
@@ -240,23 +273,19 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
     cx.out.result(&json, || {
         let mut table = Table::new(&["VARIABLE", "VALUE", "FROM"]);
         for change in &changes {
-            let word = |key: &str| shown(shortened(change[key].as_str().unwrap_or("(taken away)"), WIDEST));
-            let tone = change["value"].is_null().then_some(Tone::Faint);
-            table.row(&[word("name"), word("value"), word("origin")], tone);
+            let cell = |text: &str| shown(shortened(text, WIDEST));
+            let value = change.value.as_deref();
+            let tone = value.is_none().then_some(Tone::Faint);
+            let cells = [cell(&change.name), cell(value.unwrap_or("(taken away)")), cell(&change.origin)];
+            table.row(&cells, tone);
         }
         let mut text = table.render(&cx.out);
-        for copy in &copies {
-            let from: Vec<&str> =
-                copy["from"].as_array().into_iter().flatten().filter_map(|path| path.as_str()).collect();
-            text.push_str(&format!(
-                "copy {} to {}\n",
-                shown(from.join(", ")),
-                shown(copy["to"].as_str().unwrap_or_default())
-            ));
+        for CopyView { from, to, .. } in &copies {
+            let from: Vec<Cow<'_, str>> = from.iter().map(|path| path.to_string_lossy()).collect();
+            text.push_str(&format!("copy {} to {}\n", shown(from.join(", ")), shown(to)));
         }
-        for tool in &shared {
-            let word = |key: &str| shown(tool[key].as_str().unwrap_or_default());
-            text.push_str(&format!("{} stays shared: {}\n", word("tool"), word("reason")));
+        for SharedToolView { tool, reason } in &shared {
+            text.push_str(&format!("{} stays shared: {}\n", shown(tool), shown(reason)));
         }
         text
     })

@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use serde_json::Value;
+use sessile::ReportBody;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::kept::Kept;
+use crate::output::StderrLine;
 
 /// What is kept of each stream of a command that was run.
 const TEXT: usize = 32 * 1024;
@@ -51,7 +52,7 @@ pub(super) struct Ended {
     pub(super) err: Kept,
     /// Why a command was not run, or not to its end. A command could say anything on its own streams, so this is told on
     /// none of them.
-    pub(super) report: Option<Value>,
+    pub(super) report: Option<ReportBody>,
 }
 
 /// How a call came out.
@@ -115,7 +116,10 @@ impl Invocation {
         };
         let told = || {
             let text = report.as_ref().and_then(|file| sessile::files::read(file.path()).ok()?)?;
-            sessile::json::from_str::<Value>(&text).ok().map(|mut report| report["error"].take())
+            match StderrLine::parse(&text)? {
+                StderrLine::Error(report) => Some(report),
+                StderrLine::Warning(_) | StderrLine::Note(_) => None,
+            }
         };
         Ok(match how {
             How::Ended(status) => Outcome::Ended(Ended { status: Some(status), out, err, report: told() }),

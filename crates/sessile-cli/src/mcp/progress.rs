@@ -9,6 +9,8 @@ use rmcp::service::RequestContext;
 use sessile::text::{shortened, shown};
 use tokio::sync::watch;
 
+use crate::output::StderrLine;
+
 /// How often it is told.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -33,7 +35,8 @@ pub(super) async fn tell(
 
 /// What our own notes say, else the line.
 fn readable(line: &str) -> String {
-    let note = sessile::json::from_str::<serde_json::Value>(line).ok();
-    let note = note.as_ref().and_then(|note| note["note"].as_str());
-    shortened(&shown(note.unwrap_or(line)), 200)
+    match StderrLine::parse(line) {
+        Some(StderrLine::Note(note)) => shortened(&shown(note), 200),
+        _ => shortened(&shown(line), 200),
+    }
 }

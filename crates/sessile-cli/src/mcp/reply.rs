@@ -1,11 +1,14 @@
 //! From what a call printed to the result of a tool.
 
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
-use sessile::{Code, Report};
+use sessile::{Code, Report, ReportBody};
 
 use super::invocation::Ended;
 use super::tool::{Shape, Tool};
+use crate::output::StderrLine;
+use crate::view::AgentOutput;
 
 /// The longest text that is handed on of what an agent sent beside words.
 const LONGEST: usize = 32 * 1024;
@@ -24,7 +27,7 @@ pub(super) enum Reply {
 pub(super) fn reply(tool: &Tool, ended: &Ended) -> Reply {
     if tool.shape == Shape::Captured {
         return match &ended.report {
-            Some(report) if report["code"] == Code::TimedOut.as_str() => Reply::Result(captured(ended, true)),
+            Some(report) if report.code == Code::TimedOut.as_str() => Reply::Result(captured(ended, true)),
             Some(report) => failed(report.clone()),
             None => Reply::Result(captured(ended, false)),
         };
@@ -32,7 +35,7 @@ pub(super) fn reply(tool: &Tool, ended: &Ended) -> Reply {
     let messages = Messages::in_lines(&ended.err.text());
     if ended.out.is_cut() {
         let report = Report::new(Code::FileTooLarge, "the result is too large to be handed on");
-        return failed(report.to_json()["error"].take());
+        return failed(report.to_body());
     }
     // A result that is bad news has a status of its own; it is a result all the same.
     let text = ended.out.text();
@@ -50,7 +53,7 @@ pub(super) fn reply(tool: &Tool, ended: &Ended) -> Reply {
 
 /// An error that is not the program's own.
 pub(super) fn refused(code: Code, message: impl Into<String>) -> CallToolResult {
-    error(&Report::new(code, message).to_json()["error"])
+    error(Report::new(code, message).to_body())
 }
 
 /// The output of a command that ended, or whose time was up.
@@ -65,32 +68,32 @@ pub(super) fn captured(ended: &Ended, timed_out: bool) -> CallToolResult {
     }))
 }
 
-fn failed(mut told: Value) -> Reply {
-    let context = told["context"].as_str().map(str::to_owned);
-    match context.filter(|_| told["code"] == Code::GuardApproval.as_str()) {
+fn failed(report: ReportBody) -> Reply {
+    let is_guarded = report.code == Code::GuardApproval.as_str();
+    match report.details.context.clone().filter(|_| is_guarded) {
         Some(context) => {
-            // Nothing that a model could be tempted to run.
-            told["fix_command"] = Value::Null;
-            told["hint"] = json!(format!(
+            let hint = format!(
                 "only a person can open it: ask them to run `sessile context approve {context} --for 30m` on a terminal"
-            ));
-            Reply::Guarded { context, refusal: error(&told) }
+            );
+            // Nothing that a model could be tempted to run.
+            let refusal = error(ReportBody { fix_command: None, hint: Some(hint), ..report });
+            Reply::Guarded { context, refusal }
         }
-        None => Reply::Result(error(&told)),
+        None => Reply::Result(error(report)),
     }
 }
 
 /// Clients hold structured content against the schema even if it is an error: so an error is text, and that is JSON.
-fn error(told: &Value) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(json!({ "error": told }).to_string())])
+fn error(report: ReportBody) -> CallToolResult {
+    let line = json!(StderrLine::Error(report)).to_string();
+    CallToolResult::error(vec![ContentBlock::text(line)])
 }
 
 /// A call that printed nothing, which is none of ours.
-fn died(ended: &Ended) -> Value {
+fn died(ended: &Ended) -> ReportBody {
     let how = ended.status.map_or_else(|| "its time was up".to_owned(), |status| status.to_string());
     let err = sessile::text::shortened(&ended.err.text(), 1000);
-    let report = Report::new(Code::Io, format!("the call ended without a result ({how}) {err}"));
-    report.to_json()["error"].take()
+    Report::new(Code::Io, format!("the call ended without a result ({how}) {err}")).to_body()
 }
 
 /// The result as the tool gives it.
@@ -112,17 +115,17 @@ fn shaped(tool: &Tool, mut result: Value) -> Value {
 
 /// What an agent sent is there as text already, and would be said twice; unless it sent more than words.
 fn make_leaner(one: &mut Value) {
-    if one["source"] != "agent" {
-        return;
-    }
-    for name in ["reply", "raw"] {
-        let Some(members) = one.as_object_mut() else { return };
-        match members.get_mut(name) {
-            Some(raw) if has_other_parts(raw) => cut_long_texts(raw),
-            Some(_) => {
+    let Ok(AgentOutput { reply, raw, .. }) = AgentOutput::deserialize(&*one) else { return };
+    let Some(members) = one.as_object_mut() else { return };
+    for (name, received) in [(AgentOutput::REPLY, reply), (AgentOutput::RAW, raw)] {
+        match received {
+            Some(mut received) if has_other_parts(&received) => {
+                cut_long_texts(&mut received);
+                members.insert(name.to_owned(), received);
+            }
+            _ => {
                 members.remove(name);
             }
-            None => {}
         }
     }
 }
@@ -158,7 +161,7 @@ fn cut_long_texts(value: &mut Value) {
 /// What a call says beside its result, a line of JSON each.
 #[derive(Default)]
 struct Messages {
-    error: Option<Value>,
+    error: Option<ReportBody>,
     warnings: Vec<String>,
 }
 
@@ -166,11 +169,12 @@ impl Messages {
     fn in_lines(text: &str) -> Self {
         let mut messages = Messages::default();
         for line in text.lines() {
-            let Ok(mut line) = sessile::json::from_str::<Value>(line) else { continue };
-            if line["error"].is_object() {
-                messages.error = Some(line["error"].take());
-            } else if let Some(warning) = line["warning"]["message"].as_str() {
-                messages.warnings.push(format!("warning: {warning}"));
+            match StderrLine::parse(line) {
+                Some(StderrLine::Error(report)) => messages.error = Some(report),
+                Some(StderrLine::Warning(warning)) => {
+                    messages.warnings.push(format!("warning: {}", warning.message));
+                }
+                Some(StderrLine::Note(_)) | None => {}
             }
         }
         messages

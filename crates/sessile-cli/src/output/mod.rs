@@ -1,13 +1,14 @@
 //! The output contract: text for people and pipes, one JSON document with `--output json`, nothing else on
 //! standard output; warnings, notes and errors on standard error.
 
+mod stderr_line;
 mod table;
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sessile::Warning;
 use sessile::args::{Color, Format};
 use sessile::text::{json_safe, shown_lines};
@@ -15,6 +16,7 @@ use sessile::{App, World};
 
 use crate::error::Failure;
 
+pub(crate) use stderr_line::StderrLine;
 pub use table::Table;
 
 /// What a piece of text means; how that looks is decided here alone.
@@ -96,7 +98,7 @@ impl Output {
     pub fn result(&self, json: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&json_safe(&format!("{:#}\n", to_value(json)))),
+            Format::Json => self.print(&json_text(json)),
             Format::Jsonl => self.print(&json_line(&to_value(json))),
         }
     }
@@ -105,7 +107,7 @@ impl Output {
     pub fn list(&self, items: &[impl Serialize], text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.print(&text()),
-            Format::Json => self.print(&json_safe(&format!("{:#}\n", to_value(&items)))),
+            Format::Json => self.print(&json_text(&items)),
             Format::Jsonl => {
                 self.print(&items.iter().map(|item| json_line(&to_value(item))).collect::<String>())
             }
@@ -153,10 +155,18 @@ impl Output {
         }
     }
 
-    /// Something that comes while more is to come: for people its text, as lines of JSON all of it.
-    pub fn event(&self, json: &Value, text: &str, goes_on: bool) {
+    /// Ends a line of text that events left open.
+    pub fn end_line(&self) {
+        if self.is_text() {
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(b"\n").and_then(|()| out.flush());
+        }
+    }
+
+    /// Prints an event of a stream: for people its text, as a line of JSON all of it.
+    pub fn event(&self, event: &impl Serialize, text: &str, goes_on: bool) {
         let line = match self.format {
-            Format::Jsonl if !json.is_null() => json_line(json),
+            Format::Jsonl => json_line(&to_value(event)),
             Format::Text if !text.is_empty() && goes_on => shown_lines(text),
             Format::Text if !text.is_empty() => format!("{}\n", shown_lines(text.trim_end_matches('\n'))),
             _ => return,
@@ -182,7 +192,7 @@ impl Output {
                 let label = toned("warning:", Tone::Warning, self.color_err);
                 self.say(&warning.to_text(&label, &self.hint_label()));
             } else {
-                self.say(&json_line(&json!({ "warning": warning })));
+                self.say(&json_line(&to_value(&StderrLine::Warning(warning.clone()))));
             }
         }
     }
@@ -193,7 +203,7 @@ impl Output {
         if self.is_text() {
             self.say(&report.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
-            self.say(&json_line(&report.to_json()));
+            self.say(&json_line(&to_value(&StderrLine::Error(report.to_body()))));
         }
     }
 
@@ -201,7 +211,7 @@ impl Output {
         if self.is_text() {
             self.say(&format!("{}\n", shown_lines(text)));
         } else {
-            self.say(&json_line(&json!({ "note": text })));
+            self.say(&json_line(&to_value(&StderrLine::Note(text.to_owned()))));
         }
     }
 
@@ -222,6 +232,11 @@ fn toned(text: &str, tone: Tone, colored: bool) -> String {
     } else {
         text.to_owned()
     }
+}
+
+/// JSON for people, indented and safe for terminals.
+pub(crate) fn json_text(json: &impl Serialize) -> String {
+    json_safe(&format!("{:#}\n", to_value(json)))
 }
 
 fn json_line(json: &Value) -> String {

@@ -1,6 +1,5 @@
 //! What was said in a session of a service, as a conversation of this machine is shown.
 
-use serde_json::{Value, json};
 use sessile::context::approval::time;
 use sessile::conversation::Item;
 use sessile_wire::service::{ChatMessage, MessagePage, ServiceMessage, ServiceSession};
@@ -8,32 +7,34 @@ use sessile_wire::service::{ChatMessage, MessagePage, ServiceMessage, ServiceSes
 use super::client::ServiceRequest;
 use super::error::Subject;
 use super::session::Remote;
+use crate::backend::MessageRange;
 use crate::error::{Failure, RequestError};
+use crate::view::{ConversationView, ServiceConversation};
 
 /// How many messages are asked for at once.
 const PAGE: i64 = 1000;
 
 impl Remote<'_> {
     /// The session as a conversation, with what was said in it.
-    pub(crate) fn conversation(&self, session: &ServiceSession, said: &[Item]) -> Value {
-        json!({
-            "id": session.id,
-            "name": session.name,
-            "session": session.id,
-            "agent_url": self.server.url(),
-            "context_id": null,
-            "task_id": null,
-            "task_state": null,
-            "started_at": time(session.started_ms),
-            "used_at": time(session.used_ms),
-            "items": session.messages,
-            "has_credentials": true,
-            "messages": said,
-        })
+    pub(crate) fn conversation(
+        &self,
+        given: Option<&str>,
+        range: MessageRange,
+    ) -> Result<ConversationView, Failure> {
+        let (purpose, last) = match range {
+            MessageRange::Last(last) => ("showing", last),
+            MessageRange::All => ("exporting", i64::MAX),
+        };
+        let session = self.meant(given, purpose)?;
+        let messages = self.said(&session, last)?;
+        let mut view =
+            ConversationView::from(ServiceConversation { session: &session, url: self.server.url() });
+        view.messages = Some(messages);
+        Ok(view)
     }
 
     /// The last things that were said in a session, oldest first.
-    pub(crate) fn said(&self, session: &ServiceSession, last: i64) -> Result<Vec<Item>, Failure> {
+    fn said(&self, session: &ServiceSession, last: i64) -> Result<Vec<Item>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let mut after = session.messages.saturating_sub(last.max(0)).max(0);
         let mut said = Vec::new();

@@ -3,7 +3,6 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use sessile::context::approval::time;
 use sessile::duration::short;
 use sessile::error::LockError;
 use sessile::lock::{LockHolder, LockName};
@@ -14,34 +13,17 @@ use sessile_wire::service::{BusyPolicy, HeldLock, LockPage, RenewLockRequest, Se
 use super::client::{ServiceClient, ServiceRequest};
 use super::error::{RemoteError, ServiceProblem, Subject};
 use super::lock_holder::{holder_line, parse_holder};
+use super::session::Remote;
+use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
+use crate::local::holder;
+use crate::view::{LeaseView, LockView};
 
 /// Longest wait of one request for a lock. After it the request is repeated under the same idempotency key.
 const AT_ONCE: Duration = Duration::from_secs(60);
 
 /// Time for retries while a lock is waited for.
 const AWAY: Duration = Duration::from_secs(5);
-
-/// A lease on a lock.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    pub(crate) token: i64,
-    /// Expiry, in milliseconds since 1970 by the service's clock.
-    pub(crate) expires_ms: i64,
-}
-
-impl Lease {
-    /// Expiry, for people and programs.
-    pub(crate) fn expires_at(&self) -> String {
-        time(self.expires_ms)
-    }
-}
-
-impl From<ServiceLock> for Lease {
-    fn from(lock: ServiceLock) -> Self {
-        Lease { token: lock.ticket.token, expires_ms: lock.ticket.expires_ms }
-    }
-}
 
 impl ServiceClient {
     /// Waits for a lock and takes it for a time.
@@ -52,7 +34,7 @@ impl ServiceClient {
         ttl: Duration,
         timeout: Duration,
         on_wait: &dyn Fn(Option<LockHolder>),
-    ) -> Result<Lease, Failure> {
+    ) -> Result<ServiceLock, Failure> {
         let (begun, about) = (Instant::now(), Subject::default());
         let mut wait = Duration::ZERO;
         // Under one idempotency key it is one place in the queue, however often the request is repeated.
@@ -67,7 +49,7 @@ impl ServiceClient {
             let request =
                 ServiceRequest::post(&["v1", "locks", name.as_str()], &body)?.under(key.take()).waiting(wait);
             match self.try_ask::<ServiceLock>(&request, AWAY) {
-                Ok(lock) => return Ok(lock.into()),
+                Ok(lock) => return Ok(lock),
                 Err(RemoteError::Refused(ServiceProblem { code: Some(Code::TimedOut), .. })) => {
                     key = request.key();
                 }
@@ -92,10 +74,13 @@ impl ServiceClient {
     }
 
     /// Begins the time of a lock anew.
-    pub(crate) fn renew_lock(&self, name: &LockName, token: i64, ttl: Duration) -> Result<Lease, Failure> {
-        let lock: ServiceLock =
-            self.ask(&renewal(name, token, ttl)?, &Subject { token, ..Subject::default() })?;
-        Ok(lock.into())
+    pub(crate) fn renew_lock(
+        &self,
+        name: &LockName,
+        token: i64,
+        ttl: Duration,
+    ) -> Result<ServiceLock, Failure> {
+        self.ask(&renewal(name, token, ttl)?, &Subject { token, ..Subject::default() })
     }
 
     /// Gives a lock back.
@@ -105,19 +90,38 @@ impl ServiceClient {
     }
 
     /// Locks that are held.
-    pub(crate) fn locks(&self) -> Result<Vec<HeldLock>, Failure> {
+    fn held_locks(&self) -> Result<Vec<HeldLock>, Failure> {
         let query = [("limit", "1000".to_owned())];
         self.pages::<LockPage>(&["v1", "locks"], &query, usize::MAX, &Subject::default())
     }
 
-    /// Fencing token and holder of a lock that is held.
-    pub(crate) fn lock_holder(&self, name: &LockName) -> Result<Option<(i64, LockHolder)>, Failure> {
-        Ok(self.held_lock(name)?.map(|held| (held.lock.ticket.token, holder_of(&held))))
+    fn held_lock(&self, name: &LockName) -> Result<Option<HeldLock>, Failure> {
+        Ok(self.held_locks()?.into_iter().find(|held| held.lock.name == name.as_str()))
+    }
+}
+
+impl Remote<'_> {
+    pub(crate) fn locks(&self) -> Result<Vec<LockView>, Failure> {
+        Ok(self.server.held_locks()?.into_iter().map(LockView::from).collect())
     }
 
-    fn held_lock(&self, name: &LockName) -> Result<Option<HeldLock>, Failure> {
-        Ok(self.locks()?.into_iter().find(|held| held.lock.name == name.as_str()))
+    pub(crate) fn lock(&self, name: &LockName) -> Result<Option<LockView>, Failure> {
+        Ok(self.server.held_lock(name)?.map(LockView::from))
     }
+
+    pub(crate) fn acquire_lock(&self, name: &LockName, ttl: Duration) -> Result<LeaseView, Failure> {
+        let state = &self.cx.state;
+        let holder = holder(state, "lock acquire")?;
+        let on_wait = |other: Option<LockHolder>| note_wait(self.cx, self.server.url(), name, other.as_ref());
+        let lock = self.server.take_lock(name, &holder, ttl, state.lock_timeout()?, &on_wait)?;
+        Ok(lock.into())
+    }
+}
+
+/// Tells the user that a lock of a service is waited for.
+pub(crate) fn note_wait(cx: &Cx, url: &str, name: &LockName, holder: Option<&LockHolder>) {
+    let holder = holder.map_or_else(|| "another".to_owned(), LockHolder::short);
+    cx.out.note(&format!("waiting for lock {name} of {url}, held by {holder}"));
 }
 
 /// Holder of a lock.
@@ -154,9 +158,9 @@ impl LockKeeper {
         timeout: Duration,
         on_wait: &dyn Fn(Option<LockHolder>),
     ) -> Result<Self, Failure> {
-        let lease = server.take_lock(name, holder, ttl, timeout, on_wait)?;
+        let lock = server.take_lock(name, holder, ttl, timeout, on_wait)?;
         let mut kept =
-            LockKeeper { server, name: name.clone(), token: lease.token, ttl, until: Instant::now() };
+            LockKeeper { server, name: name.clone(), token: lock.ticket.token, ttl, until: Instant::now() };
         // The request may have waited: only a renewal tells when the lease began.
         let asked = Instant::now();
         kept.server.renew_lock(name, kept.token, ttl)?;

@@ -12,6 +12,7 @@ use super::client::{PATIENCE, ServiceClient, ServiceRequest};
 use super::error::{RemoteError, ServiceProblem, Subject};
 use crate::error::{Failure, RequestError};
 use crate::http::{HttpError, HttpResponse};
+use crate::view::ReplyView;
 
 /// Longest wait for the beginning of a reply by default: a model may think for long.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -22,15 +23,6 @@ const AWAY: Duration = Duration::from_secs(30);
 /// Largest event that is read.
 const LARGEST: usize = 4 << 20;
 
-/// Reply of a service's upstream.
-#[derive(Debug)]
-pub(crate) struct ServiceReply {
-    /// Text of the reply.
-    pub(crate) text: String,
-    /// Message that the service appended.
-    pub(crate) message: NumberedMessage,
-}
-
 /// Sends a text and waits for the reply; with `on_piece` what comes of it is handed on as it comes.
 ///
 /// If the connection breaks, the service is asked again under the same key, and finds what it has replied.
@@ -40,7 +32,7 @@ pub(crate) fn reply(
     text: &str,
     timeout: Option<Duration>,
     on_piece: Option<&mut dyn FnMut(&str)>,
-) -> Result<ServiceReply, Failure> {
+) -> Result<ReplyView<NumberedMessage>, Failure> {
     let body = AppendRequest { messages: vec![ChatMessage::new("user", text).to_body()], if_last: None };
     let request = ServiceRequest::post(&["v1", "sessions", &session.id, "messages"], &body)?
         .with("reply", &true)
@@ -74,10 +66,10 @@ pub(crate) fn reply(
     Ok(reply)
 }
 
-fn read(server: &ServiceClient, response: ReplyResponse) -> Result<ServiceReply, Failure> {
+fn read(server: &ServiceClient, response: ReplyResponse) -> Result<ReplyView<NumberedMessage>, Failure> {
     let reply = response.reply.and_then(|message| {
         let text = ChatMessage::of_body(&message.body).content?;
-        Some(ServiceReply { text, message })
+        Some(ReplyView::new(server.url(), text, Some(message)))
     });
     match reply {
         Some(reply) => Ok(reply),

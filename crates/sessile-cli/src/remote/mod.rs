@@ -5,7 +5,7 @@
 //! | `args` | the flag, and whether a call means a server |
 //! | `client` | requests to the service: the bound token, retries, limits |
 //! | `error` | failures of requests, as errors of commands |
-//! | `session` | sessions there, as commands show them |
+//! | `session` | sessions there, as views |
 //! | `values` | the values of a session there |
 //! | `lock` | locks there, and keeping one while a command runs |
 //! | `lock_holder` | holder of a lock, as one line of text and back |
@@ -32,9 +32,8 @@ mod values;
 
 pub(crate) use args::{KEY, ServerArgs, means_server, refuse_there};
 pub(crate) use client::{ServiceClient, checked_url};
-pub(crate) use history::RemoteOperation;
-pub(crate) use lock::{LockKeeper, holder_of};
+pub(crate) use lock::{LockKeeper, holder_of, note_wait};
 pub(crate) use login::PendingLogin;
 pub(crate) use message::reply;
-pub(crate) use session::{Remote, SessionSpec};
+pub(crate) use session::Remote;
 pub(crate) use status::ServerStatus;

@@ -1,12 +1,11 @@
-//! Sessions of a service, as commands show them.
+//! Sessions of a service, as views.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use serde_json::{Value, json};
-use sessile::context::approval::time;
 use sessile::error::SessionError;
 use sessile::session::life::Life;
-use sessile::session::{Owner, SessionId};
+use sessile::session::{Owner, SessionId, SessionName};
 use sessile::settings::{Layer, Origin};
 use sessile::{Error, State};
 use sessile_wire::service::{
@@ -15,67 +14,63 @@ use sessile_wire::service::{
 
 use super::client::{ServiceClient, ServiceRequest};
 use super::error::Subject;
+use crate::backend::{SessionFilter, SessionSpec};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, RequestError};
+use crate::view::{
+    AGENT_LABEL, ChangePlace, ChangeReport, ServiceSessionSnapshot, SessionDetailView, SessionListing,
+    SessionRenameView, SessionStartView, SessionStopView, SessionView,
+};
 
-/// The label that keeps what an agent calls itself, which a service has no place of its own for.
-const AGENT: &str = "sessile.agent";
-
-/// The sessions of a service, for one call.
+/// Session service, for one call.
 pub(crate) struct Remote<'a> {
     pub(crate) server: ServiceClient,
-    state: &'a State,
-}
-
-/// A session to start.
-pub(crate) struct SessionSpec<'a> {
-    pub(crate) name: Option<&'a str>,
-    pub(crate) context: Option<&'a str>,
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) agent: Option<&'a str>,
-    pub(crate) idle: std::time::Duration,
-    pub(crate) max: std::time::Duration,
+    pub(super) cx: &'a Cx,
 }
 
 impl<'a> Remote<'a> {
-    /// The sessions of the server that a call means; `None` if it means those of this machine.
+    /// Service that the call selects; `None` if it selects this machine.
     pub(crate) fn of(cx: &'a Cx) -> Result<Option<Self>, Failure> {
-        Ok(ServiceClient::of(cx, &cx.state)?.map(|server| Remote { server, state: &cx.state }))
+        Ok(ServiceClient::of(cx, &cx.state)?.map(|server| Remote { server, cx }))
+    }
+
+    fn state(&self) -> &'a State {
+        &self.cx.state
     }
 
     /// What named the session of this call, and whether that was a variable.
     pub(super) fn named(&self) -> Option<(&str, bool)> {
-        let text = self.state.args().session.as_deref()?;
-        Some((text, self.state.session_origin().layer == Layer::Environment))
+        let text = self.state().args().session.as_deref()?;
+        Some((text, self.state().session_origin().layer == Layer::Environment))
     }
 
     /// The session that a command is about: the one given, else the one this call works in, in which no other context can
     /// be asked for.
-    pub(crate) fn meant(&self, given: Option<&str>, what: &str) -> Result<ServiceSession, Failure> {
+    pub(super) fn meant(&self, given: Option<&str>, what: &str) -> Result<ServiceSession, Failure> {
         if let Some(text) = given {
             return self.find(text, false);
         }
         let (text, by_variable) = self.named().ok_or_else(|| SessionError::Required(what.to_owned()))?;
         let session = self.find(text, by_variable)?;
-        self.state.contexts().require_pinned(session.label(), session.context.as_deref())?;
+        self.state().contexts().require_pinned(session.label(), session.context.as_deref())?;
         Ok(session)
     }
 
     /// The same, for what only works in one that lives.
-    pub(crate) fn require(&self, what: &str) -> Result<ServiceSession, Failure> {
+    pub(super) fn require(&self, what: &str) -> Result<ServiceSession, Failure> {
         let session = self.meant(None, what)?;
-        match self.life(&session) {
+        match ServiceSessionSnapshot::life_at(&session, self.now_ms()) {
             Life::Live => Ok(session),
             life => Err(expired(session, life).into()),
         }
     }
 
-    /// The session of this call, which is started if there is none of that name.
+    /// The session of this call, which is started if there is none of that name; whether it was.
     pub(crate) fn require_or_start(
         &self,
         what: &str,
-        start: impl FnOnce(&str) -> Result<ServiceSession, Failure>,
-    ) -> Result<ServiceSession, Failure> {
+        lifetime: impl FnOnce() -> Result<(Duration, Duration), Error>,
+    ) -> Result<(ServiceSession, bool), Failure> {
         let missing = |failure: &Failure| {
             matches!(failure, Failure::Library(Error::Session(SessionError::NotFound(_))))
         };
@@ -83,20 +78,30 @@ impl<'a> Remote<'a> {
             (Err(failure), Some((name, false)))
                 if missing(&failure) && name.parse::<SessionId>().is_err() =>
             {
-                match start(name) {
+                let (idle, max) = lifetime()?;
+                let body = CreateSessionRequest {
+                    name: Some(name.to_owned()),
+                    context: self.selected_context()?.map(|(name, _)| name),
+                    idle_ms: Some(millis(idle)),
+                    max_ms: Some(millis(max)),
+                    ..CreateSessionRequest::default()
+                };
+                match self.create(&body) {
                     // Another was quicker: then it is that one.
-                    Err(Failure::Library(Error::Session(SessionError::Exists(_)))) => self.require(what),
-                    started => started,
+                    Err(Failure::Library(Error::Session(SessionError::Exists(_)))) => {
+                        Ok((self.require(what)?, false))
+                    }
+                    created => Ok((created?, true)),
                 }
             }
-            (found, _) => found,
+            (found, _) => Ok((found?, false)),
         }
     }
 
     /// Fails unless the context of a session is ready for use on this machine, whose contexts and guards it has.
     pub(crate) fn require_context_of(&self, session: &ServiceSession) -> Outcome {
         match &session.context {
-            Some(name) => Ok(self.state.contexts().require_of_session(session.label(), name).map(drop)?),
+            Some(name) => Ok(self.state().contexts().require_of_session(session.label(), name).map(drop)?),
             None => Ok(()),
         }
     }
@@ -106,36 +111,75 @@ impl<'a> Remote<'a> {
         self.server.ask(&ServiceRequest::get(&["v1", "sessions", session]), &about)
     }
 
-    /// Starts a session.
-    pub(crate) fn start(&self, new: SessionSpec<'_>) -> Result<ServiceSession, Failure> {
-        let mut labels = new.labels;
-        labels.extend(new.agent.map(|agent| (AGENT.to_owned(), agent.to_owned())));
-        let millis = |time: std::time::Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        let body = CreateSessionRequest {
-            name: new.name.map(str::to_owned),
-            context: new.context.map(str::to_owned),
+    /// Context that is selected on this machine, with its origin. Its guard is checked here.
+    fn selected_context(&self) -> Result<Option<(String, Origin)>, Error> {
+        let Some(selected) = self.state().selected()? else { return Ok(None) };
+        let context = self.state().contexts().require()?;
+        Ok(Some((context.name.to_string(), selected.origin.clone())))
+    }
+
+    fn create(&self, body: &CreateSessionRequest) -> Result<ServiceSession, Failure> {
+        let about = Subject { name: body.name.as_deref().unwrap_or_default(), ..Subject::default() };
+        self.server.ask(&ServiceRequest::post(&["v1", "sessions"], body)?, &about)
+    }
+
+    pub(crate) fn start_session(
+        &self,
+        spec: SessionSpec<'_>,
+        replaced: Option<&str>,
+    ) -> Result<ChangeReport<SessionStartView>, Failure> {
+        let SessionSpec { name, mut labels, agent, idle, max } = spec;
+        let (context, origin) = self.selected_context()?.unzip();
+        let replaced = replaced.map(|text| self.meant(Some(text), "replacing")).transpose()?;
+        if let Some(replaced) = &replaced {
+            self.end(replaced)?;
+        }
+        labels.extend(agent.map(|agent| (AGENT_LABEL.to_owned(), agent.to_owned())));
+        let session = self.create(&CreateSessionRequest {
+            name: name.map(SessionName::to_string),
+            context,
             labels,
             settings: BTreeMap::new(),
-            idle_ms: Some(millis(new.idle)),
-            max_ms: Some(millis(new.max)),
+            idle_ms: Some(millis(idle)),
+            max_ms: Some(millis(max)),
+        })?;
+        let change = SessionStartView {
+            session: self.view(&session, &self.owner()?),
+            replaced: replaced.map(|replaced| replaced.id),
+            selected_for_terminal: false,
         };
-        let about = Subject { name: new.name.unwrap_or_default(), ..Subject::default() };
-        self.server.ask(&ServiceRequest::post(&["v1", "sessions"], &body)?, &about)
+        Ok(ChangeReport { change, place: self.place_of(&session, origin) })
     }
 
-    /// Changes a session's name.
-    pub(crate) fn rename(&self, session: &ServiceSession, name: &str) -> Result<(), Failure> {
-        let about = Subject { session: session.label(), name, ..Subject::default() };
-        let body = EditSessionRequest { name: Some(name.to_owned()), ..EditSessionRequest::default() };
+    pub(crate) fn rename_session(
+        &self,
+        given: &str,
+        new: &SessionName,
+    ) -> Result<ChangeReport<SessionRenameView>, Failure> {
+        let session = self.meant(Some(given), "renaming")?;
+        let about = Subject { session: session.label(), name: new.as_str(), ..Subject::default() };
+        let body = EditSessionRequest { name: Some(new.to_string()), ..EditSessionRequest::default() };
         let request = ServiceRequest::patch(&["v1", "sessions", &session.id], &body)?;
-        self.server.tell(&request, &about)
+        self.server.tell(&request, &about)?;
+        let place = self.place(&session);
+        let change = SessionRenameView { id: session.id, old: session.name, new: new.to_string() };
+        Ok(ChangeReport { change, place })
     }
 
-    /// Ends a session.
-    pub(crate) fn end(&self, session: &ServiceSession) -> Outcome {
+    fn end(&self, session: &ServiceSession) -> Outcome {
         let about = Subject { session: session.label(), ..Subject::default() };
         let request = ServiceRequest::delete(&["v1", "sessions", &session.id])?.with("reason", &"stopped");
         self.server.tell(&request, &about)
+    }
+
+    pub(crate) fn stop_session(&self, given: Option<&str>) -> Result<ChangeReport<SessionStopView>, Failure> {
+        let session = self.meant(given, "stopping")?;
+        let was_over = session.ended_ms.is_some();
+        self.end(&session)?;
+        let place = self.place(&session);
+        let (id, name) = (session.id, session.name);
+        let change = SessionStopView { id, name, ended_processes: Vec::new(), was_over };
+        Ok(ChangeReport { change, place })
     }
 
     /// Ends a session that was started for a message, if the service refused that and nothing else was said in it. Whoever
@@ -154,16 +198,50 @@ impl<'a> Remote<'a> {
         }
     }
 
-    /// Sessions, the newest first, from the one after this id.
-    pub(crate) fn list(&self, after: Option<&str>, only_live: bool) -> Result<Vec<ServiceSession>, Failure> {
+    /// A service knows of no conversations with agents.
+    pub(crate) fn list_sessions(
+        &self,
+        filter: &SessionFilter<'_>,
+        with_conversations: bool,
+    ) -> Result<SessionListing, Failure> {
+        let (owner, now) = (self.owner()?, self.now_ms());
+        let only_live = filter.state == Some(Life::Live);
         let mut query = vec![("live", only_live.to_string()), ("limit", "1000".to_owned())];
-        query.extend(after.map(|id| ("cursor", cursor(id))));
+        query.extend(filter.cursor.map(|id| ("cursor", cursor(id))));
         let about = Subject::default();
-        self.server.pages::<SessionPage>(&["v1", "sessions"], &query, usize::MAX, &about)
+        let all = self.server.pages::<SessionPage>(&["v1", "sessions"], &query, usize::MAX, &about)?;
+        let matching = all.iter().filter(|session| {
+            let age = now.saturating_sub(session.started_ms);
+            filter.matches(session.context.as_deref(), &session.labels, age)
+        });
+        let matching = matching.map(|session| self.view(session, &owner));
+        let mut views: Vec<SessionView> =
+            matching.filter(|view| filter.matches_state(view.state)).take(filter.limit).collect();
+        if with_conversations {
+            views.iter_mut().for_each(|view| view.conversations = Some(Vec::new()));
+        }
+        // As it was named, be it by its name.
+        let named = self.state().args().session.as_deref();
+        let is_named = |view: &&SessionView| {
+            named.is_some() && [Some(view.id.as_str()), view.name.as_deref()].contains(&named)
+        };
+        let current = views.iter().find(is_named).map(|view| view.id.clone());
+        Ok(SessionListing { sessions: views, current })
     }
 
-    /// Who has sessions there: the user of the token.
-    pub(crate) fn owner(&self) -> Result<Owner, Failure> {
+    pub(crate) fn show_session(&self, given: Option<&str>) -> Result<SessionDetailView, Failure> {
+        let session = self.meant(given, "showing")?;
+        Ok(SessionDetailView {
+            session: self.view(&session, &self.owner()?),
+            state_values: self.values_of(&session)?.len(),
+            settings: session.settings,
+            tools: Vec::new(),
+            conversations: Vec::new(),
+        })
+    }
+
+    /// Owner of the sessions: the user of the token.
+    fn owner(&self) -> Result<Owner, Failure> {
         let me = self.server.me()?;
         let host = self.server.url().split_once("://").map_or("", |(_, rest)| rest);
         Ok(Owner {
@@ -175,57 +253,34 @@ impl<'a> Remote<'a> {
         })
     }
 
-    /// Prints what a change did, with the context and the session it was done in.
-    pub(crate) fn changed(
-        &self,
-        cx: &Cx,
-        session: &ServiceSession,
-        json: Value,
-        text: impl FnOnce() -> String,
-    ) -> Outcome {
-        let origin = session.context.as_ref().map(|_| Origin::named(Layer::Session, session.label()));
-        let place = self.place(session);
-        cx.changed_there(&session.id, session.context.as_deref(), origin.as_ref(), &place, json, text)
+    fn now_ms(&self) -> i64 {
+        self.state().world().now().as_millisecond()
     }
 
-    /// A session, and where it is.
-    pub(crate) fn place(&self, session: &ServiceSession) -> String {
-        format!("session {} at {}", session.id, self.server.url())
+    fn view(&self, session: &ServiceSession, owner: &Owner) -> SessionView {
+        SessionView::from(ServiceSessionSnapshot { session, owner, now_ms: self.now_ms() })
+    }
+
+    /// Place of a change in a session.
+    pub(crate) fn place(&self, session: &ServiceSession) -> ChangePlace {
+        let origin = session.context.as_ref().map(|_| Origin::named(Layer::Session, session.label()));
+        self.place_of(session, origin)
+    }
+
+    fn place_of(&self, session: &ServiceSession, origin: Option<Origin>) -> ChangePlace {
+        let context = ChangePlace::context_words(session.context.as_deref(), origin.as_ref());
+        ChangePlace {
+            session: Some(session.id.clone()),
+            context: session.context.clone(),
+            context_origin: origin,
+            words: format!("{context}, session {} at {}", session.id, self.server.url()),
+            is_local: false,
+        }
     }
 }
 
-impl Remote<'_> {
-    fn life(&self, session: &ServiceSession) -> Life {
-        match session.ended_ms {
-            Some(_) => Life::Ended,
-            None if session.expires_ms <= self.state.world().now().as_millisecond() => Life::Expired,
-            None => Life::Live,
-        }
-    }
-
-    /// Session as JSON, in the form of a local one; nothing of it runs here, and it has no room.
-    pub(crate) fn describe(&self, session: &ServiceSession, owner: &Owner) -> Value {
-        let (life, now) = (self.life(session), self.state.world().now().as_millisecond());
-        let mut labels = session.labels.clone();
-        let owner = Owner { agent: labels.remove(AGENT), ..owner.clone() };
-        json!({
-            "id": session.id,
-            "name": session.name,
-            "state": life,
-            "context": session.context,
-            "owner": owner,
-            "labels": labels,
-            "started_at": time(session.started_ms),
-            "idle_ms": now.saturating_sub(session.used_ms).max(0),
-            "idle_limit_ms": session.idle_ms,
-            "max_ms": session.max_ms,
-            "expires_at": (life != Life::Ended).then(|| time(session.expires_ms)),
-            "ended_at": session.ended_ms.map(time),
-            "end_reason": session.end_reason,
-            "running": [],
-            "room": null,
-        })
-    }
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn expired(session: ServiceSession, life: Life) -> Error {

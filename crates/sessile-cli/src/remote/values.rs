@@ -10,14 +10,23 @@ use sessile_wire::service::{ServiceSession, StateEntry, StatePage};
 use super::client::ServiceRequest;
 use super::error::Subject;
 use super::session::Remote;
+use crate::backend::STATE_PURPOSE;
 use crate::error::{CommandError, Failure};
+use crate::view::{ChangeReport, ValueChangeView};
 
 /// Retries of a change that conflicts with another.
 const TRIES: u32 = 20;
 
 impl Remote<'_> {
-    /// A value.
-    pub(crate) fn value(&self, session: &ServiceSession, key: &str) -> Result<Entry, Failure> {
+    pub(crate) fn value(&self, key: &str) -> Result<Entry, Failure> {
+        self.value_of(&self.require(STATE_PURPOSE)?, key)
+    }
+
+    pub(crate) fn values(&self) -> Result<Vec<Entry>, Failure> {
+        self.values_of(&self.require(STATE_PURPOSE)?)
+    }
+
+    fn value_of(&self, session: &ServiceSession, key: &str) -> Result<Entry, Failure> {
         let about = Subject { session: session.label(), key, ..Subject::default() };
         let answer: StateEntry =
             self.server.ask(&ServiceRequest::get(&["v1", "sessions", &session.id, "state", key]), &about)?;
@@ -25,7 +34,7 @@ impl Remote<'_> {
     }
 
     fn value_if_any(&self, session: &ServiceSession, key: &str) -> Result<Option<Entry>, Failure> {
-        match self.value(session, key) {
+        match self.value_of(session, key) {
             Ok(entry) => Ok(Some(entry)),
             Err(Failure::Command(CommandError::EntryNotFound(_))) => Ok(None),
             Err(failure) => Err(failure),
@@ -33,42 +42,48 @@ impl Remote<'_> {
     }
 
     /// All values, in the order of their keys.
-    pub(crate) fn values(&self, session: &ServiceSession) -> Result<Vec<Entry>, Failure> {
+    pub(super) fn values_of(&self, session: &ServiceSession) -> Result<Vec<Entry>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let (path, query) = (["v1", "sessions", &session.id, "state"], [("limit", "1000".to_owned())]);
         let found = self.server.pages::<StatePage>(&path, &query, usize::MAX, &about)?;
         Ok(found.iter().map(entry).collect())
     }
 
-    /// Sets a value, with `expected` only at that revision; what it was before, and its revision now.
     pub(crate) fn set_value(
         &self,
-        session: &ServiceSession,
         key: &str,
-        value: &Value,
+        value: Value,
         expected: Option<i64>,
-    ) -> Result<(Option<Value>, i64), Failure> {
+    ) -> Result<ChangeReport<ValueChangeView>, Failure> {
+        let session = self.require(STATE_PURPOSE)?;
         let path = ["v1", "sessions", session.id.as_str(), "state", key];
-        let (old, new): (_, StateEntry) = self.change_value(session, key, expected, |_, revision| {
-            Ok(ServiceRequest::put(&path, value)?.at_revision(Some(revision)))
+        let (old, new): (_, StateEntry) = self.change_value(&session, key, expected, |_, revision| {
+            Ok(ServiceRequest::put(&path, &value)?.at_revision(Some(revision)))
         })?;
-        Ok((old.map(|old| old.value), new.revision))
+        let change = ValueChangeView {
+            key: key.to_owned(),
+            old: old.map(|old| old.value),
+            new: Some(value),
+            revision: Some(new.revision),
+        };
+        Ok(ChangeReport { change, place: self.place(&session) })
     }
 
-    /// Removes a value, with `expected` only at that revision; what it was.
     pub(crate) fn unset_value(
         &self,
-        session: &ServiceSession,
         key: &str,
         expected: Option<i64>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<ChangeReport<ValueChangeView>, Failure> {
+        let session = self.require(STATE_PURPOSE)?;
         let path = ["v1", "sessions", session.id.as_str(), "state", key];
         let missing = || CommandError::EntryNotFound(key.to_owned());
-        let (old, IgnoredAny) = self.change_value(session, key, expected, |old, revision| match old {
+        let (old, IgnoredAny) = self.change_value(&session, key, expected, |old, revision| match old {
             Some(_) => Ok(ServiceRequest::delete(&path)?.at_revision(Some(revision))),
             None => Err(missing().into()),
         })?;
-        old.map(|old| old.value).ok_or_else(|| missing().into())
+        let old = old.ok_or_else(missing)?;
+        let change = ValueChangeView { key: key.to_owned(), old: Some(old.value), new: None, revision: None };
+        Ok(ChangeReport { change, place: self.place(&session) })
     }
 
     /// Reads a value and makes a change at the revision that was read, so that what it is said to have been is what it was.

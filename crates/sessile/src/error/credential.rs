@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::app::App;
 use crate::code::Code;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, ErrorDetails};
 use crate::text::{quoted, shell_quoted, shown};
 use crate::vault::{CredentialConsumer, Expired};
 
@@ -181,11 +181,14 @@ impl Diagnostic for CredentialError {
         }
     }
 
-    fn details(&self) -> Vec<(&'static str, String)> {
-        let Self::Expired(expired) = self else { return Vec::new() };
+    fn details(&self) -> ErrorDetails {
+        let Self::Expired(expired) = self else { return ErrorDetails::default() };
         let Expired { name, variable, expired_at, .. } = &**expired;
-        let mut details = vec![("credential", name.clone()), ("variable", variable.clone())];
-        details.extend(expired_at.clone().map(|at| ("expired_at", at)));
-        details
+        ErrorDetails {
+            credential: Some(name.clone()),
+            variable: Some(variable.clone()),
+            expired_at: expired_at.clone(),
+            context: None,
+        }
     }
 }

@@ -2,9 +2,28 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::app::App;
 use crate::code::Code;
 use crate::error::FileLocation;
+
+/// Additional fields of a JSON report: names and times that the message has in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorDetails {
+    /// Name of the credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+    /// Variable that can replace the credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// Expiry of the credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expired_at: Option<String>,
+    /// Name of the guarded context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+}
 
 /// Code, hint and fix command of an error; its `Display` is the message.
 pub trait Diagnostic: std::error::Error {
@@ -36,8 +55,8 @@ pub trait Diagnostic: std::error::Error {
         None
     }
 
-    /// Additional fields of the JSON report, by name.
-    fn details(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
+    /// Additional fields of the JSON report.
+    fn details(&self) -> ErrorDetails {
+        ErrorDetails::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::code::Code;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, ErrorDetails};
 use crate::text::{quoted, shell_quoted};
 
 /// Errors of guarded contexts, approvals and the PIN.
@@ -71,12 +71,12 @@ impl Diagnostic for GuardError {
         })
     }
 
-    fn details(&self) -> Vec<(&'static str, String)> {
+    fn details(&self) -> ErrorDetails {
         match self {
             Self::NotExplicit { name, .. } | Self::ApprovalRequired(name) | Self::Weakened(name) => {
-                vec![("context", name.clone())]
+                ErrorDetails { context: Some(name.clone()), ..ErrorDetails::default() }
             }
-            _ => Vec::new(),
+            _ => ErrorDetails::default(),
         }
     }
 }

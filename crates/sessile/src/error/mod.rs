@@ -24,7 +24,7 @@ mod vault;
 pub use context::ContextError;
 pub use conversation::ConversationError;
 pub use credential::{CredentialError, SiteRefusal};
-pub use diagnostic::Diagnostic;
+pub use diagnostic::{Diagnostic, ErrorDetails};
 pub use file::{FileError, io_reason};
 pub use guard::GuardError;
 pub use history::HistoryError;

@@ -344,7 +344,7 @@ pub(super) fn serialize<S: Serializer>(
     serializer.collect_seq(effects.iter().map(marked))
 }
 
-fn marked(effect: &Effect) -> Json {
+pub(super) fn marked(effect: &Effect) -> Json {
     let mut stored = serde_json::to_value(effect).unwrap_or_default();
     if let Effect::Setting { before, after, .. } | Effect::Entry { before, after, .. } = effect {
         for (side, mark) in [(before, BEFORE_IS_NULL), (after, AFTER_IS_NULL)] {

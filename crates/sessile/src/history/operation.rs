@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::context::approval::time;
 use crate::error::{Error, HistoryError, Result};
 use crate::history::Effect;
-use crate::history::effect::decode;
+use crate::history::effect::{decode, marked};
 use crate::state::State;
 use crate::store::{OperationFilter, OperationRow};
 use crate::terminal::Terminal;
@@ -38,6 +38,13 @@ pub struct Operation {
     /// What it changed.
     #[serde(serialize_with = "crate::history::effect::serialize")]
     pub effects: Vec<Effect>,
+}
+
+impl Operation {
+    /// Effects as they are stored: JSON, with a mark where a side is null.
+    pub fn stored_effects(&self) -> impl Iterator<Item = serde_json::Value> {
+        self.effects.iter().map(marked)
+    }
 }
 
 impl From<OperationRow> for Operation {

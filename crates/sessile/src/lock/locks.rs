@@ -42,7 +42,7 @@ impl fmt::Display for LockName {
 
 /// A lock that someone has.
 #[derive(Clone, Debug, Serialize)]
-pub struct LockView {
+pub struct LockStatus {
     /// Its name.
     pub name: String,
     /// The fencing token; it also names the holder to `break`.
@@ -94,7 +94,7 @@ impl Locks {
     }
 
     /// Begins the time of a lease anew.
-    pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockView> {
+    pub fn renew(&mut self, name: &LockName, token: i64, time: Duration) -> Result<LockStatus> {
         check_time(time)?;
         self.owned(name, token)?;
         let end = self.queue.lease_end(time);
@@ -112,7 +112,7 @@ impl Locks {
 
     /// Takes a lock away from its holder, who must be named by the token, so that nobody breaks a lock that has
     /// changed hands in the meantime.
-    pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockView> {
+    pub fn break_lock(&mut self, name: &LockName, token: i64) -> Result<LockStatus> {
         let view = self.view(name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
         if view.token != token {
             return Err(
@@ -124,8 +124,8 @@ impl Locks {
     }
 
     /// The locks that someone has, in the order of their names.
-    pub fn list(&self) -> Result<Vec<LockView>> {
-        let mut views: Vec<LockView> = Vec::new();
+    pub fn list(&self) -> Result<Vec<LockStatus>> {
+        let mut views: Vec<LockStatus> = Vec::new();
         for ticket in self.store.tickets(PREFIX)?.into_iter().filter(|ticket| self.queue.is_alive(ticket)) {
             let name = ticket.resource.trim_start_matches(PREFIX).to_owned();
             match views.last_mut() {
@@ -137,7 +137,7 @@ impl Locks {
     }
 
     /// One lock, if someone has it.
-    pub fn view(&self, name: &LockName) -> Result<Option<LockView>> {
+    pub fn view(&self, name: &LockName) -> Result<Option<LockStatus>> {
         Ok(self.list()?.into_iter().find(|view| view.name == name.as_str()))
     }
 
@@ -169,8 +169,8 @@ fn check_time(time: Duration) -> Result<()> {
     Ok(())
 }
 
-fn view_of(ticket: &TicketRow, name: String) -> LockView {
-    LockView {
+fn view_of(ticket: &TicketRow, name: String) -> LockStatus {
+    LockStatus {
         name,
         token: ticket.token,
         holder: LockHolder::of_json(&ticket.holder),

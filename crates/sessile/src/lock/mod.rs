@@ -11,7 +11,7 @@ mod locks;
 mod queue;
 
 pub use holder::LockHolder;
-pub use locks::{LockName, LockView, Locks};
+pub use locks::{LockName, LockStatus, Locks};
 pub use queue::{Held, Queue};
 
 pub(crate) use queue::forget_ticket_file;

@@ -26,8 +26,8 @@ pub use life::Life;
 pub use operations::SETTINGS;
 pub use owner::Owner;
 pub use resolve::{CurrentSession, PendingSession};
-pub use room::Room;
-pub use sessions::{NewSession, Session, Sessions};
+pub use room::{Room, Running};
+pub use sessions::{Look, NewSession, Session, Sessions};
 pub use stop::{end_marked, end_others};
 pub use turn::{Message, Turn};
 

@@ -1,6 +1,5 @@
 //! `sessile agent list`.
 
-use serde_json::{Value, json};
 use sessile::text::shown;
 
 use crate::cli::Cx;
@@ -24,17 +23,17 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let all = cx.state.agents()?;
     let after = |name: Option<&str>| args.cursor.as_deref().is_none_or(|cursor| name > Some(cursor));
-    let found: Vec<Value> =
-        all.iter().filter(|one| after(one.name.as_deref())).take(args.limit).map(|one| json!(one)).collect();
+    let found: Vec<_> = all.iter().filter(|one| after(one.name.as_deref())).take(args.limit).collect();
     cx.out.list(&found, || {
         if found.is_empty() {
             return "no agent has a name\n".to_owned();
         }
         let mut table = Table::new(&["NAME", "URL", "CREDENTIAL", "FROM"]);
-        for (one, agent) in found.iter().zip(&all) {
-            let cell = |key: &str| shown(one[key].as_str().unwrap_or("-"));
+        for agent in &found {
+            let cell = |text: Option<&str>| shown(text.unwrap_or("-"));
             let from = agent.origin.as_ref().map_or_else(String::new, ToString::to_string);
-            table.row(&[cell("name"), cell("url"), cell("credential"), from], None);
+            let (name, credential) = (cell(agent.name.as_deref()), cell(agent.credential.as_deref()));
+            table.row(&[name, shown(&agent.url), credential, from], None);
         }
         table.render(&cx.out)
     })

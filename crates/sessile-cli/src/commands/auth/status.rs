@@ -1,6 +1,7 @@
 //! `sessile auth status`.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use sessile::context::Variable;
 use sessile::status::CredentialStatus;
 use sessile::text::shown;
@@ -58,8 +59,9 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
         if !bound.is_empty() {
             let mut table = Table::new(&["GIVEN TO", "CREDENTIAL", "STATE", "EXPIRES"]);
             for row in &bound {
-                let word = |key: &str| shown(row[key].as_str().unwrap_or("-"));
-                table.row(&[word("to"), word("credential"), word("state"), word("expires")], None);
+                let cells =
+                    [shown(&row.to), shown(&row.credential), row.state.to_owned(), shown(&row.expires)];
+                table.row(&cells, None);
             }
             text.push_str(&table.render(&cx.out));
         }
@@ -67,12 +69,43 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
+/// Credential that the context gives to a command or an agent.
+#[derive(Debug, Serialize)]
+struct BindingView {
+    #[serde(flatten)]
+    recipient: Recipient,
+    to: String,
+    credential: String,
+    context: String,
+    state: &'static str,
+    expires_at: Option<String>,
+    expires: String,
+}
+
+/// Recipient of a credential.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Recipient {
+    /// Variable of commands.
+    Variable(String),
+    /// URL of an agent.
+    Agent(String),
+}
+
+impl Recipient {
+    fn name(&self) -> &str {
+        match self {
+            Recipient::Variable(name) | Recipient::Agent(name) => name,
+        }
+    }
+}
+
 /// What the context gives to commands and agents.
-fn bound(cx: &Cx, all: &[About]) -> Result<Vec<Value>, Failure> {
+fn bound(cx: &Cx, all: &[About]) -> Result<Vec<BindingView>, Failure> {
     let Some(context) = cx.state.context()? else { return Ok(Vec::new()) };
     let now = cx.state.world().now();
     let vault = cx.state.vault()?;
-    let row = |kind: &str, to: &str, name: &str| {
+    let row = |recipient: Recipient, name: &str| {
         // A variable may stand for it.
         let said = name.parse().ok().and_then(|name| vault.said(&name).ok().flatten()).map(|said| said.about);
         let about = said.as_ref().or_else(|| all.iter().find(|about| about.name.as_str() == name));
@@ -81,20 +114,21 @@ fn bound(cx: &Cx, all: &[About]) -> Result<Vec<Value>, Failure> {
             Some(about) if about.is_valid(now) => "valid",
             Some(_) => "expired",
         };
-        json!({
-            kind: to,
-            "to": to,
-            "credential": name,
-            "context": context.name,
-            "state": state,
-            "expires_at": about.and_then(|about| about.expires_at),
-            "expires": about.map_or_else(|| "-".to_owned(), |about| end_of(&cx.state, about)),
-        })
+        BindingView {
+            to: recipient.name().to_owned(),
+            recipient,
+            credential: name.to_owned(),
+            context: context.name.to_string(),
+            state,
+            expires_at: about.and_then(|about| about.expires_at).map(|at| at.to_string()),
+            expires: about.map_or_else(|| "-".to_owned(), |about| end_of(&cx.state, about)),
+        }
     };
     let variables = context.env.iter().filter_map(|(name, variable)| match variable {
-        Variable::Credential { credential } => Some(row("variable", name, credential)),
+        Variable::Credential { credential } => Some(row(Recipient::Variable(name.clone()), credential)),
         Variable::Plain(_) => None,
     });
-    let agents = context.agents.iter().map(|(url, credential)| row("agent", url, credential));
+    let agents =
+        context.agents.iter().map(|(url, credential)| row(Recipient::Agent(url.clone()), credential));
     Ok(variables.chain(agents).collect())
 }

@@ -4,11 +4,11 @@ use serde_json::json;
 use sessile::conversation::Conversation;
 use sessile::error::UsageError;
 
-use super::{one, session_of};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::local::{find_conversation, session_filter};
 
 /// Forget conversations
 ///
@@ -35,13 +35,14 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut all = cx.state.conversations()?;
-    let session = session_of(&cx.state, false)?;
+    let session = session_filter(&cx.state, false)?;
     let chosen: Vec<Conversation> = if let Some(agent) = &args.agent {
         all.list(session.as_deref(), Some(&cx.state.agent(agent)?.url))?
     } else if args.all {
         all.list(session.as_deref(), None)?
     } else {
-        args.which.iter().map(|text| one(&cx.state, &all, Some(text))).collect::<Result<_, _>>()?
+        let find = |text: &String| find_conversation(&cx.state, &all, Some(text));
+        args.which.iter().map(find).collect::<Result<_, _>>()?
     };
     if chosen.is_empty() && args.which.is_empty() && args.agent.is_none() && !args.all {
         return Err(UsageError::Arguments("say which: CONVERSATION, --agent AGENT or --all".into()).into());

@@ -1,14 +1,11 @@
 //! `sessile conversation export`.
 
-use serde_json::json;
-use sessile::Error;
-use sessile::error::ConversationError;
-
-use super::one;
+use crate::backend::{MessageRange, StateBackend};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{Remote, ServerArgs};
+use crate::output::json_text;
+use crate::remote::ServerArgs;
 
 /// Print a conversation as JSON, with all that was said
 ///
@@ -25,20 +22,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    if let Some(remote) = Remote::of(cx)? {
-        let session = remote.meant(args.which.as_deref(), "exporting")?;
-        let json = remote.conversation(&session, &remote.said(&session, i64::MAX)?);
-        return cx.out.result(&json, || sessile::text::json_safe(&format!("{json:#}\n")));
-    }
-    let missing = || {
-        Error::Conversation(ConversationError::NotFound {
-            name: args.which.clone().unwrap_or_default(),
-            near: None,
-        })
-    };
-    let all = cx.state.conversations_to_look_at()?.ok_or_else(missing)?;
-    let found = one(&cx.state, &all, args.which.as_deref())?;
-    let mut json = json!(found);
-    json["messages"] = json!(all.items(&found, 1, usize::MAX)?);
-    cx.out.result(&json, || sessile::text::json_safe(&format!("{json:#}\n")))
+    let conversation = StateBackend::resolve(cx)?.conversation(args.which.as_deref(), MessageRange::All)?;
+    // It is JSON whatever the format of other results.
+    cx.out.result(&conversation, || json_text(&conversation))
 }

@@ -1,15 +1,11 @@
 //! `sessile conversation list`.
 
-use serde_json::Value;
-use sessile::conversation::Conversation;
-use sessile::text::shown;
-
-use super::session_of;
-use crate::agent_session::described_anywhere;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::local::LocalBackend;
 use crate::output::Table;
+use crate::view::ConversationView;
 
 /// List conversations, the last used first
 ///
@@ -41,37 +37,16 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let agent = args.agent.as_deref().map(|text| cx.state.agent(text)).transpose()?;
-    let session = session_of(&cx.state, args.all)?;
-    let all = match cx.state.conversations_to_look_at()? {
-        Some(all) => all.list(session.as_deref(), agent.as_ref().map(|agent| agent.url.as_str()))?,
-        None => Vec::new(),
-    };
-    let after = match &args.cursor {
-        Some(cursor) => all.iter().position(|one| one.id == *cursor).map_or(all.len(), |at| at + 1),
-        None => 0,
-    };
-    let page: Vec<Conversation> = all.into_iter().skip(after).take(args.limit).collect();
-    let found: Vec<Value> = described_anywhere(cx, &page);
+    let agent = agent.as_ref().map(|agent| agent.url.as_str());
+    let found =
+        LocalBackend { cx }.list_conversations(agent, args.all, args.cursor.as_deref(), args.limit)?;
     cx.out.list(&found, || {
         if found.is_empty() {
             return "there are no conversations\n".to_owned();
         }
-        let mut table = Table::new(&["ID", "NAME", "AGENT", "CONTEXT", "TASK", "STATE", "SAID", "LAST USED"]);
+        let mut table = Table::new(&ConversationView::COLUMNS);
         for one in &found {
-            let cell = |key: &str| shown(one[key].as_str().unwrap_or("-"));
-            table.row(
-                &[
-                    cell("id"),
-                    cell("name"),
-                    cell("agent_url"),
-                    cell("context_id"),
-                    cell("task_id"),
-                    cell("task_state"),
-                    one["items"].to_string(),
-                    cell("used_at"),
-                ],
-                None,
-            );
+            table.row(&one.cells(), None);
         }
         table.render(&cx.out)
     })

@@ -6,10 +6,6 @@ pub mod list;
 pub mod rename;
 pub mod show;
 
-use sessile::conversation::{Conversation, Conversations};
-use sessile::error::ConversationError;
-use sessile::{Error, State};
-
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -57,38 +53,5 @@ impl Command {
             Command::Clear(Lazy(args)) => clear::run(args, cx),
             Command::Export(Lazy(args)) => export::run(args, cx),
         }
-    }
-}
-
-/// The session whose conversations are meant: the call's own, or all.
-fn session_of(state: &State, all: bool) -> Result<Option<String>, Error> {
-    if all {
-        return Ok(None);
-    }
-    Ok(state.session()?.map(|current| current.session.id.to_string()))
-}
-
-/// The conversation that a text means: a name, an id, or the URL or name of an agent, whose last one it is.
-fn one(state: &State, all: &Conversations, text: Option<&str>) -> Result<Conversation, Error> {
-    let session = session_of(state, false)?;
-    let Some(text) = text else {
-        let newest = all.list(session.as_deref(), None)?.into_iter().next();
-        return newest.ok_or(Error::Conversation(ConversationError::NotFound {
-            name: "the last one".into(),
-            near: None,
-        }));
-    };
-    if text.contains("://") {
-        let newest = all.list(session.as_deref(), Some(text))?.into_iter().next();
-        return newest.ok_or_else(|| {
-            Error::Conversation(ConversationError::NotFound { name: text.to_owned(), near: None })
-        });
-    }
-    match all.find(text, session.as_deref()) {
-        Ok(found) => Ok(found),
-        Err(missing) => match state.agent(text) {
-            Ok(agent) => all.list(session.as_deref(), Some(&agent.url))?.into_iter().next().ok_or(missing),
-            Err(_) => Err(missing),
-        },
     }
 }

@@ -3,10 +3,10 @@
 use serde_json::json;
 use sessile::text::quoted;
 
-use super::one;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::local::find_conversation;
 
 /// Give a conversation a name
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut all = cx.state.conversations()?;
-    let found = one(&cx.state, &all, Some(&args.which))?;
+    let found = find_conversation(&cx.state, &all, Some(&args.which))?;
     all.rename(&found, Some(&args.new))?;
     sessile::history::record(&cx.state, "conversation rename", &args.new, "name it back")?;
     cx.changed(json!({ "id": found.id, "old": found.name, "new": args.new }), || {

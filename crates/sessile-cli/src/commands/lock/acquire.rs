@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use sessile::args::parse_duration;
-use sessile::history::record;
-use sessile::lock::{LockHolder, LockName};
+use sessile::lock::LockName;
 
-use super::{holder, locks, patience, tell_server, tell_wait};
+use super::note_server;
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{ServerArgs, ServiceClient};
+use crate::remote::ServerArgs;
 
 /// Take a lock for a time and print its fencing token
 ///
@@ -40,21 +39,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if cx.state.session()?.is_some() {
         cx.state.require_session("acquiring a lock in it")?;
     }
-    let changed = |token: i64, expires_at: Option<String>| {
-        let json = json!({ "name": name, "token": token, "expires_at": expires_at });
-        cx.changed(json, || format!("{token}\n"))
-    };
-    let holder = holder(&cx.state, "lock acquire")?;
-    if let Some(server) = ServiceClient::of(cx, &cx.state)? {
-        let tell = |other: Option<LockHolder>| tell_wait(cx, server.url(), &name, other.as_ref());
-        let lease = server.take_lock(&name, &holder, args.ttl, patience(&cx.state)?, &tell)?;
-        changed(lease.token, Some(lease.expires_at()))?;
-        tell_server(cx, &server);
-        return Ok(());
-    }
-    let mut locks = locks(&cx.state)?;
-    let token = locks.acquire(&name, &holder, args.ttl)?;
-    record(&cx.state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;
-    let expires_at = locks.view(&name)?.and_then(|view| view.expires_at);
-    changed(token, expires_at)
+    let backend = StateBackend::resolve(cx)?;
+    let lease = backend.acquire_lock(&name, args.ttl)?;
+    cx.changed(&lease, || format!("{}\n", lease.token))?;
+    note_server(cx, &backend);
+    Ok(())
 }

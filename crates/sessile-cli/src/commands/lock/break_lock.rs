@@ -3,15 +3,15 @@
 use serde_json::json;
 use sessile::confirm::can_ask;
 use sessile::error::LockError;
-use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::{locks, tell_server};
+use super::note_server;
 use crate::ask;
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{ServerArgs, ServiceClient};
+use crate::remote::ServerArgs;
 
 /// Take a lock away from its holder
 ///
@@ -34,34 +34,21 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let server = ServiceClient::of(cx, &cx.state)?;
-    let mut here = server.is_none().then(|| locks(&cx.state)).transpose()?;
-    let found = match (&server, &mut here) {
-        (Some(server), _) => server.lock_holder(&name)?,
-        (None, Some(locks)) => locks.view(&name)?.map(|view| (view.token, view.holder)),
-        (None, None) => None,
-    };
-    let (found, holder) = found.ok_or_else(|| LockError::NotFound(name.to_string()))?;
-    if found != args.holder {
+    let backend = StateBackend::resolve(cx)?;
+    let lock = backend.lock(&name)?.ok_or_else(|| LockError::NotFound(name.to_string()))?;
+    if lock.token != args.holder {
+        let found = lock.token;
         return Err(LockError::OtherHolder { name: name.to_string(), asked: args.holder, found }.into());
     }
+    let holder = lock.holder();
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if can_ask(&cx.state) {
         ask::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
     }
-    if let Some(server) = &server {
-        server.release_lock(&name, args.holder)?;
-    }
-    if let Some(locks) = &mut here {
-        locks.break_lock(&name, args.holder)?;
-        let subject = format!("{name} token {} of {}", args.holder, holder.short());
-        record(&cx.state, "lock break", &subject, "the holder has lost the lock; acquire it anew")?;
-    }
+    backend.break_lock(&name, &lock)?;
     cx.changed(json!({ "name": name, "token": args.holder, "holder": holder }), || {
         format!("lock {name} was taken away from {}\n", holder.short())
     })?;
-    if let Some(server) = &server {
-        tell_server(cx, server);
-    }
+    note_server(cx, &backend);
     Ok(())
 }

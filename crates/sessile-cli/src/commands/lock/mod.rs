@@ -11,15 +11,16 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use sessile::State;
-use sessile::lock::{LockHolder, LockName, Locks, Queue};
-use sessile::store::Store;
+use sessile::lock::{LockHolder, LockName};
 
+use crate::backend::StateBackend;
 use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::lazy::Lazy;
-use crate::remote::{LockKeeper, ServerArgs, ServiceClient};
+use crate::local::holder;
+use crate::remote::{LockKeeper, ServerArgs, ServiceClient, note_wait};
 
 /// Exclude other agents: hold a lock while a command runs, or for a time
 ///
@@ -71,35 +72,16 @@ impl Command {
     }
 }
 
-pub(crate) fn locks(state: &State) -> Result<Locks, Failure> {
-    locks_in(state, state.store_for_writing()?)
+/// Tells the user that the lock is one of a service.
+fn note_server(cx: &Cx, backend: &StateBackend<'_>) {
+    if let StateBackend::Remote(remote) = backend {
+        note_url(cx, remote.server.url());
+    }
 }
 
-fn locks_in(state: &State, store: Store) -> Result<Locks, Failure> {
-    let queue = Queue::new(state.dirs().state()?, state.world().clone(), state.locker()?);
-    Ok(Locks::new(store, queue))
-}
-
-pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure> {
-    let session = state.session()?.map(|current| current.session.id.to_string());
-    Ok(LockHolder::own(state.world(), session, purpose))
-}
-
-/// How long a lock is waited for.
-pub(crate) fn patience(state: &State) -> Result<Duration, Failure> {
-    Ok(state.lock_timeout()?)
-}
-
-/// Says that a server's lock is waited for.
-pub(crate) fn tell_wait(cx: &Cx, url: &str, name: &LockName, holder: Option<&LockHolder>) {
-    let holder = holder.map_or_else(|| "another".to_owned(), LockHolder::short);
-    cx.out.note(&format!("waiting for lock {name} of {url}, held by {holder}"));
-}
-
-/// Says where a lock is, beside what was done with it.
-pub(crate) fn tell_server(cx: &Cx, server: &ServiceClient) {
+fn note_url(cx: &Cx, url: &str) {
     if cx.out.is_text() {
-        cx.out.note(&format!("the lock is one of {}", server.url()));
+        cx.out.note(&format!("the lock is one of {url}"));
     }
 }
 
@@ -113,9 +95,10 @@ pub(crate) fn keep_there(
 ) -> Result<LockKeeper, Failure> {
     let ttl = state.duration("lock-ttl")?.unwrap_or(Duration::from_secs(60)).max(Duration::from_secs(1));
     let url = server.url().to_owned();
-    let tell = |holder: Option<LockHolder>| tell_wait(cx, &url, name, holder.as_ref());
-    let kept = LockKeeper::acquire(server, name, &holder(state, purpose)?, ttl, patience(state)?, &tell)?;
-    tell_server(cx, &kept.server);
+    let tell = |holder: Option<LockHolder>| note_wait(cx, &url, name, holder.as_ref());
+    let kept =
+        LockKeeper::acquire(server, name, &holder(state, purpose)?, ttl, state.lock_timeout()?, &tell)?;
+    note_url(cx, kept.server.url());
     Ok(kept)
 }
 

@@ -1,14 +1,14 @@
 //! `sessile lock release`.
 
 use serde_json::json;
-use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::{locks, tell_server};
+use super::note_server;
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{ServerArgs, ServiceClient};
+use crate::remote::ServerArgs;
 
 /// Give a lock back
 #[derive(Debug, clap::Args)]
@@ -28,21 +28,9 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let server = ServiceClient::of(cx, &cx.state)?;
-    if let Some(server) = &server {
-        server.release_lock(&name, args.token)?;
-    } else {
-        locks(&cx.state)?.release(&name, args.token)?;
-        record(
-            &cx.state,
-            "lock release",
-            &format!("{name} token {}", args.token),
-            "another may have the lock by now; acquire it anew",
-        )?;
-    }
+    let backend = StateBackend::resolve(cx)?;
+    backend.release_lock(&name, args.token)?;
     cx.changed(json!({ "name": name, "token": args.token }), || format!("lock {name} is free\n"))?;
-    if let Some(server) = &server {
-        tell_server(cx, server);
-    }
+    note_server(cx, &backend);
     Ok(())
 }

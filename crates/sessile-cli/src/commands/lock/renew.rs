@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use sessile::args::parse_duration;
-use sessile::history::record;
 use sessile::lock::LockName;
 
-use super::{locks, tell_server};
+use super::note_server;
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::remote::{ServerArgs, ServiceClient};
+use crate::remote::ServerArgs;
 
 /// Begin the time of a lock anew
 #[derive(Debug, clap::Args)]
@@ -35,17 +34,10 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
-    let changed = |expires_at: Option<String>| {
-        let json = json!({ "name": name, "token": args.token, "expires_at": expires_at });
-        let until = expires_at.as_deref().unwrap_or("it is released");
-        cx.changed(json, || format!("lock {name} is held until {until}\n"))
-    };
-    if let Some(server) = ServiceClient::of(cx, &cx.state)? {
-        changed(Some(server.renew_lock(&name, args.token, args.ttl)?.expires_at()))?;
-        tell_server(cx, &server);
-        return Ok(());
-    }
-    let view = locks(&cx.state)?.renew(&name, args.token, args.ttl)?;
-    record(&cx.state, "lock renew", &format!("{name} token {}", args.token), "release the lock instead")?;
-    changed(view.expires_at)
+    let backend = StateBackend::resolve(cx)?;
+    let lease = backend.renew_lock(&name, args.token, args.ttl)?;
+    let until = lease.expires_at.as_deref().unwrap_or("it is released");
+    cx.changed(&lease, || format!("lock {name} is held until {until}\n"))?;
+    note_server(cx, &backend);
+    Ok(())
 }

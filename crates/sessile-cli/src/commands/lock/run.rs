@@ -6,12 +6,14 @@ use sessile::lock::LockName;
 use sessile::run::foreign_credentials;
 use sessile::session::room::Running;
 
-use super::{holder, keep_there, locks, run_kept};
+use super::{keep_there, run_kept};
+use crate::backend::StateBackend;
 use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::remote::{ServerArgs, ServiceClient};
+use crate::local::{holder, lock_store};
+use crate::remote::ServerArgs;
 
 /// Where the command finds the fencing token.
 pub(crate) const TOKEN_VARIABLE: &str = "SESSILE_LOCK_TOKEN";
@@ -73,12 +75,12 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         }
         None => None,
     };
-    if let Some(server) = ServiceClient::of(cx, &cx.state)? {
-        let kept = keep_there(cx, &cx.state, server, &name, "lock run")?;
+    if let StateBackend::Remote(remote) = StateBackend::resolve(cx)? {
+        let kept = keep_there(cx, &cx.state, remote.server, &name, "lock run")?;
         cx.out.detail(&format!("lock {name}: token {}", kept.token));
         return run_kept(cx, child, None, kept, recheck);
     }
-    let mut locks = locks(&cx.state)?;
+    let mut locks = lock_store(&cx.state)?;
     let held = locks.hold(&name, &holder(&cx.state, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
     let ended = recheck().map_err(Failure::from).and_then(|()| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sessile::conversation::TaskState;
 use sessile::text::{shell_quoted, shown, shown_lines};
 use sessile_wire::a2a::{AgentEvent, ArtifactUpdate};
@@ -10,6 +10,7 @@ use sessile_wire::a2a::{AgentEvent, ArtifactUpdate};
 use crate::agent_session::{ConversationLog, save};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
+use crate::view::{ArtifactView, ReplyView};
 
 /// What was heard so far.
 pub(crate) struct Heard<'a> {
@@ -75,30 +76,11 @@ impl<'a> Heard<'a> {
         self.state
     }
 
-    /// An event as a line for programs.
-    pub(crate) fn event_json(event: &AgentEvent) -> Value {
-        let kind = match event {
-            AgentEvent::Task(_) => "task",
-            AgentEvent::Message(_) => "message",
-            AgentEvent::Status(_) => "status",
-            AgentEvent::Artifact(_) => "artifact",
-        };
-        json!({
-            "source": "agent",
-            "event": kind,
-            "context_id": event.context_id(),
-            "task_id": event.task_id(),
-            "state": event.state(),
-            "text": event.text(),
-            "raw": event.raw(),
-        })
-    }
-
     /// The end of it: the reply, and the command that goes on.
     pub(crate) fn finish(self, memory: &ConversationLog<'_>, with_text: bool) -> Outcome {
         let Heard { cx, agent, dir, texts, is_line_open, artifacts, last, state } = self;
         if is_line_open {
-            cx.out.event(&Value::Null, "\n", true);
+            cx.out.end_line();
         }
         let mut saved = Vec::new();
         if let Some(dir) = dir.map(|dir| cx.state.absolute(dir)) {
@@ -106,17 +88,17 @@ impl<'a> Heard<'a> {
                 saved.extend(save(&dir, artifact)?.iter().map(|path| path.to_string_lossy().into_owned()));
             }
         }
-        let artifacts: Vec<Value> =
-            artifacts.iter().map(|one| json!({ "id": one.artifact_id, "name": one.name })).collect();
-        let conversation = memory.conversation();
-        let mut json = reply_json(agent, &texts.join("\n"), last.as_ref());
-        json["state"] = json!(state);
-        json["context_id"] = json!(memory.context_id);
-        json["task_id"] = json!(memory.task_id);
-        json["conversation"] = json!(conversation.map(|one| &one.id));
-        json["artifacts"] = json!(artifacts);
-        json["saved"] = json!(saved);
-        cx.changed_in(memory.session(), json, || {
+        let reply = ReplyView {
+            state,
+            context_id: memory.context_id.clone(),
+            task_id: memory.task_id.clone(),
+            conversation: memory.conversation().map(|one| one.id.clone()),
+            artifacts: artifacts.iter().map(ArtifactView::from).collect(),
+            saved,
+            ..ReplyView::new(agent, texts.join("\n"), last)
+        };
+        cx.changed_at(&cx.place(memory.session()), &reply, || {
+            let ReplyView { artifacts, saved, .. } = &reply;
             let mut text = String::new();
             if with_text {
                 for said in &texts {
@@ -130,7 +112,7 @@ impl<'a> Heard<'a> {
                     "({count} artifact(s) without a text: --save-artifacts DIR saves them)\n"
                 ));
             }
-            for path in &saved {
+            for path in saved {
                 text.push_str(&format!("saved {}\n", shown(path)));
             }
             text
@@ -147,22 +129,6 @@ impl<'a> Heard<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// A reply as programs see it, of which nothing more is known.
-pub(super) fn reply_json(agent: &str, text: &str, reply: Option<&Value>) -> Value {
-    json!({
-        "source": "agent",
-        "agent_url": agent,
-        "text": text,
-        "state": null,
-        "context_id": null,
-        "task_id": null,
-        "conversation": null,
-        "artifacts": [],
-        "saved": [],
-        "reply": reply,
-    })
 }
 
 /// The command that goes on with the conversation, where this one was called.

@@ -9,10 +9,11 @@ use super::compose::{Compose, remembered};
 use super::deliver::Heard;
 use super::remote as remote_message;
 use crate::agent_session::{ConversationLog, agent_error};
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::{Outcome, RequestError};
 use crate::help::examples;
-use crate::remote::{Remote, ServerArgs};
+use crate::remote::ServerArgs;
 
 /// Send a message and print the reply
 ///
@@ -45,7 +46,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    if let Some(remote) = Remote::of(cx)? {
+    if let StateBackend::Remote(remote) = StateBackend::resolve(cx)? {
         return remote_message::run(&args.compose, cx, &remote, false);
     }
     let (named, words) = args.compose.agent(cx)?;

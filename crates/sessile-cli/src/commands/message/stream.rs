@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use serde_json::Value;
 use sessile::Error;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
@@ -11,10 +10,12 @@ use super::deliver::Heard;
 use super::remote as remote_message;
 use crate::a2a::{A2aError, StreamEnd};
 use crate::agent_session::{ConversationLog, agent_error};
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::{AgentError, Outcome};
 use crate::help::examples;
-use crate::remote::{Remote, ServerArgs};
+use crate::remote::ServerArgs;
+use crate::view::EventView;
 
 /// Send a message and print what the agent says as it comes
 ///
@@ -36,7 +37,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    if let Some(remote) = Remote::of(cx)? {
+    if let StateBackend::Remote(remote) = StateBackend::resolve(cx)? {
         return remote_message::run(&args.compose, cx, &remote, true);
     }
     let (named, words) = args.compose.agent(cx)?;
@@ -103,10 +104,10 @@ pub(crate) fn follow(
     let goes_on = matches!(event, AgentEvent::Artifact(artifact) if !artifact.is_last_chunk);
     if !new.is_empty() {
         if heard.is_line_open && !matches!(event, AgentEvent::Artifact(_)) {
-            cx.out.event(&Value::Null, "\n", true);
+            cx.out.end_line();
         }
         heard.is_line_open = goes_on && !new.ends_with('\n');
     }
-    cx.out.event(&Heard::event_json(event), &new, goes_on);
+    cx.out.event(&EventView::from(event), &new, goes_on);
     Ok(())
 }

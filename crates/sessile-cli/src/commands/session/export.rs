@@ -6,11 +6,11 @@ use serde_json::json;
 use sessile::files::LockedDir;
 use sessile::text::{quoted, shown};
 
-use super::meant;
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::local::LocalBackend;
 
 /// Write a session into a file: settings, state and messages
 ///
@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let session = meant(cx, args.which.as_deref(), "exporting")?;
+    let session = LocalBackend { cx }.session(args.which.as_deref(), "exporting")?;
     let exported = cx.state.look_up_session(session.id.as_str())?.0.export(&session)?;
     for key in &exported.left_out {
         cx.state.warn(format!("{} holds what looks like a secret and was left out", quoted(key)), None);

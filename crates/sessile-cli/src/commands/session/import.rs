@@ -37,5 +37,5 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let exported = transfer::read(&path, &text)?;
     let session = cx.state.import_session(&exported, name)?;
     let json = json!({ "id": session.id, "name": session.name, "from": exported.id });
-    cx.changed_in(Some(&session), json, || format!("{}\n", session.id))
+    cx.changed_at(&cx.place(Some(&session)), &json, || format!("{}\n", session.id))
 }

@@ -1,7 +1,6 @@
 //! `sessile session`: owned, expiring, isolated stretches of work.
 
 pub mod clear;
-mod conversations;
 pub mod export;
 pub mod gc;
 pub mod import;
@@ -11,11 +10,6 @@ pub mod show;
 pub mod start;
 pub mod state;
 pub mod stop;
-
-use serde_json::{Value, json};
-use sessile::error::SessionError;
-use sessile::session::Session;
-use sessile::session::life::Life;
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -82,44 +76,6 @@ impl Command {
             Command::Export(Lazy(args)) => export::run(args, cx),
             Command::Import(Lazy(args)) => import::run(args, cx),
             Command::State(LazyGroup(command)) => command.run(cx),
-        }
-    }
-}
-
-/// A session as JSON, looked at now.
-fn describe(cx: &Cx, session: &Session) -> Value {
-    let look = session.look(cx.state.world());
-    json!({
-        "id": session.id,
-        "name": session.name,
-        "state": look.state,
-        "context": session.context,
-        "owner": session.owner,
-        "labels": session.labels,
-        "started_at": at(session.started.wall_ms),
-        "idle_ms": look.idle_ms,
-        "idle_limit_ms": session.idle_ms,
-        "max_ms": session.max_ms,
-        "expires_at": look.expires_at,
-        "ended_at": session.ended.as_ref().map(|(at_ms, _)| at(*at_ms)),
-        "end_reason": session.ended.as_ref().map(|(_, reason)| reason),
-        "running": look.running,
-        "room": (look.state != Life::Ended).then(|| session.room().dir().to_string_lossy()),
-    })
-}
-
-fn at(millis: i64) -> String {
-    sessile::context::approval::time(millis)
-}
-
-/// The session a command is about: the one given, else the one this call works in.
-fn meant(cx: &Cx, given: Option<&str>, what: &str) -> Result<Session, crate::error::Failure> {
-    match given {
-        Some(text) => Ok(cx.state.look_up_session(text)?.1),
-        None => {
-            let current = cx.state.session()?;
-            let current = current.ok_or_else(|| SessionError::Required(what.to_owned()))?;
-            Ok((*current.session).clone())
         }
     }
 }

@@ -7,11 +7,11 @@ use sessile::args::parse_duration;
 use sessile::error::UsageError;
 use sessile::session::SessionName;
 
-use super::describe;
+use crate::backend::{SessionSpec, StateBackend};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::remote::{Remote, ServerArgs, SessionSpec};
+use crate::remote::ServerArgs;
 
 /// Start a session and print its id
 ///
@@ -68,52 +68,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         labels.insert(key.to_owned(), value.to_owned());
     }
     let (idle, max) = cx.state.session_lifetime(args.idle, args.max)?;
-    if let Some(remote) = Remote::of(cx)? {
-        return there(args, cx, &remote, labels, (idle, max));
-    }
-    let replaced = args.replace.as_deref().map(|text| cx.state.sessions()?.get(text)).transpose()?;
-    if let Some(replaced) = &replaced {
-        cx.state.check_start(name.as_ref(), replaced)?;
-        cx.state.stop_session("session start --replace", replaced)?;
-    }
-    let (session, selected) = cx.state.start_session(name, args.agent.clone(), labels, idle, max)?;
-    let mut json = describe(cx, &session);
-    json["replaced"] = serde_json::json!(replaced.map(|replaced| replaced.id));
-    json["selected_for_terminal"] = serde_json::json!(selected);
-    cx.changed_in(Some(&session), json, || format!("{}\n", session.id))?;
-    if selected {
+    let spec = SessionSpec { name: name.as_ref(), labels, agent: args.agent.as_deref(), idle, max };
+    let started = StateBackend::resolve(cx)?.start_session(spec, args.replace.as_deref())?;
+    started.print(cx, |started| format!("{}\n", started.session.id))?;
+    if started.change.selected_for_terminal {
         cx.out.note("it is this terminal's session now");
     }
     Ok(())
-}
-
-/// The same on a server. The context is one of this machine, and its guard is asked here.
-fn there(
-    args: &Args,
-    cx: &Cx,
-    remote: &Remote<'_>,
-    labels: BTreeMap<String, String>,
-    (idle, max): (Duration, Duration),
-) -> Outcome {
-    let selected = cx.state.selected()?;
-    let context =
-        selected.map(|_| cx.state.contexts().require()).transpose()?.map(|context| context.name.to_string());
-    let replaced = args.replace.as_deref().map(|text| remote.meant(Some(text), "replacing")).transpose()?;
-    if let Some(replaced) = &replaced {
-        remote.end(replaced)?;
-    }
-    let session = remote.start(SessionSpec {
-        name: args.name.as_deref(),
-        context: context.as_deref(),
-        labels,
-        agent: args.agent.as_deref(),
-        idle,
-        max,
-    })?;
-    let mut json = remote.describe(&session, &remote.owner()?);
-    json["replaced"] = serde_json::json!(replaced.map(|replaced| replaced.id));
-    json["selected_for_terminal"] = serde_json::json!(false);
-    let origin = selected.map(|selected| &selected.origin);
-    let place = remote.place(&session);
-    cx.changed_there(&session.id, context.as_deref(), origin, &place, json, || format!("{}\n", session.id))
 }

@@ -2,22 +2,19 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sessile::error::UsageError;
-use sessile::session::EntryKind;
 use sessile::text::shown;
 
+use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::commands::page::Page;
-use crate::error::{CommandError, Outcome};
+use crate::error::Outcome;
 use crate::help::examples;
 use crate::lazy::Lazy;
 use crate::output::Table;
-use crate::remote::{Remote, ServerArgs};
-
-/// What a session is needed for.
-const KEEPING: &str = "keeping state";
+use crate::remote::ServerArgs;
 
 /// Keep small values in a session, with revisions
 ///
@@ -136,15 +133,7 @@ impl Command {
 }
 
 fn get(args: &GetArgs, cx: &Cx) -> Outcome {
-    if let Some(remote) = Remote::of(cx)? {
-        let session = remote.require(KEEPING)?;
-        let entry = remote.value(&session, &args.key)?;
-        return cx.out.result(&entry, || format!("{}\n", plain(&entry.value)));
-    }
-    let session = cx.state.require_session(KEEPING)?;
-    let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
-    let entry = sessions.entry(&session, EntryKind::State, &args.key)?;
-    let entry = entry.ok_or_else(|| CommandError::EntryNotFound(args.key.clone()))?;
+    let entry = StateBackend::resolve(cx)?.value(&args.key)?;
     cx.out.result(&entry, || format!("{}\n", plain(&entry.value)))
 }
 
@@ -164,47 +153,20 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
         expected: format!("a valid value: {error}"),
     })?;
     let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    let json = |old: Option<Value>, revision: Option<i64>| json!({ "key": args.key, "old": old, "new": value, "revision": revision });
-    let text = |revision: Option<i64>| {
-        format!("set {} (revision {})\n", shown(&args.key), revision.unwrap_or_default())
-    };
-    if let Some(remote) = Remote::of(cx)? {
-        let session = remote.require(KEEPING)?;
-        let (old, revision) = remote.set_value(&session, &args.key, &value, args.if_revision)?;
-        return remote.changed(cx, &session, json(old, Some(revision)), || text(Some(revision)));
-    }
-    let session = cx.state.require_session(KEEPING)?;
-    let changed = cx.state.change_session_state(&session, &args.key, Some(&value), args.if_revision)?;
-    cx.changed(json(changed.old.map(|old| old.value), changed.revision), || text(changed.revision))
+    let set = StateBackend::resolve(cx)?.set_value(&args.key, value, args.if_revision)?;
+    set.print(cx, |set| format!("set {} (revision {})\n", shown(&set.key), set.revision.unwrap_or_default()))
 }
 
 fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
-    let json = |old: Value| json!({ "key": args.key, "old": old, "new": null, "revision": null });
-    let text = || format!("removed {}\n", shown(&args.key));
-    if let Some(remote) = Remote::of(cx)? {
-        let session = remote.require(KEEPING)?;
-        let old = remote.unset_value(&session, &args.key, args.if_revision)?;
-        return remote.changed(cx, &session, json(old), text);
-    }
-    let session = cx.state.require_session(KEEPING)?;
-    let changed = cx.state.change_session_state(&session, &args.key, None, args.if_revision)?;
-    let old = changed.old.ok_or_else(|| CommandError::EntryNotFound(args.key.clone()))?;
-    cx.changed(json(old.value), text)
+    let removed = StateBackend::resolve(cx)?.unset_value(&args.key, args.if_revision)?;
+    removed.print(cx, |removed| format!("removed {}\n", shown(&removed.key)))
 }
 
 fn list(args: &ListArgs, cx: &Cx) -> Outcome {
-    let mut entries = match Remote::of(cx)? {
-        Some(remote) => remote.values(&remote.require(KEEPING)?)?,
-        None => {
-            let session = cx.state.require_session(KEEPING)?;
-            let (sessions, session) = cx.state.look_up_session(session.id.as_str())?;
-            sessions.entries(&session, EntryKind::State)?
-        }
-    };
+    let mut entries = StateBackend::resolve(cx)?.values()?;
     entries.retain(|entry| args.keys.is_empty() || args.keys.contains(&entry.key));
     let entries = args.page.of(entries, |entry| entry.key.clone());
-    let items: Vec<Value> = entries.iter().map(|entry| json!(entry)).collect();
-    cx.out.list(&items, || {
+    cx.out.list(&entries, || {
         let mut table = Table::new(&["KEY", "REVISION", "VALUE"]);
         for entry in &entries {
             table.row(&[entry.key.clone(), entry.revision.to_string(), plain(&entry.value)], None);

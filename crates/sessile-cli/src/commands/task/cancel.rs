@@ -2,11 +2,12 @@
 use sessile_wire::a2a::AgentEvent;
 
 use super::get::remember;
-use super::{described, lines, meant};
+use super::{lines, meant};
 use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::view::TaskView;
 
 /// Call a task off
 #[derive(Debug, clap::Args)]
@@ -27,5 +28,5 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         connection.agent(cx)?.cancel(&id).map_err(|error| agent_error(&named.url, Some(&id), error))?;
     remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
     sessile::history::record(&cx.state, "task cancel", &id, "send the message again")?;
-    cx.changed(described(&named, &task), || lines(&task))
+    cx.changed(TaskView::new(&named.url, &task), || lines(&task))
 }

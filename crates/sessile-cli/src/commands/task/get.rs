@@ -1,11 +1,12 @@
 //! `sessile task get`.
 use sessile_wire::a2a::AgentEvent;
 
-use super::{described, lines, meant};
+use super::{lines, meant};
 use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::view::TaskView;
 
 /// Show a task as it is now
 #[derive(Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let task = connection.agent(cx)?.task(&id, args.history_length);
     let task = task.map_err(|error| agent_error(&named.url, Some(&id), error))?;
     remember(cx, &named.url, &id, &AgentEvent::Task(task.clone()))?;
-    cx.out.result(&described(&named, &task), || lines(&task))
+    cx.out.result(&TaskView::new(&named.url, &task), || lines(&task))
 }
 
 /// Remembers how a task stands that a conversation of this session is about.

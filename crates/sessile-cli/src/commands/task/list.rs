@@ -1,17 +1,16 @@
 //! `sessile task list`.
 
-use serde_json::Value;
 use sessile::conversation::TaskState;
 use sessile::error::UsageError;
 use sessile::text::shown;
 use sessile_wire::a2a::TaskFilter;
 
-use super::described;
 use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
+use crate::view::TaskView;
 
 /// List an agent's tasks
 ///
@@ -68,7 +67,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         ..TaskFilter::default()
     };
     let page = connection.agent(cx)?.tasks(&filter).map_err(|error| agent_error(&named.url, None, error))?;
-    let found: Vec<Value> = page.tasks.iter().map(|task| described(&named, task)).collect();
+    let found: Vec<TaskView<'_>> = page.tasks.iter().map(|task| TaskView::new(&named.url, task)).collect();
     cx.out.list(&found, || {
         if page.tasks.is_empty() {
             return "there are no such tasks\n".to_owned();

@@ -6,7 +6,6 @@ pub mod list;
 pub mod notification;
 pub mod watch;
 
-use serde_json::{Value, json};
 use sessile::Error;
 use sessile::agents::Agent;
 use sessile::error::UsageError;
@@ -77,19 +76,6 @@ pub(crate) fn meant(cx: &Cx, task: Option<&str>, agent: Option<&str>) -> Result<
         )
         .into()),
     }
-}
-
-/// A task as it is shown.
-pub(crate) fn described(agent: &Agent, task: &AgentTask) -> Value {
-    json!({
-        "source": "agent",
-        "agent_url": agent.url,
-        "task_id": task.id,
-        "context_id": task.context_id,
-        "state": task.state,
-        "text": task.text(),
-        "raw": task.raw,
-    })
 }
 
 pub(crate) fn lines(task: &AgentTask) -> String {

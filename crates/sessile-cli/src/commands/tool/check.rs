@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use sessile::error::FileError;
 use sessile::exit;
@@ -63,8 +64,18 @@ struct Checked {
     verdict: Verdict,
     /// What was found, a phrase each.
     findings: Vec<String>,
-    /// What landed elsewhere: path, what happened, bytes, whether the profile says so.
-    elsewhere: Vec<Value>,
+    /// What landed elsewhere.
+    elsewhere: Vec<StrayFile>,
+}
+
+/// A file that a tool changed outside the rooms.
+#[derive(Serialize)]
+struct StrayFile {
+    path: String,
+    what: &'static str,
+    bytes: usize,
+    /// Whether the profile declares it.
+    declared: bool,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -114,9 +125,8 @@ fn text(all: &[Checked], cx: &Cx) -> String {
     for one in all {
         let mut findings = one.findings.clone();
         findings.extend(one.elsewhere.iter().map(|found| {
-            let word = |key: &str| found[key].as_str().unwrap_or_default();
-            let declared = if found["declared"] == true { ", as the profile says" } else { "" };
-            format!("{} {} ({} bytes{declared})", word("what"), word("path"), found["bytes"])
+            let declared = if found.declared { ", as the profile says" } else { "" };
+            format!("{} {} ({} bytes{declared})", found.what, found.path, found.bytes)
         }));
         let first = findings.first().cloned().unwrap_or_default();
         table.row(&[&one.tool, one.verdict.word(), &first], Some(one.verdict.tone()));
@@ -206,9 +216,8 @@ fn prove(profile: &Profile, race: &Race, place: &Place, program: &Path, checked:
             path == declared || path.starts_with(&format!("{declared}/"))
         });
         leaks |= !declared;
-        checked.elsewhere.push(json!({
-            "path": path, "what": difference.what, "bytes": difference.bytes, "declared": declared,
-        }));
+        let (what, bytes) = (difference.what, difference.bytes);
+        checked.elsewhere.push(StrayFile { path, what, bytes, declared });
     }
     if probe_bare() != bare {
         wrong.push("outside the sessions something else is selected now".to_owned());

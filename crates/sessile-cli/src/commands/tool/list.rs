@@ -1,7 +1,9 @@
 //! `sessile tool list`.
 
-use serde_json::{Value, json};
-use sessile::tool::Source;
+use std::ffi::OsStr;
+
+use serde::Serialize;
+use sessile::tool::{Isolation, Profile, Source};
 
 use crate::cli::Cx;
 use crate::commands::page::Page;
@@ -22,58 +24,71 @@ pub struct Args {
     page: Page,
 }
 
+/// A tool.
+#[derive(Debug, Serialize)]
+struct ToolView {
+    name: String,
+    about: String,
+    group: String,
+    programs: Vec<String>,
+    /// Programs that are found on this machine.
+    installed: Vec<String>,
+    env_level: Isolation,
+    home_level: bool,
+    on_request: bool,
+    verified: Option<String>,
+    bind: Vec<String>,
+    source: String,
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let path = cx.state.world().variable("PATH").unwrap_or_default().to_owned();
-    let mut items = Vec::new();
+    let mut tools = Vec::new();
     for (profile, source) in cx.state.tools().list()? {
-        let installed: Vec<&String> =
-            profile.programs.iter().filter(|program| has_program(&path, program)).collect();
+        let installed = installed_programs(&profile, &path);
         if args.installed && installed.is_empty() {
             continue;
         }
-        items.push(json!({
-            "name": profile.name,
-            "about": profile.about,
-            "group": profile.group,
-            "programs": profile.programs,
-            "installed": installed,
-            "env_level": profile.env_level,
-            "home_level": profile.home_level,
-            "on_request": profile.on_request,
-            "verified": profile.verified,
-            "bind": profile.bind.iter().map(|(key, _)| key).collect::<Vec<_>>(),
-            "source": source_word(&source),
-        }));
+        tools.push(ToolView {
+            name: profile.name,
+            about: profile.about,
+            group: profile.group,
+            programs: profile.programs,
+            installed,
+            env_level: profile.env_level,
+            home_level: profile.home_level,
+            on_request: profile.on_request,
+            verified: profile.verified,
+            bind: profile.bind.into_iter().map(|(key, _)| key).collect(),
+            source: source_word(&source),
+        });
     }
-    let items = args.page.of(items, |item| item["name"].as_str().unwrap_or_default().to_owned());
-    cx.out.list(&items, || {
+    let tools = args.page.of(tools, |tool| tool.name.clone());
+    cx.out.list(&tools, || {
         let mut table = Table::new(&["TOOL", "WHAT", "ENV LEVEL", "HOME LEVEL", "BINDS", "HERE"]);
-        for item in &items {
-            let text = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
-            let words = |key: &str| {
-                let words = item[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-                words.collect::<Vec<_>>().join(", ")
+        for tool in &tools {
+            let env = match tool.on_request {
+                true => format!("{}, if asked", tool.env_level.as_str()),
+                false => tool.env_level.as_str().to_owned(),
             };
-            let env = match item["on_request"].as_bool() {
-                Some(true) => format!("{}, if asked", text("env_level")),
-                _ => text("env_level"),
-            };
-            let home = if item["home_level"] == true { "yes" } else { "no" };
-            let here =
-                if item["installed"].as_array().is_some_and(|found| !found.is_empty()) { "yes" } else { "-" };
+            let home = if tool.home_level { "yes" } else { "no" };
+            let here = if tool.installed.is_empty() { "-" } else { "yes" };
             let tone = (here == "-").then_some(Tone::Faint);
-            table.row(
-                &[text("name"), text("about"), env, home.to_owned(), words("bind"), here.to_owned()],
-                tone,
-            );
+            let (name, about) = (tool.name.as_str(), tool.about.as_str());
+            table.row(&[name, about, &env, home, &tool.bind.join(", "), here], tone);
         }
         table.render(&cx.out)
     })
 }
 
-pub(super) fn source_word(source: &Source) -> Value {
+/// Programs of a tool that are found on a search path.
+pub(super) fn installed_programs(profile: &Profile, path: &OsStr) -> Vec<String> {
+    profile.programs.iter().filter(|program| has_program(path, program)).cloned().collect()
+}
+
+pub(super) fn source_word(source: &Source) -> String {
     match source {
-        Source::BuiltIn => json!("built in"),
-        Source::User(path) | Source::Project(path) => json!(path.to_string_lossy()),
+        Source::BuiltIn => "built in".to_owned(),
+        Source::User(path) | Source::Project(path) => path.to_string_lossy().into_owned(),
     }
 }

@@ -4,11 +4,10 @@ use serde_json::json;
 use sessile::text::shown;
 use sessile::tool::Profile;
 
-use super::list::source_word;
+use super::list::{installed_programs, source_word};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::throwaway::has_program;
 
 /// Show a tool's profile: what moves its state, what a context binds, what stays shared
 #[derive(Debug, clap::Args)]
@@ -23,10 +22,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (profile, source) = cx.state.tools().get(&args.name)?;
     let path = cx.state.world().variable("PATH").unwrap_or_default().to_owned();
     let mut json = profile.to_json();
-    json["source"] = source_word(&source);
-    json["installed"] =
-        json!(profile.programs.iter().filter(|program| has_program(&path, program)).collect::<Vec<_>>());
-    cx.out.result(&json, || text(&profile, json["source"].as_str().unwrap_or_default()))
+    let source = source_word(&source);
+    json["source"] = json!(source);
+    json["installed"] = json!(installed_programs(&profile, &path));
+    cx.out.result(&json, || text(&profile, &source))
 }
 
 fn text(profile: &Profile, source: &str) -> String {

@@ -48,9 +48,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return "the user has no tokens\n".to_owned();
         }
         let mut table = Table::new(&["ID", "SCOPES", "MADE", "EXPIRES", "TAKEN BACK"]);
-        for (token, item) in tokens.iter().zip(&items) {
-            let scopes: Vec<&str> =
-                item["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for token in &tokens {
+            let scopes: Vec<&str> = token.scopes.iter().map(|scope| scope.as_str()).collect();
             let or_dash = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), at);
             let cells = [
                 shown(token.id.as_str()),

@@ -1,0 +1,206 @@
+//! Conversations, and what was said in them.
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use sessile::context::approval::time;
+use sessile::conversation::{Conversation, Item, TaskState};
+use sessile::text::{shown, shown_lines};
+use sessile_wire::service::ServiceSession;
+
+/// A conversation.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConversationView {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) session: String,
+    pub(crate) agent_url: String,
+    context_id: Option<String>,
+    task_id: Option<String>,
+    task_state: Option<TaskState>,
+    started_at: String,
+    used_at: String,
+    /// Number of things that were said.
+    items: i64,
+    /// Whether a credential for the agent exists, if that was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) has_credentials: Option<CredentialPresence>,
+    /// What was said, if it was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) messages: Option<Vec<Item>>,
+    /// Whether it is a session of a service.
+    #[serde(skip)]
+    is_remote: bool,
+}
+
+/// Whether a credential exists; unknown if the vault is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CredentialPresence(pub(crate) Option<bool>);
+
+impl Serialize for CredentialPresence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// A conversation as it is listed with its session.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConversationSummary {
+    id: String,
+    name: Option<String>,
+    agent_url: String,
+    context_id: Option<String>,
+    task_id: Option<String>,
+    task_state: Option<TaskState>,
+    has_credentials: Option<bool>,
+}
+
+/// A session of a service, whose messages are one conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceConversation<'a> {
+    pub(crate) session: &'a ServiceSession,
+    /// URL of the service, which has a credential: the token.
+    pub(crate) url: &'a str,
+}
+
+impl From<Conversation> for ConversationView {
+    fn from(one: Conversation) -> Self {
+        ConversationView {
+            id: one.id.clone(),
+            name: one.name.clone(),
+            session: one.session.clone(),
+            agent_url: one.agent_url.clone(),
+            context_id: one.context_id.clone(),
+            task_id: one.task_id.clone(),
+            task_state: one.task_state,
+            started_at: one.started_at.clone(),
+            used_at: one.used_at.clone(),
+            items: one.items,
+            has_credentials: None,
+            messages: None,
+            is_remote: false,
+        }
+    }
+}
+
+impl From<ServiceConversation<'_>> for ConversationView {
+    fn from(ServiceConversation { session, url }: ServiceConversation<'_>) -> Self {
+        ConversationView {
+            id: session.id.clone(),
+            name: session.name.clone(),
+            session: session.id.clone(),
+            agent_url: url.to_owned(),
+            context_id: None,
+            task_id: None,
+            task_state: None,
+            started_at: time(session.started_ms),
+            used_at: time(session.used_ms),
+            items: session.messages,
+            has_credentials: Some(CredentialPresence(Some(true))),
+            messages: None,
+            is_remote: true,
+        }
+    }
+}
+
+impl From<ConversationView> for ConversationSummary {
+    fn from(one: ConversationView) -> Self {
+        ConversationSummary {
+            id: one.id,
+            name: one.name,
+            agent_url: one.agent_url,
+            context_id: one.context_id,
+            task_id: one.task_id,
+            task_state: one.task_state,
+            has_credentials: one.has_credentials.and_then(|presence| presence.0),
+        }
+    }
+}
+
+impl ConversationSummary {
+    /// The conversation in a few words.
+    pub(crate) fn words(&self) -> String {
+        let name = self.name.as_ref().map_or_else(String::new, |name| format!("{name} with "));
+        let task = self.task_state.map_or_else(String::new, |state| format!(" ({state})"));
+        format!("{name}{}{task}", self.agent_url)
+    }
+}
+
+impl ConversationView {
+    /// Columns of a table of conversations.
+    pub(crate) const COLUMNS: [&str; 8] =
+        ["ID", "NAME", "AGENT", "CONTEXT", "TASK", "STATE", "SAID", "LAST USED"];
+
+    /// Cells of the columns.
+    pub(crate) fn cells(&self) -> [String; 8] {
+        let cell = |text: Option<&str>| shown(text.unwrap_or("-"));
+        [
+            shown(&self.id),
+            cell(self.name.as_deref()),
+            shown(&self.agent_url),
+            cell(self.context_id.as_deref()),
+            cell(self.task_id.as_deref()),
+            cell(self.task_state.map(TaskState::as_str)),
+            self.items.to_string(),
+            shown(&self.used_at),
+        ]
+    }
+
+    /// The conversation for people, with what was said.
+    pub(crate) fn text(&self) -> String {
+        let mut text = line("id", &self.id);
+        text.extend(self.name.as_deref().map(|name| line("name", name)));
+        if self.is_remote {
+            text.push_str(&line("server", &self.agent_url));
+        } else {
+            text.push_str(&line("agent", &self.agent_url));
+            text.push_str(&line("session", &self.session));
+            text.push_str(&line("context", self.context_id.as_deref().unwrap_or("none yet")));
+            let state = self.task_state.map_or("unknown", TaskState::as_str);
+            text.extend(self.task_id.as_ref().map(|task| line("task", &format!("{task} ({state})"))));
+        }
+        text.push_str(&line("last used", &self.used_at));
+        let said = if self.is_remote { service_words } else { agent_words };
+        text.extend(self.messages.iter().flatten().map(|item| item_lines(item, &said(item))));
+        text
+    }
+}
+
+fn line(label: &str, value: &str) -> String {
+    format!("{label:<9} {}\n", shown(value))
+}
+
+fn item_lines(item: &Item, body: &str) -> String {
+    let body = shown_lines(body).replace('\n', "\n    ");
+    format!("\n{} {} {}\n    {body}\n", item.number, item.source, item.at)
+}
+
+/// Words of a message of a service, whose body is whatever JSON a client sent.
+fn service_words(item: &Item) -> String {
+    let body = &item.body;
+    let said = [body, &body["content"]].into_iter().find_map(Value::as_str).map(str::to_owned);
+    said.or_else(|| Some(texts(body).join("\n")).filter(|text| !text.is_empty()))
+        .unwrap_or_else(|| body.to_string())
+}
+
+/// Words of something that an agent sent or received.
+fn agent_words(item: &Item) -> String {
+    let texts = texts(&item.body);
+    if texts.is_empty() { format!("({})", item.kind) } else { texts.join("\n") }
+}
+
+/// Texts in a message, a task, a status or an artifact, at any depth.
+fn texts(body: &Value) -> Vec<String> {
+    match body {
+        Value::Object(members) => match members.get("text").and_then(|text| text.as_str()) {
+            Some(text) => vec![text.to_owned()],
+            // What was said before is an item of its own.
+            None => members
+                .iter()
+                .filter(|(name, _)| *name != "history")
+                .flat_map(|(_, value)| texts(value))
+                .collect(),
+        },
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}

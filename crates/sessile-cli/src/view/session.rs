@@ -1,0 +1,254 @@
+//! Sessions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use sessile::context::approval::time;
+use sessile::duration::short;
+use sessile::session::life::Life;
+use sessile::session::{Look, Owner, Running, Session};
+use sessile::text::shown;
+use sessile::tool::Held;
+use sessile_wire::service::ServiceSession;
+
+use super::ConversationSummary;
+
+/// Label that stores the agent of a session at a service, which has no field for it.
+pub(crate) const AGENT_LABEL: &str = "sessile.agent";
+
+/// A session.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionView {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) state: Life,
+    pub(crate) context: Option<String>,
+    pub(crate) owner: Owner,
+    labels: BTreeMap<String, String>,
+    started_at: String,
+    idle_ms: i64,
+    idle_limit_ms: i64,
+    max_ms: i64,
+    expires_at: Option<String>,
+    ended_at: Option<String>,
+    end_reason: Option<String>,
+    running: Vec<Running>,
+    room: Option<String>,
+    /// Conversations, if they were requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) conversations: Option<Vec<ConversationSummary>>,
+}
+
+/// A session with its settings, tools, conversations and number of state values.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionDetailView {
+    #[serde(flatten)]
+    pub(crate) session: SessionView,
+    pub(crate) settings: BTreeMap<String, Value>,
+    pub(crate) tools: Vec<Held>,
+    pub(crate) conversations: Vec<ConversationSummary>,
+    pub(crate) state_values: usize,
+}
+
+/// A list of sessions.
+#[derive(Debug)]
+pub(crate) struct SessionListing {
+    pub(crate) sessions: Vec<SessionView>,
+    /// Id of the session that the call works in.
+    pub(crate) current: Option<String>,
+}
+
+/// A session that was started.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionStartView {
+    #[serde(flatten)]
+    pub(crate) session: SessionView,
+    /// Id of the session that was stopped for it.
+    pub(crate) replaced: Option<String>,
+    pub(crate) selected_for_terminal: bool,
+}
+
+/// A session that was stopped.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionStopView {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    /// Pids of the processes that were ended.
+    pub(crate) ended_processes: Vec<i32>,
+    /// Whether the session had ended before.
+    pub(crate) was_over: bool,
+}
+
+/// A session that was renamed.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionRenameView {
+    pub(crate) id: String,
+    pub(crate) old: Option<String>,
+    pub(crate) new: String,
+}
+
+/// A session of a service at a point in time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceSessionSnapshot<'a> {
+    pub(crate) session: &'a ServiceSession,
+    /// User of the token.
+    pub(crate) owner: &'a Owner,
+    /// Time on this machine, in milliseconds since 1970.
+    pub(crate) now_ms: i64,
+}
+
+impl From<(&Session, Look)> for SessionView {
+    fn from((session, look): (&Session, Look)) -> Self {
+        SessionView {
+            id: session.id.to_string(),
+            name: session.name.clone(),
+            state: look.state,
+            context: session.context.clone(),
+            owner: session.owner.clone(),
+            labels: session.labels.clone(),
+            started_at: time(session.started.wall_ms),
+            idle_ms: look.idle_ms,
+            idle_limit_ms: session.idle_ms,
+            max_ms: session.max_ms,
+            expires_at: look.expires_at,
+            ended_at: session.ended.as_ref().map(|(at_ms, _)| time(*at_ms)),
+            end_reason: session.ended.as_ref().map(|(_, reason)| reason.clone()),
+            running: look.running,
+            room: (look.state != Life::Ended).then(|| session.room().dir().to_string_lossy().into_owned()),
+            conversations: None,
+        }
+    }
+}
+
+/// Nothing of a session at a service runs here, and the session has no room.
+impl From<ServiceSessionSnapshot<'_>> for SessionView {
+    fn from(snapshot: ServiceSessionSnapshot<'_>) -> Self {
+        let ServiceSessionSnapshot { session, owner, now_ms } = snapshot;
+        let state = ServiceSessionSnapshot::life_at(session, now_ms);
+        let mut labels = session.labels.clone();
+        let owner = Owner { agent: labels.remove(AGENT_LABEL), ..owner.clone() };
+        SessionView {
+            id: session.id.clone(),
+            name: session.name.clone(),
+            state,
+            context: session.context.clone(),
+            owner,
+            labels,
+            started_at: time(session.started_ms),
+            idle_ms: now_ms.saturating_sub(session.used_ms).max(0),
+            idle_limit_ms: session.idle_ms,
+            max_ms: session.max_ms,
+            expires_at: (state != Life::Ended).then(|| time(session.expires_ms)),
+            ended_at: session.ended_ms.map(time),
+            end_reason: session.end_reason.clone(),
+            running: Vec::new(),
+            room: None,
+            conversations: None,
+        }
+    }
+}
+
+impl ServiceSessionSnapshot<'_> {
+    /// State of a session in its life at a time.
+    pub(crate) fn life_at(session: &ServiceSession, now_ms: i64) -> Life {
+        match session.ended_ms {
+            Some(_) => Life::Ended,
+            None if session.expires_ms <= now_ms => Life::Expired,
+            None => Life::Live,
+        }
+    }
+}
+
+impl SessionView {
+    /// Columns of a table of sessions.
+    pub(crate) const COLUMNS: [&str; 8] =
+        ["ID", "NAME", "STATE", "CONTEXT", "IDLE", "EXPIRES", "RUNNING", "OWNER"];
+
+    /// Cells of the columns.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let running: Vec<String> =
+            self.running.iter().map(|one| format!("{}[{}]", one.program, one.process.pid)).collect();
+        let Owner { user, host, agent, .. } = &self.owner;
+        let agent = agent.as_ref().map_or_else(String::new, |agent| format!(" ({agent})"));
+        vec![
+            self.id.clone(),
+            or_dash(self.name.as_deref()),
+            self.state.as_str().to_owned(),
+            or_dash(self.context.as_deref()),
+            if self.state == Life::Live { duration(self.idle_ms) } else { "-".to_owned() },
+            or_dash(self.expires_at.as_deref()),
+            if running.is_empty() { "-".to_owned() } else { running.join(" ") },
+            format!("{user}@{host}{agent}"),
+        ]
+    }
+
+    /// Cell of the conversations.
+    pub(crate) fn conversation_cell(&self) -> String {
+        let words: Vec<String> =
+            self.conversations.iter().flatten().map(ConversationSummary::words).collect();
+        if words.is_empty() { "-".to_owned() } else { words.join(", ") }
+    }
+}
+
+impl SessionDetailView {
+    /// The session for people, one line per fact.
+    pub(crate) fn text(&self) -> String {
+        let session = &self.session;
+        let mut text = format!("{}\n", session.id);
+        let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<9} {}\n", shown(value)));
+        line("name", &or_dash(session.name.as_deref()));
+        line("state", session.state.as_str());
+        line("context", session.context.as_deref().unwrap_or("none, for its whole life"));
+        line("owner", &session.owner.short());
+        line("started", &session.started_at);
+        line("idle", &format!("{} of {}", duration(session.idle_ms), duration(session.idle_limit_ms)));
+        line("expires", &or_dash(session.expires_at.as_deref()));
+        for (key, value) in &session.labels {
+            line("label", &format!("{key}={value}"));
+        }
+        for one in &session.running {
+            line("running", &format!("{} (pid {})", one.program, one.process.pid));
+        }
+        for one in &self.conversations {
+            line("talks", &one.words());
+        }
+        for (key, value) in &self.settings {
+            line("setting", &format!("{key} = {value}"));
+        }
+        for tool in &self.tools {
+            line("tool", &tool_words(tool));
+        }
+        if let Some(ended_at) = &session.ended_at {
+            line("ended", &format!("{ended_at} ({})", or_dash(session.end_reason.as_deref())));
+        }
+        text
+    }
+}
+
+fn tool_words(tool: &Held) -> String {
+    let mut about = tool.bound.clone();
+    about.extend(tool.shared.as_ref().map(|reason| format!("shared: {reason}")));
+    about.extend(tool.copies.iter().map(|copy| {
+        let state = match (copy.changed, copy.original_changed) {
+            (false, false) => "as the original",
+            (true, false) => "changed here",
+            (false, true) => "the original has changed since",
+            (true, true) => "changed here, and the original has changed since",
+        };
+        match copy.original.first() {
+            Some(original) => format!("{} ({state})", original.display()),
+            None => format!("{} (made here)", copy.copy.display()),
+        }
+    }));
+    format!("{}: {}", tool.tool, about.join("; "))
+}
+
+fn or_dash(text: Option<&str>) -> String {
+    text.unwrap_or("-").to_owned()
+}
+
+fn duration(millis: i64) -> String {
+    short(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
+}
