@@ -12,11 +12,11 @@ use crate::error::{CommandError, Failure};
 use crate::output::Output;
 
 /// A copy of a text that a person edits.
-pub(crate) struct Edited {
+pub(crate) struct EditorFile {
     file: tempfile::NamedTempFile,
 }
 
-impl Edited {
+impl EditorFile {
     /// Starts the editor on a copy of `text`; `suffix` tells the editor what kind of file it is.
     pub(crate) fn open(state: &State, text: &str, suffix: &str, instead: &str) -> Result<Self, Failure> {
         let streams = state.world().streams();
@@ -35,7 +35,7 @@ impl Edited {
             path: file.path().to_owned(),
             source,
         })?;
-        let edited = Edited { file };
+        let edited = EditorFile { file };
         edited.again(state)?;
         Ok(edited)
     }

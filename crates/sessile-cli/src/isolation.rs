@@ -8,7 +8,7 @@ use sessile::run::{PreparedRun, RunSession};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::renewer::Renewer;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// All variables of a prepared command, its secrets among them. Prints the warnings so far.
 pub(crate) fn variables(
@@ -18,7 +18,7 @@ pub(crate) fn variables(
     let state = prepared.run().state();
     cx.out.warnings(&state.take_warnings());
     let renewer = Renewer::new();
-    let variables = unlocked(cx, state, || prepared.variables(&renewer))?;
+    let variables = with_unlocked_vault(cx, state, || prepared.variables(&renewer))?;
     cx.out.warnings(&state.take_warnings());
     Ok(variables)
 }

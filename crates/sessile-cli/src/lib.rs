@@ -32,8 +32,8 @@ mod remote;
 mod renewer;
 mod settings;
 mod shell_hook;
-mod throwaway;
-mod unlocked;
+mod temporary_home;
+mod vault_unlock;
 mod view;
 
 pub use dispatch::main;

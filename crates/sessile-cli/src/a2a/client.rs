@@ -10,7 +10,7 @@ use super::discovery;
 use super::error::A2aError;
 use super::limits::ReplyLimits;
 use super::transport::{Transport, TransportRequest};
-use crate::http::{Address, HttpClient, HttpError, HttpResponse};
+use crate::http::{HttpAddress, HttpClient, HttpError, HttpResponse};
 
 /// Options of the user for the requests to an agent.
 #[derive(Debug, Clone, Default)]
@@ -33,8 +33,8 @@ pub(crate) struct AgentClient<'a> {
     pub(super) options: ClientOptions,
     http: &'a HttpClient,
     auth: &'a dyn Authorize,
-    named: Address,
-    address: Address,
+    named: HttpAddress,
+    address: HttpAddress,
 }
 
 impl<'a> AgentClient<'a> {
@@ -57,7 +57,7 @@ impl<'a> AgentClient<'a> {
         auth: &dyn Authorize,
         options: &ClientOptions,
     ) -> Result<AgentCard, A2aError> {
-        let named = Address::parse(url)?;
+        let named = HttpAddress::parse(url)?;
         let wire = Transport { http, auth, extra: &options.headers, named: &named, limits: options.limits };
         discovery::find_card(&wire, &options.extensions)
     }
@@ -70,7 +70,7 @@ impl<'a> AgentClient<'a> {
         options: ClientOptions,
         card: AgentCard,
     ) -> Result<Self, A2aError> {
-        let named = Address::parse(url)?;
+        let named = HttpAddress::parse(url)?;
         let (interface, dialect, address) = choose(&card)?;
         Ok(AgentClient { card, interface, dialect, options, http, auth, named, address })
     }
@@ -107,7 +107,7 @@ impl<'a> AgentClient<'a> {
         };
         let coming = wire.ask(TransportRequest {
             method: http_method(call.method),
-            address: Address::parse(&call.url)?,
+            address: HttpAddress::parse(&call.url)?,
             headers,
             body: call.body.as_ref(),
             patience: limits.patience(is_stream),
@@ -128,11 +128,11 @@ impl<'a> AgentClient<'a> {
 }
 
 /// First interface of the card that is supported and that requests may be sent to.
-fn choose(card: &AgentCard) -> Result<(AgentInterface, Dialect, Address), A2aError> {
+fn choose(card: &AgentCard) -> Result<(AgentInterface, Dialect, HttpAddress), A2aError> {
     let mut refused: Option<HttpError> = None;
     for interface in &card.interfaces {
         let Some(dialect) = interface.dialect() else { continue };
-        match Address::parse(&interface.url) {
+        match HttpAddress::parse(&interface.url) {
             Ok(address) => return Ok((interface.clone(), dialect, address)),
             Err(error) => refused = refused.or(Some(error)),
         }

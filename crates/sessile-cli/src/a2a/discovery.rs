@@ -6,7 +6,7 @@ use ureq::http::Method;
 use super::error::A2aError;
 use super::json;
 use super::transport::{Transport, TransportRequest};
-use crate::http::Address;
+use crate::http::HttpAddress;
 
 /// Paths of cards below the URL of an agent: since version 0.3, and before.
 const WELL_KNOWN_PATHS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
@@ -15,7 +15,7 @@ const WELL_KNOWN_PATHS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-kno
 pub(super) fn find_card(transport: &Transport<'_>, extensions: &[String]) -> Result<AgentCard, A2aError> {
     let not_found = || A2aError::NotAnAgent { url: transport.named.to_string() };
     for url in candidates(transport.named) {
-        let address = Address::parse(&url)?;
+        let address = HttpAddress::parse(&url)?;
         if let Some(card) = fetch(transport, address, extensions)? {
             return Ok(card);
         }
@@ -23,7 +23,7 @@ pub(super) fn find_card(transport: &Transport<'_>, extensions: &[String]) -> Res
     Err(not_found())
 }
 
-fn candidates(named: &Address) -> Vec<String> {
+fn candidates(named: &HttpAddress) -> Vec<String> {
     let uri = named.uri();
     let whole = uri.to_string();
     if uri.path().ends_with(".json") {
@@ -40,7 +40,7 @@ fn candidates(named: &Address) -> Vec<String> {
 /// Card at this URL, if it has one.
 fn fetch(
     transport: &Transport<'_>,
-    address: Address,
+    address: HttpAddress,
     extensions: &[String],
 ) -> Result<Option<AgentCard>, A2aError> {
     let limits = transport.limits.for_card();
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn card_is_searched_below_the_url() {
-        let at = |url: &str| candidates(&Address::parse(url).unwrap());
+        let at = |url: &str| candidates(&HttpAddress::parse(url).unwrap());
         for url in ["https://a.example/x", "https://a.example/x/"] {
             assert_eq!(at(url)[0], "https://a.example/x/.well-known/agent-card.json");
             assert_eq!(at(url)[1], "https://a.example/x/.well-known/agent.json");

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::authorize::{Authorize, RequestCredential};
 use super::error::A2aError;
 use super::limits::ReplyLimits;
-use crate::http::{Address, HttpClient, HttpRequest, HttpResponse, Timeouts, form};
+use crate::http::{HttpAddress, HttpClient, HttpRequest, HttpResponse, Timeouts, form};
 
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
@@ -20,14 +20,14 @@ pub(super) struct Transport<'a> {
     /// Headers that the user asked for. They may be secret, and so go only to the origin that the user named.
     pub(super) extra: &'a [(String, Secret)],
     /// URL that the user named.
-    pub(super) named: &'a Address,
+    pub(super) named: &'a HttpAddress,
     pub(super) limits: ReplyLimits,
 }
 
 /// HTTP request to an agent.
 pub(super) struct TransportRequest<'a> {
     pub(super) method: Method,
-    pub(super) address: Address,
+    pub(super) address: HttpAddress,
     /// Headers without secrets.
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Option<&'a Value>,
@@ -111,9 +111,9 @@ impl Transport<'_> {
 }
 
 /// URL with one more pair in its query.
-fn with_query(address: &Address, name: &str, secret: &Secret) -> Result<Address, A2aError> {
+fn with_query(address: &HttpAddress, name: &str, secret: &Secret) -> Result<HttpAddress, A2aError> {
     let pair = form(&[(name, secret.expose())]);
     let separator = if address.uri().query().is_some() { "&" } else { "?" };
     let url = Zeroizing::new(format!("{}{separator}{}", address.uri(), *pair));
-    Ok(Address::parse(&url)?)
+    Ok(HttpAddress::parse(&url)?)
 }

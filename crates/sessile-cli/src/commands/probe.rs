@@ -22,7 +22,7 @@ use crate::agent_session::{AgentCredentials, agent_error, header};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::http::Address;
+use crate::http::HttpAddress;
 use crate::probe::a2a::{A2aService, limits};
 use crate::probe::openai::OpenAiService;
 use crate::probe::ramp::{FEWEST, Ramp};
@@ -33,7 +33,7 @@ use crate::probe::{
     Canaries, FixedCredentials, HeaderTemplates, ProbePlan, ProbeProgress, ProbeReport, ProbeSubject,
     ProbeTransport, Run, Service, capturing_client,
 };
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// The status of what the signal ended.
 const INTERRUPTED: i32 = 130;
@@ -326,12 +326,14 @@ impl Args {
     fn permit(&self, url: &str) -> Result<(), Error> {
         // Another machine is not asked without https, and that is told together with what else is missing.
         let secured = url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("http:")).map(|_| {
-            let secured = Address::parse(&format!("https:{}", &url[5..]));
+            let secured = HttpAddress::parse(&format!("https:{}", &url[5..]));
             secured.ok().filter(|address| !address.is_loopback())
         });
         let (address, is_plain) = match secured.flatten() {
             Some(address) => (address, true),
-            None => (Address::parse(url).map_err(|error| UsageError::Arguments(error.to_string()))?, false),
+            None => {
+                (HttpAddress::parse(url).map_err(|error| UsageError::Arguments(error.to_string()))?, false)
+            }
         };
         let host = address.uri().host().unwrap_or_default();
         let is_allowed =
@@ -414,7 +416,7 @@ impl Args {
                 credentials: vec![key(cx, file)?],
             });
         }
-        let credentials = unlocked(cx, &cx.state, || {
+        let credentials = with_unlocked_vault(cx, &cx.state, || {
             let credentials = AgentCredentials::new(&cx.state, named);
             if let Some((card, _)) = card {
                 credentials.learn(card);

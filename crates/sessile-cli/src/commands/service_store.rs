@@ -26,16 +26,18 @@ pub(crate) struct StoreArgs {
 
 /// A store that is to be opened.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     File(PathBuf),
     Postgres { url: String, password: Option<Secret> },
 }
 
 impl StoreArgs {
     /// The store that is meant.
-    fn place(&self, cx: &Cx) -> Result<Place, Failure> {
+    fn place(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         let Some(store) = &self.store else {
-            return Ok(Place::File(cx.state.dirs().state_for_writing()?.join("service").join("service.db")));
+            return Ok(StoreLocation::File(
+                cx.state.dirs().state_for_writing()?.join("service").join("service.db"),
+            ));
         };
         if !store.starts_with("postgres://") && !store.starts_with("postgresql://") {
             if store.contains("://") {
@@ -56,7 +58,7 @@ impl StoreArgs {
                 .into());
             }
             sessile::files::check_trusted_database(&path)?;
-            return Ok(Place::File(path));
+            return Ok(StoreLocation::File(path));
         }
         let authority = store.split_once("://").map_or("", |(_, rest)| rest);
         let authority = authority.split('/').next().unwrap_or_default();
@@ -72,7 +74,7 @@ impl StoreArgs {
             let text = read_secret(cx, file)?;
             Ok::<_, Error>(Secret::new(text.trim_end_matches(['\n', '\r'])))
         });
-        Ok(Place::Postgres { url: store.clone(), password: password.transpose()? })
+        Ok(StoreLocation::Postgres { url: store.clone(), password: password.transpose()? })
     }
 }
 
@@ -84,9 +86,9 @@ impl StoreArgs {
 
     /// The store that is meant, which is made if there is none. Directories are made only where nobody named one: a name with
     /// a mistake in it is not a new one.
-    pub(crate) fn existing_or_new(&self, cx: &Cx) -> Result<Place, Failure> {
+    pub(crate) fn existing_or_new(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         let place = self.place(cx)?;
-        if let (Place::File(path), Some(_)) = (&place, &self.store)
+        if let (StoreLocation::File(path), Some(_)) = (&place, &self.store)
             && let Some(dir) = path.parent()
             && !dir.exists()
         {
@@ -96,9 +98,9 @@ impl StoreArgs {
     }
 
     /// The store that is meant, which must be there if a file was named.
-    pub(crate) fn existing(&self, cx: &Cx) -> Result<Place, Failure> {
+    pub(crate) fn existing(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         match self.place(cx)? {
-            Place::File(path) if self.store.is_some() && !path.exists() => {
+            StoreLocation::File(path) if self.store.is_some() && !path.exists() => {
                 Err(FileError::NotFound(path).into())
             }
             place => Ok(place),
@@ -106,20 +108,20 @@ impl StoreArgs {
     }
 }
 
-impl Place {
+impl StoreLocation {
     /// The kind of store, in a word.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Place::File(_) => "sqlite",
-            Place::Postgres { .. } => "postgres",
+            StoreLocation::File(_) => "sqlite",
+            StoreLocation::Postgres { .. } => "postgres",
         }
     }
 
     /// Opens it, and makes it if there is none.
     pub(crate) async fn open(self) -> Result<ServiceStore, ServiceStoreError> {
         match self {
-            Place::File(path) => ServiceStore::sqlite(&path).await,
-            Place::Postgres { url, password } => {
+            StoreLocation::File(path) => ServiceStore::sqlite(&path).await,
+            StoreLocation::Postgres { url, password } => {
                 ServiceStore::postgres(&url, PostgresOptions { password, ..PostgresOptions::default() }).await
             }
         }

@@ -10,12 +10,12 @@ use super::HttpError;
 
 /// URL of `https`, or of `http` on this machine. It is displayed without its query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct HttpAddress {
     uri: Uri,
     origin: HttpOrigin,
 }
 
-impl Address {
+impl HttpAddress {
     /// Parses a URL, and refuses those that nothing may be sent to.
     pub(crate) fn parse(url: &str) -> Result<Self, HttpError> {
         // The text itself is not repeated: it may hold a password in a form that is not recognised as one.
@@ -28,7 +28,7 @@ impl Address {
         let refuse =
             |why: &str| HttpError::NotAllowed(format!("{} is not asked: {why}", without_query(&uri)));
         match HttpOrigin::of_secure_url(url) {
-            Ok(origin) => Ok(Address { uri, origin }),
+            Ok(origin) => Ok(HttpAddress { uri, origin }),
             Err(AddressError::UserInfo) => Err(refuse("a user name or password has no place in an address")),
             Err(AddressError::Insecure) => {
                 Err(refuse("without https, whoever is in between would see the credential"))
@@ -49,7 +49,7 @@ impl Address {
     }
 
     /// Whether both have the same scheme, host and port.
-    pub(crate) fn is_same_origin(&self, other: &Address) -> bool {
+    pub(crate) fn is_same_origin(&self, other: &HttpAddress) -> bool {
         self.origin == other.origin
     }
 
@@ -63,16 +63,16 @@ impl Address {
             !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         });
         if is_absolute {
-            Address::parse(location)
+            HttpAddress::parse(location)
         } else if location.starts_with("//") {
-            Address::parse(&format!("{scheme}:{location}"))
+            HttpAddress::parse(&format!("{scheme}:{location}"))
         } else if location.starts_with('/') {
-            Address::parse(&format!("{scheme}://{authority}{location}"))
+            HttpAddress::parse(&format!("{scheme}://{authority}{location}"))
         } else if location.is_empty() || location.starts_with('?') {
-            Address::parse(&format!("{scheme}://{authority}{path}{location}"))
+            HttpAddress::parse(&format!("{scheme}://{authority}{path}{location}"))
         } else {
             let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-            Address::parse(&format!("{scheme}://{authority}{directory}/{location}"))
+            HttpAddress::parse(&format!("{scheme}://{authority}{directory}/{location}"))
         }
     }
 
@@ -82,7 +82,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for HttpAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&without_query(&self.uri))
     }
@@ -103,13 +103,13 @@ mod tests {
     #[test]
     fn https_and_this_machine_are_allowed() {
         for url in ["https://id.example/token?x=1", "https://127.0.0.1", "HTTPS://ID.EXAMPLE:8443/"] {
-            assert!(Address::parse(url).unwrap().is_https(), "{url}");
+            assert!(HttpAddress::parse(url).unwrap().is_https(), "{url}");
         }
         for url in ["http://localhost:1/a", "http://LOCALHOST", "http://127.9.8.7:80/", "http://[::1]:9/"] {
-            let address = Address::parse(url).unwrap();
+            let address = HttpAddress::parse(url).unwrap();
             assert!(address.is_loopback() && !address.is_https(), "{url}");
         }
-        assert!(!Address::parse("https://localhost.example/").unwrap().is_loopback());
+        assert!(!HttpAddress::parse("https://localhost.example/").unwrap().is_loopback());
     }
 
     #[test]
@@ -138,13 +138,13 @@ mod tests {
             "id.example",
             "",
         ] {
-            assert!(matches!(Address::parse(url), Err(HttpError::NotAllowed(_))), "{url}");
+            assert!(matches!(HttpAddress::parse(url), Err(HttpError::NotAllowed(_))), "{url}");
         }
     }
 
     #[test]
     fn an_origin_is_scheme_host_and_port() {
-        let at = |url: &str| Address::parse(url).unwrap();
+        let at = |url: &str| HttpAddress::parse(url).unwrap();
         for (one, two) in [
             ("https://a.example/x", "https://A.EXAMPLE:443/y?z"),
             ("http://localhost:80/", "http://localhost/"),
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_location_is_taken_from_where_it_was_said() {
-        let here = Address::parse("https://a.example:8443/one/two?q=1").unwrap();
+        let here = HttpAddress::parse("https://a.example:8443/one/two?q=1").unwrap();
         for (location, there) in [
             ("https://b.example/x", "https://b.example/x"),
             ("//b.example/x", "https://b.example/x"),
@@ -182,12 +182,12 @@ mod tests {
 
     #[test]
     fn neither_password_nor_query_is_shown() {
-        let address = Address::parse("https://id.example:8443/token?code=hunter2#hunter2").unwrap();
+        let address = HttpAddress::parse("https://id.example:8443/token?code=hunter2#hunter2").unwrap();
         assert_eq!(address.to_string(), "https://id.example:8443/token");
         for url in
             ["https://ada:hunter2@id.example/x?hunter2", "http://a@hunter2@b", "hunter2", "!://hunter2"]
         {
-            let told = Address::parse(url).unwrap_err().to_string();
+            let told = HttpAddress::parse(url).unwrap_err().to_string();
             assert!(!told.contains("hunter2"), "{told}");
         }
     }

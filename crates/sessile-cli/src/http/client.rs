@@ -15,7 +15,7 @@ use ureq::{Agent, Body, Proxy, RequestBuilder};
 use zeroize::Zeroizing;
 
 use super::exchange::ResponseObserver;
-use super::{Address, HttpError, form};
+use super::{HttpAddress, HttpError, form};
 
 /// How long a connection may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ impl HttpClient {
 
     /// Asks for a page and looks at the status alone.
     pub(crate) fn status(&self, url: &str, headers: &[(&str, &str)]) -> Result<u16, HttpError> {
-        let address = Address::parse(url)?;
+        let address = HttpAddress::parse(url)?;
         let request: RequestBuilder<WithoutBody> = self.agent(&address)?.get(address.uri());
         let sent = with_headers(request, &address, headers)?.call();
         sent.map(|answer| answer.status().as_u16()).map_err(|error| HttpError::new(&address, error))
@@ -84,7 +84,7 @@ impl HttpClient {
 
     /// Asks for a page.
     pub(crate) fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<BufferedResponse, HttpError> {
-        let address = Address::parse(url)?;
+        let address = HttpAddress::parse(url)?;
         let request: RequestBuilder<WithoutBody> = self.agent(&address)?.get(address.uri());
         let sent = with_headers(request, &address, headers)?.call();
         answer(&address, sent)
@@ -97,7 +97,7 @@ impl HttpClient {
         pairs: &[(&str, &str)],
         headers: &[(&str, &str)],
     ) -> Result<BufferedResponse, HttpError> {
-        let address = Address::parse(url)?;
+        let address = HttpAddress::parse(url)?;
         let request: RequestBuilder<WithBody> = self.agent(&address)?.post(address.uri());
         let request = request.content_type("application/x-www-form-urlencoded");
         let sent = with_headers(request, &address, headers)?.send(form(pairs).as_bytes());
@@ -105,14 +105,14 @@ impl HttpClient {
     }
 
     /// One for a single request: nothing stays open in between, for the next may be minutes or a suspend away.
-    fn agent(&self, address: &Address) -> Result<Agent, HttpError> {
+    fn agent(&self, address: &HttpAddress) -> Result<Agent, HttpError> {
         self.agent_with(address, |config| config.timeout_global(Some(self.total)))
     }
 
     /// The same with time-outs of its own.
     pub(super) fn agent_with(
         &self,
-        address: &Address,
+        address: &HttpAddress,
         timeouts: impl FnOnce(ConfigBuilder<AgentScope>) -> ConfigBuilder<AgentScope>,
     ) -> Result<Agent, HttpError> {
         let mut config = Agent::config_builder()
@@ -136,7 +136,7 @@ impl HttpClient {
     }
 
     /// The trusted authorities, read once.
-    fn authorities(&self, address: &Address) -> Result<Arc<Vec<Certificate<'static>>>, HttpError> {
+    fn authorities(&self, address: &HttpAddress) -> Result<Arc<Vec<Certificate<'static>>>, HttpError> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(Arc::clone(loaded));
         }
@@ -159,7 +159,7 @@ impl HttpClient {
 
 fn with_headers<T>(
     mut request: RequestBuilder<T>,
-    address: &Address,
+    address: &HttpAddress,
     headers: &[(&str, &str)],
 ) -> Result<RequestBuilder<T>, HttpError> {
     for (name, value) in headers {
@@ -169,7 +169,7 @@ fn with_headers<T>(
 }
 
 /// A header's value, which may be a credential.
-pub(super) fn header_value(address: &Address, value: &str) -> Result<HeaderValue, HttpError> {
+pub(super) fn header_value(address: &HttpAddress, value: &str) -> Result<HeaderValue, HttpError> {
     let mut value = HeaderValue::from_str(value)
         .map_err(|error| HttpError::new(address, ureq::Error::Http(error.into())))?;
     value.set_sensitive(true);
@@ -177,7 +177,7 @@ pub(super) fn header_value(address: &Address, value: &str) -> Result<HeaderValue
 }
 
 fn answer(
-    address: &Address,
+    address: &HttpAddress,
     sent: Result<ureq::http::Response<Body>, ureq::Error>,
 ) -> Result<BufferedResponse, HttpError> {
     let (head, body) = sent.map_err(|error| HttpError::new(address, error))?.into_parts();
@@ -195,7 +195,7 @@ pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// Reads a body of bounded size, leaving no copy of it behind.
-fn read(address: &Address, mut body: Body) -> Result<Secret, HttpError> {
+fn read(address: &HttpAddress, mut body: Body) -> Result<Secret, HttpError> {
     let too_large = || HttpError::TooLarge { url: address.to_string() };
     let expected = body.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or(LARGEST);
     if expected > LARGEST {

@@ -5,7 +5,7 @@ use std::io;
 
 use sessile::text;
 
-use super::{Address, UnreachableReason};
+use super::{HttpAddress, UnreachableReason};
 
 /// Why there is no answer. Addresses in it are without user and query, and nothing of a request or a body is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) enum HttpError {
 
 impl HttpError {
     /// What a failure of the client means for who asked.
-    pub(super) fn new(address: &Address, error: ureq::Error) -> Self {
+    pub(super) fn new(address: &HttpAddress, error: ureq::Error) -> Self {
         let url = address.to_string();
         match error {
             ureq::Error::Timeout(_) => HttpError::TimedOut { url },

@@ -8,7 +8,7 @@ use ureq::BodyReader;
 use ureq::http::{HeaderMap, Method, Request};
 
 use super::client::{header, header_value};
-use super::{Address, HttpClient, HttpError};
+use super::{HttpAddress, HttpClient, HttpError};
 
 /// How long who asks is willing to wait.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(crate) struct HttpRequest<'a> {
     /// The method.
     pub(crate) method: Method,
     /// To whom.
-    pub(crate) address: &'a Address,
+    pub(crate) address: &'a HttpAddress,
     /// The headers, which may hold credentials.
     pub(crate) headers: &'a [(&'a str, &'a str)],
     /// The body, if there is one.
@@ -47,7 +47,7 @@ pub(crate) trait ResponseObserver: Send + Sync {
 pub(crate) struct HttpResponse {
     /// The status.
     pub(crate) status: u16,
-    address: Address,
+    address: HttpAddress,
     headers: HeaderMap,
     length: Option<u64>,
     body: BodyReader<'static>,
@@ -103,7 +103,7 @@ impl HttpClient {
 
 impl HttpResponse {
     /// Who answers.
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &HttpAddress {
         &self.address
     }
 

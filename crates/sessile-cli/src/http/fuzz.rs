@@ -1,12 +1,12 @@
 //! Fuzz target: addresses that users and servers give.
 
-use super::address::Address;
+use super::address::HttpAddress;
 
 /// An address, and a redirect from it.
 pub fn address(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (url, location) = text.split_once('\n').unwrap_or((text, "/"));
-    let Ok(address) = Address::parse(url) else { return };
+    let Ok(address) = HttpAddress::parse(url) else { return };
     let host = address.uri().host().unwrap_or_default().to_ascii_lowercase();
     let is_local = host == "localhost" || host.ends_with(".localhost") || {
         let host = host.trim_start_matches('[').trim_end_matches(']');

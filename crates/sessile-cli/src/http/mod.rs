@@ -14,7 +14,7 @@ pub(crate) mod fuzz;
 mod tests;
 mod unreachable;
 
-pub(crate) use address::Address;
+pub(crate) use address::HttpAddress;
 pub(crate) use client::{BufferedResponse, HttpClient, TrustRoots};
 pub(crate) use error::HttpError;
 pub(crate) use exchange::{HttpRequest, HttpResponse, ResponseObserver, Timeouts};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use testkit::TlsServer;
 use ureq::http::Method;
 
-use super::{Address, HttpClient, HttpError, HttpRequest, Timeouts, TrustRoots};
+use super::{HttpAddress, HttpClient, HttpError, HttpRequest, Timeouts, TrustRoots};
 
 fn http() -> HttpClient {
     HttpClient::new(TrustRoots::System)
@@ -230,7 +230,7 @@ fn exchange(
     method: Method,
     body: Option<&[u8]>,
 ) -> Result<super::HttpResponse, HttpError> {
-    let (address, second) = (Address::parse(url).unwrap(), Duration::from_secs(2));
+    let (address, second) = (HttpAddress::parse(url).unwrap(), Duration::from_secs(2));
     let headers = &[("x-a", "1")];
     let patience = Timeouts { head: second, silence: second, total: Some(2 * second) };
     http.exchange(&HttpRequest { method, address: &address, headers, body }, patience)

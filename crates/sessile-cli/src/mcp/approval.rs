@@ -13,7 +13,7 @@ use sessile::context::approval;
 use sessile::names::ContextName;
 use sessile::text::{quoted, shortened, shown};
 
-use super::beside::{Place, with_state};
+use super::state_access::{StateLocation, with_state};
 
 /// How long a person may think.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -30,8 +30,8 @@ pub(super) struct Question<'a> {
     pub(super) client: &'a str,
 }
 
-/// What came of it.
-pub(super) enum Asked {
+/// Outcome of asking for an approval.
+pub(super) enum ApprovalOutcome {
     /// The context is open.
     Opened,
     /// It stays shut; why, if that is known.
@@ -45,14 +45,14 @@ pub(super) async fn ask(
     question: &Question<'_>,
     context: &RequestContext<RoleServer>,
     answers: Option<&InputResponses>,
-    place: &Place,
-) -> Asked {
+    place: &StateLocation,
+) -> ApprovalOutcome {
     let can_ask = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
         // A client that does not say which kind has forms: they came first.
         elicitation.form.is_some() || elicitation.url.is_none()
     });
     if !can_ask {
-        return Asked::Shut(None);
+        return ApprovalOutcome::Shut(None);
     }
     let name = question.context.to_owned();
     let grantable = with_state(place.clone(), move |state| {
@@ -60,7 +60,7 @@ pub(super) async fn ask(
     });
     let digest = match grantable.await {
         Ok(digest) => digest,
-        Err(error) => return Asked::Shut(Some(error)),
+        Err(error) => return ApprovalOutcome::Shut(Some(error)),
     };
     let is_inline =
         context.protocol_version().is_some_and(|version| version >= ProtocolVersion::NO_INITIALIZE);
@@ -75,7 +75,7 @@ pub(super) async fn ask(
     let chosen = answer.filter(|answer| answer.action == ElicitationAction::Accept);
     let chosen = chosen.and_then(|answer| answer.content?["open_for"].as_str().map(str::to_owned));
     let Some(time) = chosen.filter(|time| TIMES.contains(&time.as_str())) else {
-        return Asked::Shut(Some("the person who was asked did not open it".to_owned()));
+        return ApprovalOutcome::Shut(Some("the person who was asked did not open it".to_owned()));
     };
     let (name, client) = (question.context.to_owned(), question.client.to_owned());
     let granted = with_state(place.clone(), move |state| {
@@ -86,8 +86,8 @@ pub(super) async fn ask(
         approval::grant_through(state, &name, time, &client).map(|_| ())
     });
     match granted.await {
-        Ok(()) => Asked::Opened,
-        Err(error) => Asked::Shut(Some(error)),
+        Ok(()) => ApprovalOutcome::Opened,
+        Err(error) => ApprovalOutcome::Shut(Some(error)),
     }
 }
 
@@ -117,10 +117,10 @@ impl Question<'_> {
     }
 
     /// From the revision 2026-07-28 on the question is the result, and the answer comes with the next call.
-    fn to_be_asked(&self, key: String) -> Asked {
-        let Some(request) = self.request() else { return Asked::Shut(None) };
+    fn to_be_asked(&self, key: String) -> ApprovalOutcome {
+        let Some(request) = self.request() else { return ApprovalOutcome::Shut(None) };
         let requests = InputRequests::from([(key, InputRequest::Elicitation(request))]);
-        Asked::Ask(Box::new(InputRequiredResult::from_input_requests(requests)))
+        ApprovalOutcome::Ask(Box::new(InputRequiredResult::from_input_requests(requests)))
     }
 
     /// Before, the server asks while the call waits.

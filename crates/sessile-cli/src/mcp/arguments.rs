@@ -13,7 +13,7 @@ use sessile::text::{plain_name, quoted, shortened};
 use sessile::{Code, State, StateArgs};
 
 use super::invocation::Invocation;
-use super::tool::{Input, Kind, Limit, Shape, To, Tool, USUAL};
+use super::tool::{Input, InputKind, Limit, Shape, To, Tool, USUAL};
 
 /// The longest a word of a command can be; the kernel takes no more.
 const LONGEST: usize = 128 * 1024 - 1;
@@ -24,16 +24,16 @@ const BEYOND: Duration = Duration::from_secs(10);
 /// The longest name of a client that is taken down.
 const LONGEST_CLIENT: usize = 60;
 
-/// What is wrong with the arguments of a tool.
+/// Error in the arguments of a tool.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct ArgumentError {
     pub(super) code: Code,
     pub(super) message: String,
 }
 
-impl From<String> for Wrong {
+impl From<String> for ArgumentError {
     fn from(message: String) -> Self {
-        Wrong { code: Code::Usage, message }
+        ArgumentError { code: Code::Usage, message }
     }
 }
 
@@ -89,7 +89,7 @@ impl Base {
 
 /// Who calls, and what is known of what they name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Caller<'a> {
+pub(super) struct ToolCaller<'a> {
     /// What the client calls itself.
     pub(super) client: Option<&'a str>,
     /// Whether there is a session of the name that is given.
@@ -101,8 +101,8 @@ pub(super) fn invocation(
     tool: &Tool,
     given: &JsonObject,
     base: &Base,
-    caller: Caller<'_>,
-) -> Result<Invocation, Wrong> {
+    caller: ToolCaller<'_>,
+) -> Result<Invocation, ArgumentError> {
     if let Some(unknown) = given.keys().find(|name| tool.input.iter().all(|input| input.name != *name)) {
         let known: Vec<&str> = tool.input.iter().map(|input| input.name).collect();
         let meant = nearest(unknown, known.iter().copied())
@@ -117,7 +117,7 @@ pub(super) fn invocation(
     }
     let mut parts = Parts::default();
     for input in tool.input {
-        match given.get(input.name).filter(|value| !value.is_null() || input.kind == Kind::Anything) {
+        match given.get(input.name).filter(|value| !value.is_null() || input.kind == InputKind::Anything) {
             Some(value) => parts.take(input, value)?,
             None if input.required => {
                 return Err(format!("{} needs the argument {}", tool.name, quoted(input.name)).into());
@@ -129,7 +129,7 @@ pub(super) fn invocation(
     let (has_session, has_context) = (said("--session="), said("--context="));
     if tool.needs_session && !has_session && base.session.is_none() && !base.is_inside {
         let message = format!("{} is for a session: give one, or start one with start_session", tool.name);
-        return Err(Wrong { code: Code::SessionRequired, message });
+        return Err(ArgumentError { code: Code::SessionRequired, message });
     }
     // A session that is named and there has its own context.
     let keeps_context = has_session && caller.session_exists && !has_context;
@@ -161,7 +161,7 @@ pub(super) fn invocation(
     }
     if let Some(directory) = parts.directory.as_ref().filter(|directory| !directory.is_dir()) {
         let message = format!("there is no directory {}", quoted(directory.to_string_lossy()));
-        return Err(Wrong { code: Code::FileNotFound, message });
+        return Err(ArgumentError { code: Code::FileNotFound, message });
     }
     Ok(Invocation {
         args,
@@ -231,22 +231,24 @@ impl Parts {
             ))
         };
         let texts: Vec<String> = match (input.kind, value) {
-            (Kind::Text, Value::String(text)) => vec![text.clone()],
-            (Kind::Text, _) => return wrong("text"),
-            (Kind::Number, Value::Number(number)) if number.is_i64() => vec![number.to_string()],
-            (Kind::Number, _) => return wrong("a whole number"),
-            (Kind::Switch, Value::Bool(is_on)) => {
+            (InputKind::Text, Value::String(text)) => vec![text.clone()],
+            (InputKind::Text, _) => return wrong("text"),
+            (InputKind::Number, Value::Number(number)) if number.is_i64() => vec![number.to_string()],
+            (InputKind::Number, _) => return wrong("a whole number"),
+            (InputKind::Switch, Value::Bool(is_on)) => {
                 if let (true, To::Flag(flag)) = (is_on, input.to) {
                     self.flags.push(flag.to_owned());
                 }
                 return Ok(());
             }
-            (Kind::Switch, _) => return wrong("true or false"),
-            (Kind::Words, Value::Array(items)) if !items.is_empty() && items.iter().all(Value::is_string) => {
+            (InputKind::Switch, _) => return wrong("true or false"),
+            (InputKind::Words, Value::Array(items))
+                if !items.is_empty() && items.iter().all(Value::is_string) =>
+            {
                 items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
             }
-            (Kind::Words, _) => return wrong("a list of texts"),
-            (Kind::Anything, value) => vec![value.to_string()],
+            (InputKind::Words, _) => return wrong("a list of texts"),
+            (InputKind::Anything, value) => vec![value.to_string()],
         };
         // The kernel has no such words, and would cut them short.
         if input.to != To::Stdin && texts.iter().any(|text| text.contains('\0')) {

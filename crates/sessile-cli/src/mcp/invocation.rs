@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::kept::Kept;
+use super::capture::CaptureBuffer;
 use crate::output::StderrLine;
 
 /// What is kept of each stream of a command that was run.
@@ -43,23 +43,23 @@ pub(super) struct Invocation {
     pub(super) is_text: bool,
 }
 
-/// A call that was made.
+/// Output and status of a call.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct CallOutput {
     /// Its status; none if it was ended from here.
     pub(super) status: Option<ExitStatus>,
-    pub(super) out: Kept,
-    pub(super) err: Kept,
+    pub(super) out: CaptureBuffer,
+    pub(super) err: CaptureBuffer,
     /// Why a command was not run, or not to its end. A command could say anything on its own streams, so this is told on
     /// none of them.
     pub(super) report: Option<ReportBody>,
 }
 
-/// How a call came out.
-pub(super) enum Outcome {
-    Ended(Ended),
+/// Outcome of a call.
+pub(super) enum CallOutcome {
+    Ended(CallOutput),
     /// Its time was up.
-    TimedOut(Ended),
+    TimedOut(CallOutput),
     /// It was called off.
     CalledOff,
 }
@@ -78,11 +78,11 @@ impl Invocation {
         &self,
         called_off: impl Future<Output = Duration>,
         latest: &watch::Sender<Option<String>>,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<CallOutcome> {
         let report = self.is_text.then(NamedTempFile::new).transpose()?;
         let mut child = self.spawn(report.as_ref().map(NamedTempFile::path))?;
         let limit = if self.is_text { TEXT } else { RESULT };
-        let (mut out, mut err) = (Kept::new(limit), Kept::new(TEXT));
+        let (mut out, mut err) = (CaptureBuffer::new(limit), CaptureBuffer::new(TEXT));
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             if let Some(mut pipe) = stdin {
@@ -122,14 +122,16 @@ impl Invocation {
             }
         };
         Ok(match how {
-            How::Ended(status) => Outcome::Ended(Ended { status: Some(status), out, err, report: told() }),
+            How::Ended(status) => {
+                CallOutcome::Ended(CallOutput { status: Some(status), out, err, report: told() })
+            }
             How::TimedOut => {
                 end(&mut child, GRACE).await;
-                Outcome::TimedOut(Ended { status: None, out, err, report: None })
+                CallOutcome::TimedOut(CallOutput { status: None, out, err, report: None })
             }
             How::CalledOff(grace) => {
                 end(&mut child, grace).await;
-                Outcome::CalledOff
+                CallOutcome::CalledOff
             }
         })
     }
@@ -164,7 +166,7 @@ fn own_program() -> io::Result<PathBuf> {
 
 async fn keep(
     stream: Option<impl AsyncRead + Unpin>,
-    kept: &mut Kept,
+    kept: &mut CaptureBuffer,
     latest: Option<&watch::Sender<Option<String>>>,
 ) {
     let Some(mut stream) = stream else { return };

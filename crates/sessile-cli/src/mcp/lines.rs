@@ -66,14 +66,14 @@ fn skip_line(input: &mut impl BufRead) {
 }
 
 /// Writes lines, whole and in order.
-pub(super) struct Writer {
+pub(super) struct LineWriter {
     lines: Option<threads::Sender<(Vec<u8>, oneshot::Sender<()>)>>,
     over: threads::Receiver<()>,
     /// How many bytes are not written yet.
     waiting: Arc<AtomicUsize>,
 }
 
-impl Writer {
+impl LineWriter {
     /// Begins to write. If nobody reads, the reader is told to stop.
     pub(super) fn start(nobody_reads: mpsc::Sender<Incoming>) -> std::io::Result<Self> {
         let (lines, queue) = threads::channel::<(Vec<u8>, oneshot::Sender<()>)>();
@@ -93,7 +93,7 @@ impl Writer {
             }
             let _ = is_over.send(());
         })?;
-        Ok(Writer { lines: Some(lines), over, waiting })
+        Ok(LineWriter { lines: Some(lines), over, waiting })
     }
 
     /// How many bytes the client has not taken yet.

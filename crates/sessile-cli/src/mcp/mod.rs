@@ -9,19 +9,19 @@
 mod approval;
 mod arguments;
 mod batches;
-mod beside;
-mod described;
+mod capture;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod invocation;
-mod kept;
 mod lines;
 mod progress;
+mod reference;
 mod reply;
 mod server;
+mod state_access;
 mod tool;
 mod tools;
 mod transport;
 
-pub use described::described;
+pub use reference::described;
 pub(crate) use server::{Offer, serve};

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 use sessile::{Code, Report, ReportBody};
 
-use super::invocation::Ended;
+use super::invocation::CallOutput;
 use super::tool::{Shape, Tool};
 use crate::output::StderrLine;
 use crate::view::AgentOutput;
@@ -24,7 +24,7 @@ pub(super) enum Reply {
 }
 
 /// The result of a tool whose call has ended.
-pub(super) fn reply(tool: &Tool, ended: &Ended) -> Reply {
+pub(super) fn reply(tool: &Tool, ended: &CallOutput) -> Reply {
     if tool.shape == Shape::Captured {
         return match &ended.report {
             Some(report) if report.code == Code::TimedOut.as_str() => Reply::Result(captured(ended, true)),
@@ -57,7 +57,7 @@ pub(super) fn refused(code: Code, message: impl Into<String>) -> CallToolResult 
 }
 
 /// The output of a command that ended, or whose time was up.
-pub(super) fn captured(ended: &Ended, timed_out: bool) -> CallToolResult {
+pub(super) fn captured(ended: &CallOutput, timed_out: bool) -> CallToolResult {
     let code = ended.status.and_then(|status| status.code()).filter(|_| !timed_out);
     CallToolResult::structured(json!({
         "exit_code": code,
@@ -90,7 +90,7 @@ fn error(report: ReportBody) -> CallToolResult {
 }
 
 /// A call that printed nothing, which is none of ours.
-fn died(ended: &Ended) -> ReportBody {
+fn died(ended: &CallOutput) -> ReportBody {
     let how = ended.status.map_or_else(|| "its time was up".to_owned(), |status| status.to_string());
     let err = sessile::text::shortened(&ended.err.text(), 1000);
     Report::new(Code::Io, format!("the call ended without a result ({how}) {err}")).to_body()

@@ -17,13 +17,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::{Semaphore, watch};
 
-use super::approval::{Asked, Question, ask};
-use super::arguments::{Base, Caller, invocation};
-use super::beside::{Place, with_state};
-use super::invocation::{GRACE, Invocation, Outcome as CallOutcome};
+use super::approval::{ApprovalOutcome, Question, ask};
+use super::arguments::{Base, ToolCaller, invocation};
+use super::invocation::{CallOutcome, GRACE, Invocation};
 use super::lines::Incoming;
 use super::progress;
 use super::reply::{Reply, captured, refused, reply};
+use super::state_access::{StateLocation, with_state};
 use super::tool::Tool;
 use super::tools::TOOLS;
 use super::transport::Stdio;
@@ -193,7 +193,7 @@ impl Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let client = context.client_info().map(|client| client.name);
         let arguments = request.arguments.clone().unwrap_or_default();
-        let caller = Caller {
+        let caller = ToolCaller {
             client: client.as_deref(),
             session_exists: match self.base.session_in_question(&arguments) {
                 Some(session) => self.has_session(session).await,
@@ -215,20 +215,20 @@ impl Server {
             purpose: &format!("{} {}", tool.name, json!(arguments)),
             client: client.as_deref().unwrap_or("an MCP client"),
         };
-        let place = Place { flags: self.flags.clone(), directory: invocation.directory.clone() };
+        let place = StateLocation { flags: self.flags.clone(), directory: invocation.directory.clone() };
         let asked = tokio::select! {
             asked = ask(&question, context, request.input_responses.as_ref(), &place) => asked,
             _ = self.called_off(context) => return Err(called_off()),
         };
         match asked {
-            Asked::Opened => {
+            ApprovalOutcome::Opened => {
                 let made = self.make(tool, &invocation, context, latest).await.ok_or_else(called_off)?;
                 Ok(match made {
                     Reply::Result(result) | Reply::Guarded { refusal: result, .. } => result.into(),
                 })
             }
-            Asked::Ask(question) => Ok((*question).into()),
-            Asked::Shut(why) => {
+            ApprovalOutcome::Ask(question) => Ok((*question).into()),
+            ApprovalOutcome::Shut(why) => {
                 refusal.content.extend(why.map(ContentBlock::text));
                 Ok(refusal.into())
             }
@@ -237,7 +237,8 @@ impl Server {
 
     async fn has_session(&self, session: &str) -> bool {
         let session = session.to_owned();
-        let place = Place { flags: StateArgs { session: None, ..self.flags.clone() }, directory: None };
+        let place =
+            StateLocation { flags: StateArgs { session: None, ..self.flags.clone() }, directory: None };
         with_state(place, move |state| state.look_up_session(&session).map(drop)).await.is_ok()
     }
 }

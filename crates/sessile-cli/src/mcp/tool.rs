@@ -54,7 +54,7 @@ pub(super) const USUAL: Duration = Duration::from_secs(60);
 /// Something a tool takes.
 pub(super) struct Input {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: InputKind,
     pub(super) to: To,
     pub(super) about: &'static str,
     pub(super) required: bool,
@@ -62,7 +62,7 @@ pub(super) struct Input {
 
 /// What may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum InputKind {
     Text,
     Number,
     Switch,
@@ -94,42 +94,42 @@ pub(super) struct Field {
 
 /// A text that must be given.
 pub(super) const fn needs(name: &'static str, to: To, about: &'static str) -> Input {
-    Input { name, kind: Kind::Text, to, about, required: true }
+    Input { name, kind: InputKind::Text, to, about, required: true }
 }
 
 /// A text that may be given.
 pub(super) const fn takes(name: &'static str, to: To, about: &'static str) -> Input {
-    Input { name, kind: Kind::Text, to, about, required: false }
+    Input { name, kind: InputKind::Text, to, about, required: false }
 }
 
 impl Input {
     pub(super) const fn number(mut self) -> Self {
-        self.kind = Kind::Number;
+        self.kind = InputKind::Number;
         self
     }
 
     pub(super) const fn switch(mut self) -> Self {
-        self.kind = Kind::Switch;
+        self.kind = InputKind::Switch;
         self
     }
 
     pub(super) const fn words(mut self) -> Self {
-        self.kind = Kind::Words;
+        self.kind = InputKind::Words;
         self
     }
 
     pub(super) const fn anything(mut self) -> Self {
-        self.kind = Kind::Anything;
+        self.kind = InputKind::Anything;
         self
     }
 
     fn schema(&self) -> Value {
         let mut schema = match self.kind {
-            Kind::Text => json!({ "type": "string" }),
-            Kind::Number => json!({ "type": "integer" }),
-            Kind::Switch => json!({ "type": "boolean" }),
-            Kind::Words => json!({ "type": "array", "items": { "type": "string" } }),
-            Kind::Anything => json!({}),
+            InputKind::Text => json!({ "type": "string" }),
+            InputKind::Number => json!({ "type": "integer" }),
+            InputKind::Switch => json!({ "type": "boolean" }),
+            InputKind::Words => json!({ "type": "array", "items": { "type": "string" } }),
+            InputKind::Anything => json!({}),
         };
         if !self.about.is_empty() {
             schema["description"] = json!(self.about);

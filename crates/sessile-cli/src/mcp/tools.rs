@@ -281,21 +281,21 @@ mod tests {
     use rmcp::model::JsonObject;
     use serde_json::{Value, json};
 
-    use super::super::arguments::{Base, Caller, invocation};
-    use super::super::tool::Kind;
+    use super::super::arguments::{Base, ToolCaller, invocation};
+    use super::super::tool::InputKind;
     use super::*;
     use crate::effects;
 
     /// Something to give for everything that a tool takes.
     fn sample(tool: &Tool) -> JsonObject {
         let value = |input: &Input| match (input.kind, input.name) {
-            (Kind::Text, "ttl" | "wait" | "timeout" | "idle" | "since") => json!("10m"),
-            (Kind::Text, "directory") => json!("/"),
-            (Kind::Text, _) => json!("-x"),
-            (Kind::Number, _) => json!(7),
-            (Kind::Switch, _) => json!(true),
-            (Kind::Words, _) => json!(["--yes", "two"]),
-            (Kind::Anything, _) => json!(null),
+            (InputKind::Text, "ttl" | "wait" | "timeout" | "idle" | "since") => json!("10m"),
+            (InputKind::Text, "directory") => json!("/"),
+            (InputKind::Text, _) => json!("-x"),
+            (InputKind::Number, _) => json!(7),
+            (InputKind::Switch, _) => json!(true),
+            (InputKind::Words, _) => json!(["--yes", "two"]),
+            (InputKind::Anything, _) => json!(null),
         };
         // These exclude each other.
         let apart = ["new", "context_id", "task_id", "conversation"];
@@ -311,7 +311,7 @@ mod tests {
         for tool in TOOLS {
             assert!(effects::entry(tool.command).is_some(), "{}", tool.name);
             for arguments in [sample(tool), required(tool)] {
-                let caller = Caller { client: Some("a client"), session_exists: true };
+                let caller = ToolCaller { client: Some("a client"), session_exists: true };
                 let made = invocation(tool, &arguments, &Base::default(), caller);
                 let made =
                     made.or_else(|_| invocation(tool, &sample(tool), &Base::default(), caller)).unwrap();
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn what_is_given_is_never_a_flag() {
         for tool in TOOLS {
-            let made = invocation(tool, &sample(tool), &Base::default(), Caller::default()).unwrap();
+            let made = invocation(tool, &sample(tool), &Base::default(), ToolCaller::default()).unwrap();
             let flags = made.args.iter().take_while(|word| *word != "--");
             for flag in flags.filter(|word| *word == "-x" || *word == "--yes") {
                 assert!(tool.always.contains(&flag.as_str()), "{}: {:?}", tool.name, made.args);
@@ -343,7 +343,7 @@ mod tests {
         let stop = TOOLS.iter().find(|tool| tool.name == "stop_session").unwrap();
         let refusal = |given: Value| {
             let given = given.as_object().unwrap().clone();
-            invocation(stop, &given, &Base::default(), Caller::default()).unwrap_err().message
+            invocation(stop, &given, &Base::default(), ToolCaller::default()).unwrap_err().message
         };
         assert_eq!(refusal(json!({})), "stop_session needs the argument \"session\"");
         assert_eq!(refusal(json!({ "session": null })), refusal(json!({})));

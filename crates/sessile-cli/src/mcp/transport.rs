@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::batches::Batches;
-use super::lines::{self, Incoming, Writer};
+use super::lines::{self, Incoming, LineWriter};
 
 /// How long calls may go on when the client has said its last: whoever pipes a few requests in wants the answers.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ const SOON: Duration = Duration::from_millis(20);
 /// Standard input and output.
 pub(super) struct Stdio {
     incoming: mpsc::Receiver<Incoming>,
-    writer: Writer,
+    writer: LineWriter,
     /// What was read and not yet handed on.
     read: VecDeque<ClientJsonRpcMessage>,
     batches: Batches,
@@ -53,7 +53,7 @@ impl Stdio {
     pub(super) fn start(parting: watch::Sender<bool>) -> std::io::Result<(Self, mpsc::Sender<Incoming>)> {
         let (sender, incoming) = mpsc::channel(AHEAD);
         lines::read(sender.clone())?;
-        let writer = Writer::start(sender.clone())?;
+        let writer = LineWriter::start(sender.clone())?;
         let stdio = Stdio {
             incoming,
             writer,

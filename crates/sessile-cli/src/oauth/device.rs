@@ -10,7 +10,7 @@ use sessile_wire::backoff::Backoff;
 use super::client::wanted;
 use super::fields::{JsonFields, required};
 use super::{OAuthClient, OAuthError, Tokens};
-use crate::http::{Address, HttpClient};
+use crate::http::{HttpAddress, HttpClient};
 
 /// The time between two questions if the server does not say, and what `slow_down` adds to it.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -121,7 +121,7 @@ impl DeviceCode {
     fn read(fields: &JsonFields<'_>) -> Result<Self, OAuthError> {
         // An address that is opened in a browser: one of a file or of a script would be carried out there.
         let checked = |name: &str, uri: Option<String>| match uri {
-            Some(uri) if Address::parse(&uri).is_err() => {
+            Some(uri) if HttpAddress::parse(&uri).is_err() => {
                 Err(OAuthError::Malformed(format!("{name} is not an address of https")))
             }
             uri => Ok(uri),

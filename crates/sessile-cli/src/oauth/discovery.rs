@@ -2,7 +2,7 @@
 
 use super::OAuthError;
 use super::fields::{JsonFields, required};
-use crate::http::{Address, HttpClient, HttpError};
+use crate::http::{HttpAddress, HttpClient, HttpError};
 
 /// Where an authorization server takes requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct Endpoints {
 /// Asks an issuer for its endpoints. Nothing that names another issuer is believed, nor an endpoint that is less
 /// protected than the issuer.
 pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAuthError> {
-    let address = Address::parse(issuer)?;
+    let address = HttpAddress::parse(issuer)?;
     if issuer.contains(['?', '#']) {
         let why = format!("{address} is not asked: an issuer has no query and no fragment");
         return Err(HttpError::NotAllowed(why).into());
@@ -46,7 +46,7 @@ pub(crate) fn discover(http: &HttpClient, issuer: &str) -> Result<Endpoints, OAu
 }
 
 /// Where it may say so: the one comes between host and path, the other after them.
-fn places(issuer: &str, address: &Address) -> [String; 2] {
+fn places(issuer: &str, address: &HttpAddress) -> [String; 2] {
     let issuer = issuer.trim_end_matches('/');
     let path = address.uri().path().trim_end_matches('/');
     let host = issuer.strip_suffix(path).unwrap_or(issuer);
@@ -56,15 +56,15 @@ fn places(issuer: &str, address: &Address) -> [String; 2] {
     ]
 }
 
-fn read(fields: &JsonFields<'_>, issuer: &str, address: &Address) -> Result<Endpoints, OAuthError> {
+fn read(fields: &JsonFields<'_>, issuer: &str, address: &HttpAddress) -> Result<Endpoints, OAuthError> {
     if required("issuer", fields.text("issuer")?)? != issuer {
         return Err(OAuthError::Malformed("issuer is not the one that was asked".to_owned()));
     }
     let endpoint = |name: &str| match fields.text(name)? {
-        Some(url) if address.is_https() && !Address::parse(&url)?.is_https() => {
+        Some(url) if address.is_https() && !HttpAddress::parse(&url)?.is_https() => {
             Err(OAuthError::Malformed(format!("{name} is not an address of https")))
         }
-        Some(url) => Address::parse(&url).map(|_| Some(url)).map_err(OAuthError::from),
+        Some(url) => HttpAddress::parse(&url).map(|_| Some(url)).map_err(OAuthError::from),
         None => Ok(None),
     };
     Ok(Endpoints {
@@ -83,7 +83,7 @@ mod tests {
 
     fn judged(issuer: &str, document: &str) -> Result<Endpoints, String> {
         let document = Secret::new(document);
-        let address = Address::parse(issuer).unwrap();
+        let address = HttpAddress::parse(issuer).unwrap();
         read(&JsonFields::read(&document).unwrap(), issuer, &address).map_err(|error| error.to_string())
     }
 
@@ -101,7 +101,7 @@ mod tests {
                 "https://id.example:8443/realms/one/.well-known/openid-configuration",
             ),
         ] {
-            assert_eq!(places(issuer, &Address::parse(issuer).unwrap()), [oauth, openid]);
+            assert_eq!(places(issuer, &HttpAddress::parse(issuer).unwrap()), [oauth, openid]);
         }
     }
 

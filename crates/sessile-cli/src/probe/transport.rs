@@ -11,7 +11,7 @@ use super::capture::capturing_client;
 use super::service::{FailureKind, ProbeFailure, User};
 use super::template::{Escape, Template};
 use crate::a2a::{Authorize, RequestCredential};
-use crate::http::{Address, HttpClient, HttpError, HttpRequest, Timeouts};
+use crate::http::{HttpAddress, HttpClient, HttpError, HttpRequest, Timeouts};
 
 /// The largest answer.
 const LARGEST: usize = 4 << 20;
@@ -123,7 +123,7 @@ impl ProbeTransport {
         body: Option<&str>,
     ) -> Result<String, ProbeFailure> {
         let url = format!("{}{path}", self.base);
-        let address = Address::parse(&url).map_err(trouble)?;
+        let address = HttpAddress::parse(&url).map_err(trouble)?;
         let mut headers = self.headers.of(user, message);
         if body.is_some() && !self.headers.has("content-type") {
             headers.push(("content-type".to_owned(), Secret::new("application/json")));

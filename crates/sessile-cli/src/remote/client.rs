@@ -19,8 +19,8 @@ use crate::a2a::{Authorize, RequestCredential};
 use crate::agent_session::AgentCredentials;
 use crate::cli::Cx;
 use crate::error::Failure;
-use crate::http::{Address, HttpClient, HttpRequest, HttpResponse, Timeouts, TrustRoots};
-use crate::unlocked::unlocked;
+use crate::http::{HttpAddress, HttpClient, HttpRequest, HttpResponse, Timeouts, TrustRoots};
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Longest wait for a response, beyond the wait that the request states.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -149,7 +149,7 @@ impl ServiceClient {
         let url = checked_url(&url)?;
         let agent = Agent { name: None, url: url.clone(), credential: None, origin: None };
         let credentials = AgentCredentials::new(state, &agent);
-        let found = unlocked(cx, state, || credentials.credentials_for(&url))?;
+        let found = with_unlocked_vault(cx, state, || credentials.credentials_for(&url))?;
         let header = found.into_iter().find_map(|one| match one {
             RequestCredential::Header(name, value) => Some((name, value)),
             _ => None,
@@ -245,7 +245,7 @@ impl ServiceClient {
                 request.query.iter().map(|(name, value)| (*name, value.as_str())).collect();
             url = format!("{url}?{}", *crate::http::form(&pairs));
         }
-        let address = Address::parse(&url).map_err(RemoteError::Http)?;
+        let address = HttpAddress::parse(&url).map_err(RemoteError::Http)?;
         let revision = request.revision.map(|revision| format!("\"{revision}\""));
         let mut headers = vec![("accept", accept)];
         if !self.header.1.is_empty() {
@@ -318,7 +318,7 @@ fn refused(coming: &HttpResponse, body: &[u8]) -> RemoteError {
 /// A URL that a token may be sent to, in the one form in which they are compared.
 pub(crate) fn checked_url(url: &str) -> Result<String, Error> {
     let url = agent_url(url)?;
-    match Address::parse(&url) {
+    match HttpAddress::parse(&url) {
         Ok(_) => Ok(url),
         Err(error) => Err(UsageError::Arguments(error.to_string()).into()),
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::says;
-use super::server::{Server, head, say};
+use super::server::{ScriptedServer, head, say};
 use crate::a2a::{A2aError, AgentClient, Anonymous, ClientOptions, ReplyLimits, StreamEnd};
 use crate::http::{HttpClient, TrustRoots};
 
@@ -28,13 +28,13 @@ fn short() -> ClientOptions {
     ClientOptions { limits, ..ClientOptions::default() }
 }
 
-fn send(server: &Server, options: ClientOptions) -> Result<AgentEvent, A2aError> {
+fn send(server: &ScriptedServer, options: ClientOptions) -> Result<AgentEvent, A2aError> {
     let http = HttpClient::new(TrustRoots::System);
     AgentClient::open(&http, &server.url(), &Anonymous, options)?.send(&says("hi"))
 }
 
 /// How many events came, and how it ended.
-fn stream(server: &Server, options: ClientOptions) -> (usize, Result<StreamEnd, A2aError>) {
+fn stream(server: &ScriptedServer, options: ClientOptions) -> (usize, Result<StreamEnd, A2aError>) {
     let http = HttpClient::new(TrustRoots::System);
     let agent = AgentClient::open(&http, &server.url(), &Anonymous, options).unwrap();
     let mut count = 0;
@@ -51,7 +51,7 @@ fn begin_stream(stream: &mut TcpStream) -> std::io::Result<()> {
 
 #[test]
 fn what_is_said_is_kept_with_what_nobody_knows() {
-    let server = Server::agent(|stream| say(stream, MESSAGE));
+    let server = ScriptedServer::agent(|stream| say(stream, MESSAGE));
     let Ok(AgentEvent::Message(message)) = send(&server, short()) else { panic!("no message") };
     assert_eq!((message.text().as_str(), &message.raw["new-field"]), ("hi", &7.into()));
     let asked = server.asked();
@@ -68,7 +68,7 @@ fn what_is_said_is_kept_with_what_nobody_knows() {
 fn a_gigabyte_is_not_read() {
     let before = memory();
     for announced in ["Content-Length: 1073741824\r\n", ""] {
-        let server = Server::agent(move |stream| {
+        let server = ScriptedServer::agent(move |stream| {
             head(stream, "200 OK", &format!("Content-Type: application/json\r\n{announced}"))?;
             for _ in 0..16_384 {
                 stream.write_all(&[b'['; 65_536])?;
@@ -92,7 +92,7 @@ fn memory() -> usize {
 
 #[test]
 fn few_bytes_do_not_become_many() {
-    let server = Server::agent(|stream| say(stream, &format!("[{}0]", "0,".repeat(500_000))));
+    let server = ScriptedServer::agent(|stream| say(stream, &format!("[{}0]", "0,".repeat(500_000))));
     let limits = ReplyLimits { bytes: 8 << 20, values: 100_000, ..short().limits };
     let told = send(&server, ClientOptions { limits, ..short() }).unwrap_err();
     assert!(told.to_string().contains("too many values"), "{told}");
@@ -100,7 +100,7 @@ fn few_bytes_do_not_become_many() {
 
 #[test]
 fn an_endless_stream_ends_at_its_limit() {
-    let server = Server::agent(|stream| {
+    let server = ScriptedServer::agent(|stream| {
         begin_stream(stream)?;
         loop {
             write!(stream, "data: {WORKING}\n\n")?;
@@ -118,7 +118,7 @@ fn an_endless_stream_ends_at_its_limit() {
 #[test]
 fn one_endless_line_or_event_ends_too() {
     for piece in ["x", "data: x\n", "data: "] {
-        let server = Server::agent(move |stream| {
+        let server = ScriptedServer::agent(move |stream| {
             begin_stream(stream)?;
             loop {
                 stream.write_all(piece.repeat(1000).as_bytes())?;
@@ -132,7 +132,7 @@ fn one_endless_line_or_event_ends_too() {
 
 #[test]
 fn an_endless_stream_ends_in_time_if_there_is_one() {
-    let server = Server::agent(|stream| {
+    let server = ScriptedServer::agent(|stream| {
         begin_stream(stream)?;
         loop {
             stream.write_all(b": alive\n")?;
@@ -155,7 +155,7 @@ fn single_bytes_now_and_then_are_not_enough() {
             std::thread::sleep(Duration::from_millis(100));
         }
     };
-    let in_stream = Server::agent(move |stream| {
+    let in_stream = ScriptedServer::agent(move |stream| {
         begin_stream(stream)?;
         drip(stream)
     });
@@ -164,15 +164,15 @@ fn single_bytes_now_and_then_are_not_enough() {
     assert!(matches!(ended, Err(A2aError::TimedOut { .. })), "{ended:?}");
     assert!(begun.elapsed() < Duration::from_secs(3));
 
-    let in_body = Server::agent(move |stream| {
+    let in_body = ScriptedServer::agent(move |stream| {
         head(stream, "200 OK", "Content-Type: application/json\r\nContent-Length: 100000\r\n")?;
         drip(stream)
     });
-    let in_head = Server::agent(move |stream| {
+    let in_head = ScriptedServer::agent(move |stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nX-Endless: ")?;
         drip(stream)
     });
-    let silent = Server::agent(|_| {
+    let silent = ScriptedServer::agent(|_| {
         std::thread::sleep(Duration::from_secs(5));
         Ok(())
     });
@@ -198,11 +198,11 @@ fn nonsense_is_told_and_cleaned() {
         r#"{"jsonrpc":"2.0","result":{"\u001b[2J":1}}"#,
     ];
     for body in bodies {
-        let server = Server::agent(move |stream| say(stream, body));
+        let server = ScriptedServer::agent(move |stream| say(stream, body));
         let told = send(&server, short()).unwrap_err();
         assert!(matches!(told, A2aError::Malformed(_)), "{body}: {told:?}");
         assert!(!told.to_string().contains('\u{1b}'), "{told}");
-        let server = Server::agent(move |stream| {
+        let server = ScriptedServer::agent(move |stream| {
             begin_stream(stream)?;
             write!(stream, "data: {WORKING}\n\ndata: {}\n\n", if body.is_empty() { "?" } else { body })
         });
@@ -213,7 +213,7 @@ fn nonsense_is_told_and_cleaned() {
 
 #[test]
 fn an_error_in_a_stream_is_one() {
-    let server = Server::agent(|stream| {
+    let server = ScriptedServer::agent(|stream| {
         begin_stream(stream)?;
         write!(stream, "data: {WORKING}\n\nevent: error\ndata: {{\"jsonrpc\":\"2.0\",\n")?;
         write!(stream, "data: \"error\":{{\"code\":-32001,\"message\":\"gone\\u001b[2J\"}}}}\n\n")
@@ -223,10 +223,10 @@ fn an_error_in_a_stream_is_one() {
     assert_eq!((count, told.rpc_error_kind()), (1, Some(RpcErrorKind::TaskNotFound)));
     assert_eq!(told.to_string(), "the agent refused: gone\\u{1b}[2J (code -32001)");
     // It may also be said without any stream, and a stream may break off.
-    let server = Server::agent(|stream| say(stream, r#"{"error":{"code":-32004}}"#));
+    let server = ScriptedServer::agent(|stream| say(stream, r#"{"error":{"code":-32004}}"#));
     let (_, ended) = stream(&server, short());
     assert_eq!(ended.unwrap_err().rpc_error_kind(), Some(RpcErrorKind::UnsupportedOperation));
-    let server = Server::agent(|stream| {
+    let server = ScriptedServer::agent(|stream| {
         head(stream, "200 OK", "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n")?;
         write!(stream, "{:x}\r\ndata: {WORKING}\n\n\r\n", WORKING.len() + 8)
     });
@@ -237,7 +237,7 @@ fn an_error_in_a_stream_is_one() {
 #[test]
 fn a_status_has_its_meaning() {
     let with = |status: &'static str, headers: &'static str| {
-        let server = Server::agent(move |stream| head(stream, status, headers));
+        let server = ScriptedServer::agent(move |stream| head(stream, status, headers));
         send(&server, short()).unwrap_err()
     };
     let told = with("401 x", "WWW-Authenticate: Bearer realm=\"a\"\r\n");
@@ -254,7 +254,7 @@ fn a_status_has_its_meaning() {
 
 #[test]
 fn an_agent_that_breaks_off_after_its_first_event_was_heard() {
-    let server = Server::agent(|stream| {
+    let server = ScriptedServer::agent(|stream| {
         begin_stream(stream)?;
         write!(stream, "data: {WORKING}\n\ndata: {{\"jsonrpc\"")
     });

@@ -6,9 +6,9 @@ use sessile::vault::Secret;
 use sessile_wire::a2a::AgentEvent;
 
 use super::says;
-use super::server::{Server, card, head, say};
+use super::server::{ScriptedServer, card, head, say};
 use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
-use crate::http::{Address, HttpClient, TrustRoots};
+use crate::http::{HttpAddress, HttpClient, TrustRoots};
 
 /// Has a credential for one origin, and remembers what it was asked for.
 struct Only {
@@ -33,7 +33,7 @@ impl Only {
 impl Authorize for Only {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         self.asked.lock().unwrap().push(url.to_owned());
-        let (own, asked) = (Address::parse(&self.origin).unwrap(), Address::parse(url).unwrap());
+        let (own, asked) = (HttpAddress::parse(&self.origin).unwrap(), HttpAddress::parse(url).unwrap());
         Ok(if own.is_same_origin(&asked) { self.credentials.clone() } else { Vec::new() })
     }
 }
@@ -46,7 +46,7 @@ fn extra() -> ClientOptions {
 
 #[test]
 fn a_credential_stands_where_it_belongs() {
-    let server = Server::agent(|stream| say(stream, REPLY));
+    let server = ScriptedServer::agent(|stream| say(stream, REPLY));
     let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
     AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap();
     for request in server.asked() {
@@ -60,9 +60,9 @@ fn a_credential_stands_where_it_belongs() {
 
 #[test]
 fn a_card_that_names_another_origin_gets_nothing_for_it() {
-    let other = Server::start(|_, _, stream| say(stream, REPLY));
+    let other = ScriptedServer::start(|_, _, stream| say(stream, REPLY));
     let there = other.url();
-    let server = Server::start(move |_, _, stream| say(stream, &card(&there).to_string()));
+    let server = ScriptedServer::start(move |_, _, stream| say(stream, &card(&there).to_string()));
     let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
     let agent = AgentClient::open(&http, &server.url(), &auth, extra()).unwrap();
     assert!(!agent.is_at_home());
@@ -74,9 +74,9 @@ fn a_card_that_names_another_origin_gets_nothing_for_it() {
 
 #[test]
 fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
-    let back = Server::start(|_, url, stream| say(stream, &card(url).to_string()));
+    let back = ScriptedServer::start(|_, url, stream| say(stream, &card(url).to_string()));
     let middle = back.url();
-    let server = Server::start(move |request, _, stream| match request.starts_with("GET /again") {
+    let server = ScriptedServer::start(move |request, _, stream| match request.starts_with("GET /again") {
         true => say(stream, &card("http://127.0.0.1:1").to_string()),
         false => head(stream, "302 Found", &format!("Location: {middle}/card\r\n")),
     });
@@ -88,8 +88,9 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
 
     // Nor if it leads back to where they were meant for.
     let home = server.url();
-    let away =
-        Server::start(move |_, _, stream| head(stream, "302 Found", &format!("Location: {home}/again\r\n")));
+    let away = ScriptedServer::start(move |_, _, stream| {
+        head(stream, "302 Found", &format!("Location: {home}/again\r\n"))
+    });
     let auth = Only::at(&server.url());
     let _ = AgentClient::open(&http, &away.url(), &auth, extra());
     let again = server.asked().into_iter().find(|request| request.starts_with("GET /again")).unwrap();
@@ -98,7 +99,7 @@ fn a_card_may_be_elsewhere_and_is_fetched_without_credentials() {
 
 #[test]
 fn within_an_origin_a_redirect_is_followed_with_everything() {
-    let server = Server::start(|request, url, stream| match request.split(' ').nth(1).unwrap() {
+    let server = ScriptedServer::start(|request, url, stream| match request.split(' ').nth(1).unwrap() {
         "/.well-known/agent-card.json?key=hunter2+%26" => {
             head(stream, "301 x", "Location: /cards/mine.json\r\n")
         }
@@ -115,10 +116,11 @@ fn within_an_origin_a_redirect_is_followed_with_everything() {
 
 #[test]
 fn a_message_is_never_sent_to_another_origin() {
-    let other = Server::start(|_, _, stream| say(stream, REPLY));
+    let other = ScriptedServer::start(|_, _, stream| say(stream, REPLY));
     for status in ["301 x", "302 x", "303 x", "307 x", "308 x"] {
         let there = other.url();
-        let server = Server::agent(move |stream| head(stream, status, &format!("Location: {there}/rpc\r\n")));
+        let server =
+            ScriptedServer::agent(move |stream| head(stream, status, &format!("Location: {there}/rpc\r\n")));
         let (http, auth) = (HttpClient::new(TrustRoots::System), Only::at(&server.url()));
         let told =
             AgentClient::open(&http, &server.url(), &auth, extra()).unwrap().send(&says("hi")).unwrap_err();
@@ -127,14 +129,15 @@ fn a_message_is_never_sent_to_another_origin() {
     }
     assert!(other.asked().is_empty());
     // Nor again to its own, if the redirect would make another request of it.
-    let server = Server::agent(|stream| head(stream, "302 x", "Location: /elsewhere\r\n"));
+    let server = ScriptedServer::agent(|stream| head(stream, "302 x", "Location: /elsewhere\r\n"));
     let http = HttpClient::new(TrustRoots::System);
     let told =
         AgentClient::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
     assert!(told.to_string().ends_with("what was sent would be lost"), "{told}");
     assert_eq!(server.asked().len(), 2);
     for location in ["http://a.example/", "file:///etc/passwd", "http://a@b@127.0.0.1/"] {
-        let server = Server::agent(move |stream| head(stream, "307 x", &format!("Location: {location}\r\n")));
+        let server =
+            ScriptedServer::agent(move |stream| head(stream, "307 x", &format!("Location: {location}\r\n")));
         let http = HttpClient::new(TrustRoots::System);
         let told = AgentClient::open(&http, &server.url(), &Anonymous, extra())
             .unwrap()
@@ -146,7 +149,7 @@ fn a_message_is_never_sent_to_another_origin() {
 
 #[test]
 fn ten_thousand_redirects_are_too_many() {
-    let server = Server::start(|request, _, stream| {
+    let server = ScriptedServer::start(|request, _, stream| {
         let step: u32 = request.split(' ').nth(1).and_then(|path| path[1..].parse().ok()).unwrap_or(0);
         match step {
             10_000 => say(stream, "{}"),
@@ -157,7 +160,7 @@ fn ten_thousand_redirects_are_too_many() {
     let told = AgentClient::open(&http, &server.url(), &Anonymous, extra()).err().unwrap();
     assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
     assert_eq!(server.asked().len(), 6);
-    let lost = Server::start(|_, _, stream| head(stream, "302 Found", ""));
+    let lost = ScriptedServer::start(|_, _, stream| head(stream, "302 Found", ""));
     let told = AgentClient::open(&http, &lost.url(), &Anonymous, extra()).err().unwrap();
     assert!(told.to_string().contains("it does not say where to"), "{told}");
 }
@@ -165,23 +168,26 @@ fn ten_thousand_redirects_are_too_many() {
 #[test]
 fn a_card_is_found_at_the_older_place_or_at_the_address_itself() {
     for place in ["/a/.well-known/agent.json", "/a", "/a/card.json"] {
-        let server =
-            Server::start(move |request, url, stream| match request.starts_with(&format!("GET {place} ")) {
+        let server = ScriptedServer::start(move |request, url, stream| {
+            match request.starts_with(&format!("GET {place} ")) {
                 true => say(stream, &card(url).to_string()),
                 false => head(stream, "404 x", "Content-Length: 0\r\n"),
-            });
+            }
+        });
         let url = format!("{}{}", server.url(), if place.contains("card") { place } else { "/a" });
         let http = HttpClient::new(TrustRoots::System);
         assert_eq!(AgentClient::open(&http, &url, &Anonymous, extra()).unwrap().card.name, "scripted");
     }
-    let page = Server::start(|_, _, stream| {
+    let page = ScriptedServer::start(|_, _, stream| {
         head(stream, "200 OK", "Content-Type: text/html\r\n")?;
         std::io::Write::write_all(stream, b"<html>")
     });
     let http = HttpClient::new(TrustRoots::System);
     let told = AgentClient::open(&http, &page.url(), &Anonymous, extra()).err().unwrap();
     assert!(matches!(told, A2aError::NotAnAgent { .. }), "{told:?}");
-    let grpc = Server::start(|_, url, stream| say(stream, &card(url).to_string().replace("JSONRPC", "GRPC")));
+    let grpc = ScriptedServer::start(|_, url, stream| {
+        say(stream, &card(url).to_string().replace("JSONRPC", "GRPC"))
+    });
     let told = AgentClient::open(&http, &grpc.url(), &Anonymous, extra()).err().unwrap();
     assert_eq!(told.to_string(), "none of the agent's interfaces is supported: GRPC 1.0");
 }

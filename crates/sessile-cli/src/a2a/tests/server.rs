@@ -9,14 +9,14 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 /// It ends when it is dropped.
-pub(super) struct Server {
+pub(super) struct ScriptedServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
     over: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl ScriptedServer {
     /// The function gets the request's head and body, this server's address and the connection.
     pub(super) fn start(
         answer: impl Fn(&str, &str, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
@@ -39,14 +39,14 @@ impl Server {
                 });
             }
         });
-        Server { address, asked, over, acceptor: Some(acceptor) }
+        ScriptedServer { address, asked, over, acceptor: Some(acceptor) }
     }
 
     /// An agent of version 1.0 over JSON-RPC; the function answers what comes after the card.
     pub(super) fn agent(
         answer: impl Fn(&mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Server::start(move |request, url, stream| {
+        ScriptedServer::start(move |request, url, stream| {
             match request.starts_with("GET /.well-known/agent-card.json") {
                 true => say(stream, &card(url).to_string()),
                 false => answer(stream),
@@ -64,7 +64,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.address));

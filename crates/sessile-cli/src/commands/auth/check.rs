@@ -11,7 +11,7 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome, RequestError};
 use crate::help::examples;
 use crate::renewer::Renewer;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Check that credentials can be used, or that a server accepts one
 ///
@@ -68,24 +68,29 @@ fn check_all(args: &Args, cx: &Cx, renewer: &Renewer) -> Outcome {
 }
 
 /// A credential that can be used, and what a server answered to it.
-struct Checked {
+struct CredentialCheckResult {
     usable: Usable,
     status: Option<u16>,
 }
 
-fn check(args: &Args, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Checked, Failure> {
-    let usable = unlocked(cx, &cx.state, || args.usable(cx, renewer, name))?;
+fn check(
+    args: &Args,
+    cx: &Cx,
+    renewer: &Renewer,
+    name: Option<&String>,
+) -> Result<CredentialCheckResult, Failure> {
+    let usable = with_unlocked_vault(cx, &cx.state, || args.usable(cx, renewer, name))?;
     if args.is_of_context(cx, name)? {
         // The program or the server may have answered slowly.
         cx.state.contexts().recheck(true)?;
     }
     let status = args.url.as_ref().map(|url| send(&usable, url, renewer)).transpose()?;
-    Ok(Checked { usable, status })
+    Ok(CredentialCheckResult { usable, status })
 }
 
-impl Checked {
+impl CredentialCheckResult {
     fn json(&self) -> Value {
-        let Checked { usable, status } = self;
+        let CredentialCheckResult { usable, status } = self;
         json!({
             "name": if usable.for_this_call { Value::Null } else { json!(usable.about.name) },
             "valid": true,

@@ -3,12 +3,12 @@
 use serde_json::json;
 use sessile::vault::uses_login;
 
-use super::{Chosen, refuse_inside};
+use super::{CredentialChoice, refuse_inside};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Take credentials out of the vault
 ///
@@ -17,12 +17,12 @@ use crate::unlocked::unlocked;
 #[command(after_help = examples!("sessile auth clear gh-bot" "sessile auth clear --url http://localhost:8000 --yes"))]
 pub struct Args {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: CredentialChoice,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "taking credentials out of the vault")?;
-    let names = unlocked(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
+    let names = with_unlocked_vault(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
         ask::confirm(

@@ -8,7 +8,7 @@ use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// List the credentials; their secrets are not shown
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let now = cx.state.world().now();
-    let all = unlocked(cx, &cx.state, || cx.state.vault()?.list())?;
+    let all = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.list())?;
     let shown_ones: Vec<_> = all
         .iter()
         .map(|one| &one.about)

@@ -19,7 +19,7 @@ use crate::error::{Failure, Outcome, RequestError};
 use crate::help::examples;
 use crate::oauth::{DeviceCode, OAuthClient, OAuthError, Tokens, discover};
 use crate::renewer::{Renewer, client, renewed, unreachable};
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Log in at an authorization server and keep what it gives
 ///
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return login_server::run(&At { url, name: given, from: &args.from, wait: args.wait }, cx);
     }
     let name = given.ok_or_else(|| UsageError::Arguments("say the name of the credential".into()))?;
-    let before = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?;
+    let before = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?;
     let renewer = Renewer::new();
     let oauth = args.oauth(cx, &renewer, before.as_ref())?;
     if let Some(login) = &oauth.login {
@@ -150,7 +150,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     credential = credential.with_refresh_token(taken_over);
     renewed(tokens).into_credential(&mut credential, cx.state.world().now());
     credential.about.allow_agents();
-    unlocked(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
     drop(alone);
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
     let about = &credential.about;

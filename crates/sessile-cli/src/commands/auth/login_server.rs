@@ -14,7 +14,7 @@ use super::{described, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, RequestError};
 use crate::remote::{PendingLogin, ServiceClient, checked_url};
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Where to log in, and how.
 pub(super) struct At<'a> {
@@ -27,14 +27,14 @@ pub(super) struct At<'a> {
 
 pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
     let url = checked_url(at.url)?;
-    let name = unlocked(cx, &cx.state, || match &at.name {
+    let name = with_unlocked_vault(cx, &cx.state, || match &at.name {
         Some(name) => Ok(name.clone()),
         None => {
             let vault = cx.state.vault()?;
             vault.of_agent(&url)?.map_or_else(|| vault.free_name(&url), Ok)
         }
     })?;
-    let is_known = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?.is_some();
+    let is_known = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?.is_some();
     if cx.state.enclosing_session().is_some() && is_known {
         // Others may use it.
         let what = format!("changing credential {name}");
@@ -57,7 +57,7 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
     };
     about.allow_agents();
     let credential = Credential::new(about.clone(), Some(token));
-    unlocked(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
+    with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.put(credential.clone()))?;
     for other in cx.state.vault()?.leave_agent(&url, &name)? {
         cx.out.note(&format!("{url} no longer gets {other}"));
     }

@@ -8,14 +8,14 @@ use sessile::session::life::Life;
 use sessile::text::shown;
 use sessile::vault::{Credential, uses_login};
 
-use super::{Chosen, refuse_inside};
+use super::{CredentialChoice, refuse_inside};
 use crate::ask;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::remote::checked_url;
 use crate::renewer::Renewer;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Take credentials out of the vault, and every copy out of the sessions' rooms
 ///
@@ -30,7 +30,7 @@ use crate::unlocked::unlocked;
 ))]
 pub struct Args {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: CredentialChoice,
 
     /// The token of the session service at this URL, which `auth login --server` has kept
     #[arg(long, value_name = "URL", conflicts_with_all = ["names", "url", "all"])]
@@ -41,10 +41,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "logging out")?;
     let server = args.server.as_deref().map(checked_url).transpose()?;
     let chosen = match &server {
-        Some(url) => &Chosen { url: Some(url.clone()), ..Chosen::default() },
+        Some(url) => &CredentialChoice { url: Some(url.clone()), ..CredentialChoice::default() },
         None => &args.chosen,
     };
-    let names = unlocked(cx, &cx.state, || chosen.names_exactly(&cx.state.vault()?))?;
+    let names = with_unlocked_vault(cx, &cx.state, || chosen.names_exactly(&cx.state.vault()?))?;
     let vault = cx.state.vault()?;
     let gone: Vec<Credential> = vault
         .list()?

@@ -99,7 +99,7 @@ pub(crate) fn refuse_inside(cx: &Cx, what: &str) -> Result<(), Error> {
 
 /// Which credentials a command is about.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Chosen {
+pub(crate) struct CredentialChoice {
     /// The credentials, by name, or by the URL of the agent that gets one
     #[arg(value_name = "CREDENTIAL")]
     names: Vec<String>,
@@ -113,7 +113,7 @@ pub(crate) struct Chosen {
     all: bool,
 }
 
-impl Chosen {
+impl CredentialChoice {
     /// Their names; each is there.
     pub(crate) fn names(&self, state: &State, vault: &Vault<'_>) -> Result<Vec<CredentialName>, Error> {
         self.named(vault, |text| one_named(state, vault, text))

@@ -7,7 +7,7 @@ use super::refuse_inside;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Move the vault to another place: the keychain, a file or a helper
 ///
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         _ => Backend::File,
     };
     let (to, from) = (named(&args.to), args.from.as_deref().map(named));
-    let moved = unlocked(cx, &cx.state, || cx.state.vault()?.move_to(to, from))?;
+    let moved = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.move_to(to, from))?;
     sessile::history::record(&cx.state, "auth move", to.as_str(), "move them back")?;
     if !moved.there.is_empty() {
         let names: Vec<&str> = moved.there.iter().map(|name| name.as_str()).collect();

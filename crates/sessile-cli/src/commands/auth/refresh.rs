@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use sessile::Error;
 use sessile::vault::{CredentialConsumer, Kind};
 
-use super::{Chosen, described, end_of};
+use super::{CredentialChoice, described, end_of};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::renewer::Renewer;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Renew credentials now
 ///
@@ -19,11 +19,11 @@ use crate::unlocked::unlocked;
 #[command(after_help = examples!("sessile auth refresh corp" "sessile auth refresh --all"))]
 pub struct Args {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: CredentialChoice,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let names = unlocked(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
+    let names = with_unlocked_vault(cx, &cx.state, || args.chosen.names(&cx.state, &cx.state.vault()?))?;
     let vault = cx.state.vault()?;
     let renewer = Renewer::new();
     let mut renewed = Vec::new();

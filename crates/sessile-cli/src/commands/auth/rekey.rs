@@ -11,7 +11,7 @@ use super::unlock::passphrase;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// The shortest passphrase.
 const SHORTEST: usize = 8;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     refuse_inside(cx, "changing the key of the vault")?;
     cx.state.vault()?.require_sealed()?;
     // Whoever cannot open it is told before a new passphrase is typed.
-    unlocked(cx, &cx.state, || cx.state.vault()?.list())?;
+    with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.list())?;
     let (source, secret) = match args.to.as_str() {
         "passphrase" => (KeySource::new_passphrase()?, Some(new_passphrase(args, cx)?)),
         "keychain" => (KeySource::Keychain, None),

@@ -16,7 +16,7 @@ use super::secret_from::{SecretFrom, refused};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Put a credential into the vault
 ///
@@ -114,11 +114,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     // Everything that can be wrong with the arguments comes before anybody types a secret.
     let agent = args.agent()?;
-    let name = unlocked(cx, &cx.state, || args.credential_name(&cx.state, agent.as_deref()))?;
+    let name = with_unlocked_vault(cx, &cx.state, || args.credential_name(&cx.state, agent.as_deref()))?;
     let mut about = args.about_of(cx, name.clone(), agent)?;
     let kind = args.kind(cx)?;
     if kind.is_none() && !args.keep_secret {
-        let known = unlocked(cx, &cx.state, || cx.state.vault()?.get(&name))?;
+        let known = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?;
         if known.is_some_and(|known| matches!(known.about.kind, Kind::OAuth2(_))) {
             return Err(is_login(&name).into());
         }
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let mut is_new = true;
     let is_inside = cx.state.enclosing_session().is_some();
-    let kept = unlocked(cx, &cx.state, || {
+    let kept = with_unlocked_vault(cx, &cx.state, || {
         cx.state.vault()?.change(&name, |before| {
             is_new = before.is_none();
             if is_inside && !is_new {
@@ -323,7 +323,7 @@ impl Args {
                 UsageError::Arguments("a credential cannot use its own login by --login".into()).into()
             );
         }
-        let found = unlocked(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
+        let found = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
         let Kind::OAuth2(oauth) = found.about.kind else {
             let reason = "it is no login: make one with auth login".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());

@@ -7,7 +7,7 @@ use super::{described, end_of, one_named};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Show a credential, its secrets masked
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let text = args.url.as_deref().or(args.name.as_deref()).unwrap_or_default();
-    let found = unlocked(cx, &cx.state, || {
+    let found = with_unlocked_vault(cx, &cx.state, || {
         let vault = cx.state.vault()?;
         vault.require(&one_named(&cx.state, &vault, text)?, CredentialConsumer::Command)
     })?;

@@ -12,7 +12,7 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::Table;
-use crate::unlocked::unlocked;
+use crate::vault_unlock::with_unlocked_vault;
 
 /// Show who one is here, what says so, and until when
 ///
@@ -24,8 +24,9 @@ pub struct Args {}
 pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
     let state = &cx.state;
     // Asks for the passphrase if that is needed.
-    let all: Vec<About> =
-        unlocked(cx, state, || Ok(state.vault()?.list()?.into_iter().map(|one| one.about).collect()))?;
+    let all: Vec<About> = with_unlocked_vault(cx, state, || {
+        Ok(state.vault()?.list()?.into_iter().map(|one| one.about).collect())
+    })?;
     let selected = CredentialStatus::of(state)?;
     let bound = bound(cx, &all)?;
     let user =

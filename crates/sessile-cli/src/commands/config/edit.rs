@@ -6,7 +6,7 @@ use sessile::text::shown;
 
 use super::ScopeArgs;
 use crate::cli::Cx;
-use crate::editor::Edited;
+use crate::editor::EditorFile;
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let old = cx.state.read(&path)?;
     let shown_text = old.clone().unwrap_or_default();
     let suffix = if path.extension().is_some_and(|ending| ending == "json") { ".json" } else { ".toml" };
-    let edited = Edited::open(&cx.state, &shown_text, suffix, "use `sessile config set KEY VALUE`")?;
+    let edited = EditorFile::open(&cx.state, &shown_text, suffix, "use `sessile config set KEY VALUE`")?;
     let changed = edited.until(&cx.state, &cx.out, |text| {
         check_text(&cx.state, layer, &path, text)?;
         if text == shown_text {

@@ -9,7 +9,7 @@ use sessile::text::{quoted, shown};
 
 use super::changes::ChangeArgs;
 use crate::cli::Cx;
-use crate::editor::Edited;
+use crate::editor::EditorFile;
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(UsageError::Arguments(what.into()).into());
         }
         let old = cx.state.read(existing.path())?.unwrap_or_default();
-        let edited = Edited::open(&cx.state, &old, ".toml", "say the changes with flags; see --help")?;
+        let edited = EditorFile::open(&cx.state, &old, ".toml", "say the changes with flags; see --help")?;
         edited.until(&cx.state, &cx.out, |new| cx.state.contexts().put_text(&existing, &old, new))?
     } else {
         let mut changes = args.changes.changes()?;

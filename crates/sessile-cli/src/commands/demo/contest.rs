@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use sessile::tool::Race;
 
-use crate::throwaway::Place;
+use crate::temporary_home::TemporaryHome;
 
 /// What went wrong.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ impl Contest {
     }
 
     /// Runs it; the error says why it could not be.
-    pub(super) fn run(&self, place: &Place, agents: u16) -> Result<Score, String> {
+    pub(super) fn run(&self, place: &TemporaryHome, agents: u16) -> Result<Score, String> {
         for agent in 0..agents {
             for command in &self.race.seed {
                 let words = filled(command, agent, 0);
@@ -93,7 +93,7 @@ impl Contest {
     }
 
     /// One agent's work; returns its part of the score and the keys whose writing was acknowledged.
-    fn agent(&self, place: &Place, agent: u16) -> (Score, Vec<String>) {
+    fn agent(&self, place: &TemporaryHome, agent: u16) -> (Score, Vec<String>) {
         let mut score = Score::default();
         let mut acknowledged = Vec::new();
         for round in 0..self.race.rounds {

@@ -12,7 +12,7 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::{Table, Tone};
-use crate::throwaway::Place;
+use crate::temporary_home::TemporaryHome;
 use contest::{Contest, Score};
 
 /// Show what parallel agents do to shared state, without Sessile and with it
@@ -34,7 +34,7 @@ pub struct Args {
 }
 
 /// A tool's two contests.
-struct Shown {
+struct ContestResult {
     tool: String,
     state: String,
     without: Result<Score, String>,
@@ -53,11 +53,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     for (profile, race) in profiles {
         cx.out.note(&format!("{}: {} agents, {} round(s) each ...", profile.name, args.agents, race.rounds));
         // Each begins in a home of its own.
-        let without = Contest::bare(race.clone()).run(&Place::new(world)?, args.agents);
-        let place = Place::new(world)?;
+        let without = Contest::bare(race.clone()).run(&TemporaryHome::new(world)?, args.agents);
+        let place = TemporaryHome::new(world)?;
         place.take_profiles(cx.state.dirs().config().ok())?;
         let with = Contest::cured(race.clone(), &program).run(&place, args.agents);
-        all.push(Shown { tool: profile.name, state: race.state, without, with });
+        all.push(ContestResult { tool: profile.name, state: race.state, without, with });
     }
     let row = |name: &str, state: &str, score: &Result<Score, String>| match score {
         Ok(score) => json!({
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 
 /// The tools that are wanted, that are here, and whose race is known.
 fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
-    let place = Place::new(cx.state.world())?;
+    let place = TemporaryHome::new(cx.state.world())?;
     let mut profiles: Vec<Profile> =
         cx.state.tools().list()?.into_iter().map(|(profile, _)| profile).collect();
     profiles.retain(|profile| profile.race.is_some());
@@ -115,7 +115,7 @@ fn chosen(args: &Args, cx: &Cx) -> Result<Vec<(Profile, Race)>, Failure> {
     Ok(found)
 }
 
-fn text(args: &Args, cx: &Cx, all: &[Shown]) -> String {
+fn text(args: &Args, cx: &Cx, all: &[ContestResult]) -> String {
     let mut table = Table::new(&["TOOL", "SHARED STATE", "MIXED UP", "LOST", "REFUSED", "WITH SESSILE"]);
     for one in all {
         let cured = match &one.with {
@@ -143,7 +143,7 @@ fn text(args: &Args, cx: &Cx, all: &[Shown]) -> String {
             }
         }
     }
-    let sum = |part: &dyn Fn(&Shown) -> &Result<Score, String>| -> (usize, usize) {
+    let sum = |part: &dyn Fn(&ContestResult) -> &Result<Score, String>| -> (usize, usize) {
         let scores = all.iter().filter_map(|one| part(one).as_ref().ok());
         scores.fold((0, 0), |(wrong, all), score| (wrong + score.wrong(), all + score.reads + score.writes))
     };

@@ -27,7 +27,7 @@ pub(super) struct Client {
 
 /// The command that a client starts.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct ServerCommand {
     pub(super) command: String,
     pub(super) args: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl Client {
     }
 
     /// What makes the client start this.
-    pub(super) fn snippet(&self, started: &Started) -> String {
+    pub(super) fn snippet(&self, started: &ServerCommand) -> String {
         self.snippet
             .replace("{command}", &quoted(&started.command))
             .replace("{args}", &list(started.args.iter()))
@@ -80,13 +80,13 @@ impl Client {
     }
 
     /// A command of the client's own that does the same.
-    pub(super) fn add(&self, started: &Started) -> Option<String> {
+    pub(super) fn add(&self, started: &ServerCommand) -> Option<String> {
         let words: Vec<String> = started.line().map(|word| shell_quoted(word)).collect();
         self.add.as_ref().map(|add| add.replace("{shell}", &words.join(" ")))
     }
 }
 
-impl Started {
+impl ServerCommand {
     fn line(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.command).chain(&self.args)
     }

@@ -6,13 +6,13 @@ use sessile::Error;
 use sessile::error::{FileError, UsageError};
 use sessile::settings::Layer;
 
-use super::client::{Client, Started};
+use super::client::{Client, ServerCommand};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::http::Address;
+use crate::http::HttpAddress;
 use crate::output::Table;
-use crate::throwaway::has_program;
+use crate::temporary_home::has_program;
 
 /// Print what makes an MCP client start the server, or talk to a service
 ///
@@ -88,7 +88,7 @@ fn list(cx: &Cx) -> Outcome {
 }
 
 fn print(client: &Client, args: &Args, cx: &Cx) -> Outcome {
-    let started = Started { command: command(args, cx)?, args: arguments(args, cx)? };
+    let started = ServerCommand { command: command(args, cx)?, args: arguments(args, cx)? };
     let snippet = client.snippet(&started);
     let result = json!({
         "client": client.name,
@@ -120,7 +120,8 @@ fn print_service(client: &Client, url: &str, cx: &Cx) -> Outcome {
             "--session and --context are for a server on this machine: a service has sessions of its own";
         return Err(UsageError::Arguments(why.to_owned()).into());
     }
-    let address = Address::parse(url).map_err(|error| UsageError::Arguments(format!("--url: {error}")))?;
+    let address =
+        HttpAddress::parse(url).map_err(|error| UsageError::Arguments(format!("--url: {error}")))?;
     if address.uri().query().is_some() {
         return Err(UsageError::Arguments("--url: the address of a service has no query".to_owned()).into());
     }

@@ -12,8 +12,8 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::view::{ArtifactView, ReplyView};
 
-/// What was heard so far.
-pub(crate) struct Heard<'a> {
+/// Collects the events of a reply: texts, artifacts and the state of the task.
+pub(crate) struct ReplyCollector<'a> {
     cx: &'a Cx,
     agent: &'a str,
     dir: Option<&'a Path>,
@@ -26,9 +26,9 @@ pub(crate) struct Heard<'a> {
     state: Option<TaskState>,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> ReplyCollector<'a> {
     pub(crate) fn new(cx: &'a Cx, agent: &'a str, dir: Option<&'a Path>) -> Self {
-        Heard {
+        ReplyCollector {
             cx,
             agent,
             dir,
@@ -78,7 +78,7 @@ impl<'a> Heard<'a> {
 
     /// The end of it: the reply, and the command that goes on.
     pub(crate) fn finish(self, memory: &ConversationLog<'_>, with_text: bool) -> Outcome {
-        let Heard { cx, agent, dir, texts, is_line_open, artifacts, last, state } = self;
+        let ReplyCollector { cx, agent, dir, texts, is_line_open, artifacts, last, state } = self;
         if is_line_open {
             cx.out.end_line();
         }

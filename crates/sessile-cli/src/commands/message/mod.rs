@@ -6,7 +6,7 @@ mod remote;
 pub mod send;
 pub mod stream;
 
-pub(crate) use deliver::Heard;
+pub(crate) use deliver::ReplyCollector;
 pub(crate) use stream::{follow, listen};
 
 use crate::cli::Cx;

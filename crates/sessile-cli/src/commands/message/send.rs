@@ -6,7 +6,7 @@ use sessile::text::shell_quoted;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::compose::{Compose, remembered};
-use super::deliver::Heard;
+use super::deliver::ReplyCollector;
 use super::remote as remote_message;
 use crate::agent_session::{ConversationLog, agent_error};
 use crate::backend::StateBackend;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(agent_error(&named.url, outgoing.task_id.as_deref(), error));
         }
     };
-    let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
+    let mut heard = ReplyCollector::new(cx, &named.url, args.compose.save_artifacts.as_deref());
     memory.record(&event)?;
     // Some agents answer at once, whatever they were asked.
     while let (false, AgentEvent::Task(task)) = (args.no_wait, &event) {

@@ -6,7 +6,7 @@ use sessile::Error;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::compose::{Compose, remembered};
-use super::deliver::Heard;
+use super::deliver::ReplyCollector;
 use super::remote as remote_message;
 use crate::a2a::{A2aError, StreamEnd};
 use crate::agent_session::{ConversationLog, agent_error};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(AgentError::Unusable { agent: named.url.clone(), reason }.into());
     }
     memory.will_send(remembered(&outgoing));
-    let mut heard = Heard::new(cx, &named.url, args.compose.save_artifacts.as_deref());
+    let mut heard = ReplyCollector::new(cx, &named.url, args.compose.save_artifacts.as_deref());
     let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.stream(&outgoing, on_event))?;
     if let Err(error) = streamed {
         let is_over =
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 pub(crate) fn listen(
     cx: &Cx,
     memory: &mut ConversationLog<'_>,
-    heard: &mut Heard<'_>,
+    heard: &mut ReplyCollector<'_>,
     stream: impl FnOnce(&mut dyn FnMut(AgentEvent) -> ControlFlow<()>) -> Result<StreamEnd, A2aError>,
 ) -> Result<Result<StreamEnd, A2aError>, Error> {
     let mut wrong = None;
@@ -95,7 +95,7 @@ pub(crate) fn listen(
 pub(crate) fn follow(
     cx: &Cx,
     memory: &mut ConversationLog<'_>,
-    heard: &mut Heard<'_>,
+    heard: &mut ReplyCollector<'_>,
     event: &AgentEvent,
 ) -> Result<(), Error> {
     memory.record(event)?;

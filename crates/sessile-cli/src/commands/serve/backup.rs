@@ -7,7 +7,7 @@ use sessile::text::{shell_quoted, shown};
 use sessile_server::store::backup::back_up;
 
 use crate::cli::Cx;
-use crate::commands::service_store::{Place, StoreArgs, backup_failed, not_sqlite};
+use crate::commands::service_store::{StoreArgs, StoreLocation, backup_failed, not_sqlite};
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -32,8 +32,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
     let store = match args.store.existing(cx)? {
-        Place::File(path) => path,
-        Place::Postgres { url, .. } => {
+        StoreLocation::File(path) => path,
+        StoreLocation::Postgres { url, .. } => {
             let command = format!("pg_dump --format=custom --file=sessile.dump {}", shell_quoted(&url));
             return Err(not_sqlite("serve backup", format!("back it up with PostgreSQL: {command}")));
         }

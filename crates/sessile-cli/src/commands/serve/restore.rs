@@ -8,7 +8,7 @@ use sessile_server::store::backup::ServiceBackup;
 
 use crate::ask;
 use crate::cli::Cx;
-use crate::commands::service_store::{Place, StoreArgs, backup_failed, not_sqlite};
+use crate::commands::service_store::{StoreArgs, StoreLocation, backup_failed, not_sqlite};
 use crate::error::Outcome;
 use crate::help::examples;
 
@@ -41,8 +41,8 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.state.refuse_in_session("restoring a store", "restore it outside the session")?;
     let file = cx.state.absolute(&args.file);
     let store = match args.store.existing_or_new(cx)? {
-        Place::File(path) => path,
-        Place::Postgres { url, .. } => {
+        StoreLocation::File(path) => path,
+        StoreLocation::Postgres { url, .. } => {
             let file = shell_quoted(&file.to_string_lossy());
             let command = format!("pg_restore --clean --if-exists --dbname={} {file}", shell_quoted(&url));
             let hint = format!("stop every service, then restore it with PostgreSQL: {command}");

@@ -27,19 +27,19 @@ use crate::remote::ServerArgs;
 ))]
 pub enum Command {
     /// Print a value
-    Get(Lazy<GetArgs>),
+    Get(Lazy<StateGetArgs>),
     /// Set a value
-    Set(Lazy<SetArgs>),
+    Set(Lazy<StateSetArgs>),
     /// List the values
-    List(Lazy<ListArgs>),
+    List(Lazy<StateListArgs>),
     /// Remove a value
-    Unset(Lazy<UnsetArgs>),
+    Unset(Lazy<StateUnsetArgs>),
 }
 
 /// Print a value
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session state get cursor --session deploy"))]
-pub struct GetArgs {
+pub struct StateGetArgs {
     /// The key
     #[arg(value_name = "STATE-KEY")]
     key: String,
@@ -56,7 +56,7 @@ pub struct GetArgs {
     "sessile session state set plan --file plan.json --session deploy"
     "sessile session state set plan --file - --session deploy < plan.json"
 ))]
-pub struct SetArgs {
+pub struct StateSetArgs {
     /// The key
     #[arg(value_name = "STATE-KEY")]
     key: String,
@@ -83,7 +83,7 @@ pub struct SetArgs {
     "sessile session state list --session deploy"
     "sessile session state list cursor plan --session deploy"
 ))]
-pub struct ListArgs {
+pub struct StateListArgs {
     /// Only those of these keys
     #[arg(value_name = "STATE-KEY")]
     keys: Vec<String>,
@@ -98,7 +98,7 @@ pub struct ListArgs {
 /// Remove a value
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile session state unset cursor --session deploy"))]
-pub struct UnsetArgs {
+pub struct StateUnsetArgs {
     /// The key
     #[arg(value_name = "STATE-KEY")]
     key: String,
@@ -132,12 +132,12 @@ impl Command {
     }
 }
 
-fn get(args: &GetArgs, cx: &Cx) -> Outcome {
+fn get(args: &StateGetArgs, cx: &Cx) -> Outcome {
     let entry = StateBackend::resolve(cx)?.value(&args.key)?;
     cx.out.result(&entry, || format!("{}\n", plain(&entry.value)))
 }
 
-fn set(args: &SetArgs, cx: &Cx) -> Outcome {
+fn set(args: &StateSetArgs, cx: &Cx) -> Outcome {
     let text = match (&args.value, &args.file) {
         (Some(value), _) => value.clone(),
         // JSON that is laid out for people is larger than what is kept of it; what is kept has a limit of its own.
@@ -157,12 +157,12 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
     set.print(cx, |set| format!("set {} (revision {})\n", shown(&set.key), set.revision.unwrap_or_default()))
 }
 
-fn unset(args: &UnsetArgs, cx: &Cx) -> Outcome {
+fn unset(args: &StateUnsetArgs, cx: &Cx) -> Outcome {
     let removed = StateBackend::resolve(cx)?.unset_value(&args.key, args.if_revision)?;
     removed.print(cx, |removed| format!("removed {}\n", shown(&removed.key)))
 }
 
-fn list(args: &ListArgs, cx: &Cx) -> Outcome {
+fn list(args: &StateListArgs, cx: &Cx) -> Outcome {
     let mut entries = StateBackend::resolve(cx)?.values()?;
     entries.retain(|entry| args.keys.is_empty() || args.keys.contains(&entry.key));
     let entries = args.page.of(entries, |entry| entry.key.clone());

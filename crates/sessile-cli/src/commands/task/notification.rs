@@ -19,19 +19,19 @@ use crate::lazy::Lazy;
 ))]
 pub enum Command {
     /// Have the agent tell a URL
-    Set(Lazy<SetArgs>),
+    Set(Lazy<NotificationSetArgs>),
     /// Show one
-    Get(Lazy<OneArgs>),
+    Get(Lazy<NotificationArgs>),
     /// List all
-    List(Lazy<ListArgs>),
+    List(Lazy<NotificationListArgs>),
     /// Have the agent tell it no more
-    Remove(Lazy<OneArgs>),
+    Remove(Lazy<NotificationArgs>),
 }
 
 /// Have the agent tell a URL when a task changes
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile task notification set 3f2a https://hooks.example/x --url http://localhost:8000"))]
-pub struct SetArgs {
+pub struct NotificationSetArgs {
     /// The task
     #[arg(value_name = "TASK")]
     task: String,
@@ -54,7 +54,7 @@ pub struct SetArgs {
     "sessile task notification get 3f2a 1 --url http://localhost:8000"
     "sessile task notification remove 3f2a 1 --url http://localhost:8000"
 ))]
-pub struct OneArgs {
+pub struct NotificationArgs {
     /// The task
     #[arg(value_name = "TASK")]
     task: String,
@@ -70,7 +70,7 @@ pub struct OneArgs {
 /// List those who are told when a task changes
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile task notification list 3f2a --url http://localhost:8000"))]
-pub struct ListArgs {
+pub struct NotificationListArgs {
     /// The task
     #[arg(value_name = "TASK")]
     task: String,
@@ -98,7 +98,7 @@ fn line(push: &PushRegistration) -> String {
     format!("{} {}\n", shown(push.id.as_deref().unwrap_or("-")), shown(&push.url))
 }
 
-fn set(args: &SetArgs, cx: &Cx) -> Outcome {
+fn set(args: &NotificationSetArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(&cx.state, &named)?;
     let config = PushConfig { id: args.id.clone(), url: args.hook.clone(), ..PushConfig::default() };
@@ -108,7 +108,7 @@ fn set(args: &SetArgs, cx: &Cx) -> Outcome {
     cx.changed(described(&task, &push), || line(&push))
 }
 
-fn get(args: &OneArgs, cx: &Cx) -> Outcome {
+fn get(args: &NotificationArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(&cx.state, &named)?;
     let push = connection.agent(cx)?.push_config_get(&task, &args.id);
@@ -116,7 +116,7 @@ fn get(args: &OneArgs, cx: &Cx) -> Outcome {
     cx.out.result(&described(&task, &push), || line(&push))
 }
 
-fn list(args: &ListArgs, cx: &Cx) -> Outcome {
+fn list(args: &NotificationListArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(&cx.state, &named)?;
     let all = connection.agent(cx)?.push_config_list(&task);
@@ -125,7 +125,7 @@ fn list(args: &ListArgs, cx: &Cx) -> Outcome {
     cx.out.list(&json, || all.iter().map(line).collect())
 }
 
-fn remove(args: &OneArgs, cx: &Cx) -> Outcome {
+fn remove(args: &NotificationArgs, cx: &Cx) -> Outcome {
     let (named, task) = meant(cx, Some(&args.task), args.reach.url.as_deref())?;
     let connection = args.reach.connection(&cx.state, &named)?;
     let removed = connection.agent(cx)?.push_config_remove(&task, &args.id);

@@ -7,7 +7,7 @@ use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 use super::meant;
 use crate::agent_session::{AgentArgs, ConversationLog, ConversationSelector, agent_error};
 use crate::cli::Cx;
-use crate::commands::message::{Heard, follow, listen};
+use crate::commands::message::{ReplyCollector, follow, listen};
 use crate::error::{Outcome, RequestError};
 use crate::help::examples;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let begun = Instant::now();
     let connection = args.reach.connection(&cx.state, &named)?;
     let agent = connection.agent(cx)?;
-    let mut heard = Heard::new(cx, &named.url, None);
+    let mut heard = ReplyCollector::new(cx, &named.url, None);
     if agent.card.streaming {
         let streamed = listen(cx, &mut memory, &mut heard, |on_event| agent.resubscribe(&id, on_event))?;
         match streamed {

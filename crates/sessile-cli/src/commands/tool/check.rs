@@ -8,12 +8,12 @@ use sessile::error::FileError;
 use sessile::exit;
 use sessile::tool::{Isolation, Profile, Race};
 
-use super::watch::Snapshot;
+use super::file_snapshot::FileSnapshot;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::output::{Table, Tone};
-use crate::throwaway::Place;
+use crate::temporary_home::TemporaryHome;
 
 /// Prove on this machine that tools are isolated
 ///
@@ -59,7 +59,7 @@ impl Verdict {
     }
 }
 
-struct Checked {
+struct ToolCheckResult {
     tool: String,
     verdict: Verdict,
     /// What was found, a phrase each.
@@ -81,7 +81,7 @@ struct StrayFile {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let profiles: Vec<Profile> = if args.names.is_empty() {
         let all = cx.state.tools().list()?.into_iter().map(|(profile, _)| profile);
-        let place = Place::new(cx.state.world())?;
+        let place = TemporaryHome::new(cx.state.world())?;
         all.filter(|profile| place.has_program(profile.program())).collect()
     } else {
         let get = |name: &String| cx.state.tools().get(name).map(|(profile, _)| profile);
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
 }
 
-fn text(all: &[Checked], cx: &Cx) -> String {
+fn text(all: &[ToolCheckResult], cx: &Cx) -> String {
     let mut table = Table::new(&["TOOL", "VERDICT", "FOUND"]);
     for one in all {
         let mut findings = one.findings.clone();
@@ -137,9 +137,9 @@ fn text(all: &[Checked], cx: &Cx) -> String {
     table.render(&cx.out)
 }
 
-fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<Checked, Failure> {
-    let place = Place::new(cx.state.world())?;
-    let mut checked = Checked {
+fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<ToolCheckResult, Failure> {
+    let place = TemporaryHome::new(cx.state.world())?;
+    let mut checked = ToolCheckResult {
         tool: profile.name.clone(),
         verdict: Verdict::Isolated,
         findings: Vec::new(),
@@ -165,7 +165,13 @@ fn check(profile: &Profile, cx: &Cx, program: &Path) -> Result<Checked, Failure>
 }
 
 /// The two agents, each in a session of its own.
-fn prove(profile: &Profile, race: &Race, place: &Place, program: &Path, checked: &mut Checked) {
+fn prove(
+    profile: &Profile,
+    race: &Race,
+    place: &TemporaryHome,
+    program: &Path,
+    checked: &mut ToolCheckResult,
+) {
     let fill = |words: &[String], agent: &str| -> Vec<String> {
         words.iter().map(|word| word.replace("{agent}", agent).replace("{round}", "0")).collect()
     };
@@ -193,7 +199,7 @@ fn prove(profile: &Profile, race: &Race, place: &Place, program: &Path, checked:
     let own = [".local/state/sessile", ".config/sessile", ".cache/sessile"].map(|dir| place.home().join(dir));
     let probe_bare = || place.run(&fill(&race.probe, "0")).map(|text| text.trim().to_owned());
     let bare = probe_bare();
-    let before = Snapshot::take(place.home(), &own);
+    let before = FileSnapshot::take(place.home(), &own);
     let mut wrong = Vec::new();
     for agent in agents {
         if place.run(&inside(agent, &race.switch)).is_none() {

@@ -10,7 +10,7 @@ use crate::commands::page::Page;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::{Table, Tone};
-use crate::throwaway::has_program;
+use crate::temporary_home::has_program;
 
 /// List the tools that are known
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,9 @@
 //! `sessile tool`: what is known about other command-line tools, and whether it is true here.
 
 pub mod check;
+mod file_snapshot;
 pub mod list;
 pub mod show;
-mod watch;
 
 use crate::cli::Cx;
 use crate::error::Outcome;

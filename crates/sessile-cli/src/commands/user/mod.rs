@@ -14,7 +14,7 @@ use sessile::error::{FileError, UsageError};
 use sessile_server::account::TokenScope;
 use sessile_server::users::UserError;
 
-use super::service_store::{Place, StoreArgs, failed};
+use super::service_store::{StoreArgs, StoreLocation, failed};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
@@ -69,7 +69,7 @@ fn with_store<T>(
 
 /// The same with one that is made if there is none.
 fn with_place<T>(
-    place: Place,
+    place: StoreLocation,
     what: impl AsyncFnOnce(&sessile_server::store::ServiceStore) -> Result<T, UserError>,
 ) -> Result<T, Failure> {
     let done = sessile_server::block_on(async {

@@ -1,4 +1,4 @@
-//! Looking into the state beside everything else.
+//! Access to the state from the asynchronous server.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,16 @@ use sessile::{Error, State, StateArgs, World};
 
 use crate::settings::app;
 
-/// From where the state is looked at: with the server's flags, in the directory of a call.
+/// Flags and directory that the state is opened with: the server's flags, the directory of a call.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct StateLocation {
     pub(super) flags: StateArgs,
     pub(super) directory: Option<PathBuf>,
 }
 
-/// Does something with the state as it is now, on another thread.
+/// Opens the state on a blocking thread and calls a function with it.
 pub(super) async fn with_state<T: Send + 'static>(
-    place: Place,
+    place: StateLocation,
     what: impl FnOnce(&State) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(move || {

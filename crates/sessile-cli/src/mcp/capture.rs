@@ -1,20 +1,20 @@
-//! What a command prints, kept within bounds: the beginning and the end of it.
+//! Bounded capture of a command's output: its beginning and its end.
 
 use std::collections::VecDeque;
 
-/// Output that is kept up to a limit.
+/// Buffer of output, up to a limit.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CaptureBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     limit: usize,
     total: u64,
 }
 
-impl Kept {
+impl CaptureBuffer {
     /// Nothing yet, and so many bytes at most.
     pub(super) fn new(limit: usize) -> Self {
-        Kept { head: Vec::new(), tail: VecDeque::new(), limit, total: 0 }
+        CaptureBuffer { head: Vec::new(), tail: VecDeque::new(), limit, total: 0 }
     }
 
     /// Takes more in.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_whole() {
-        let mut kept = Kept::new(10);
+        let mut kept = CaptureBuffer::new(10);
         for piece in ["01", "234", "56789"] {
             kept.take(piece.as_bytes());
         }
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn of_what_does_not_fit_the_beginning_and_the_end_are_kept() {
-        let mut kept = Kept::new(10);
+        let mut kept = CaptureBuffer::new(10);
         for digit in 0..1000 {
             kept.take(format!("{}", digit % 10).as_bytes());
         }
         assert_eq!(kept.text(), "01234\n... 990 bytes left out ...\n56789");
-        let mut at_once = Kept::new(10);
+        let mut at_once = CaptureBuffer::new(10);
         at_once.take("0123456789".repeat(100).as_bytes());
         assert_eq!(at_once.text(), kept.text());
         assert!(kept.head.len() + kept.tail.len() <= 10);
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_last_line_is_the_last_with_something_in_it() {
-        let mut kept = Kept::new(64);
+        let mut kept = CaptureBuffer::new(64);
         assert_eq!(kept.last_line(), None);
         kept.take(b"one\ntwo\n\n");
         assert_eq!(kept.last_line().as_deref(), Some("two"));

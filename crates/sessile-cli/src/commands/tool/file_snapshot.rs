@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Everything below a directory.
-pub(super) struct Snapshot {
+pub(super) struct FileSnapshot {
     root: PathBuf,
     entries: BTreeMap<PathBuf, Entry>,
 }
@@ -16,7 +16,7 @@ struct Entry {
 }
 
 /// One difference.
-pub(super) struct Difference {
+pub(super) struct FileDifference {
     /// The path below the directory.
     pub(super) path: PathBuf,
     /// What happened to it.
@@ -25,7 +25,7 @@ pub(super) struct Difference {
     pub(super) bytes: usize,
 }
 
-impl Snapshot {
+impl FileSnapshot {
     /// Takes one, without what is below these.
     #[expect(clippy::disallowed_methods, reason = "a throwaway home is read whole, whatever is in it")]
     pub(super) fn take(root: &Path, without: &[PathBuf]) -> Self {
@@ -54,11 +54,11 @@ impl Snapshot {
                 entries.insert(relative, Entry { kind: letter, content });
             }
         }
-        Snapshot { root: root.to_owned(), entries }
+        FileSnapshot { root: root.to_owned(), entries }
     }
 
     /// What has changed since. Directories alone hold no bytes; only what is in them counts.
-    pub(super) fn differences(&self, without: &[PathBuf]) -> Vec<Difference> {
+    pub(super) fn differences(&self, without: &[PathBuf]) -> Vec<FileDifference> {
         let now = Self::take(&self.root, without);
         let mut found = Vec::new();
         for (path, entry) in &now.entries {
@@ -68,11 +68,11 @@ impl Snapshot {
                 None if entry.kind == 'd' => continue,
                 None => "new",
             };
-            found.push(Difference { path: path.clone(), what, bytes: entry.content.len() });
+            found.push(FileDifference { path: path.clone(), what, bytes: entry.content.len() });
         }
         for (path, entry) in self.entries.iter().filter(|(path, _)| !now.entries.contains_key(*path)) {
             if entry.kind != 'd' {
-                found.push(Difference { path: path.clone(), what: "removed", bytes: 0 });
+                found.push(FileDifference { path: path.clone(), what: "removed", bytes: 0 });
             }
         }
         found

@@ -1,4 +1,4 @@
-//! A throwaway home, and running commands in it: for what is shown or proven with real tools.
+//! Temporary home directory, and running commands in it: for what is shown or proven with real tools.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -12,13 +12,13 @@ use sessile::{Error, World};
 /// How long one command may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A home that is removed in the end.
-pub(crate) struct Place {
+/// Temporary home directory, removed on drop.
+pub(crate) struct TemporaryHome {
     dir: tempfile::TempDir,
     path: OsString,
 }
 
-impl Place {
+impl TemporaryHome {
     pub(crate) fn new(world: &World) -> Result<Self, Error> {
         let dir = tempfile::Builder::new()
             .prefix("sessile-demo-")
@@ -26,7 +26,7 @@ impl Place {
             .map_err(|source| FileError::Io { action: "write", path: std::env::temp_dir(), source })?;
         let tmp = dir.path().join("tmp");
         std::fs::create_dir(&tmp).map_err(|source| FileError::Io { action: "write", path: tmp, source })?;
-        Ok(Place { dir, path: world.variable("PATH").map(OsString::from).unwrap_or_default() })
+        Ok(TemporaryHome { dir, path: world.variable("PATH").map(OsString::from).unwrap_or_default() })
     }
 
     /// The home itself.

@@ -1,4 +1,4 @@
-//! The tools as the reference tells of them: what clients are told, and which call of the program each is.
+//! Tools for the reference: what clients list, and the call of the program behind each.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Doing something with the vault, and asking for its passphrase if that is what it takes.
+//! Operations on the vault that ask for its passphrase if it is locked.
 
 use sessile::confirm::can_ask;
 use sessile::error::VaultError;
@@ -10,8 +10,8 @@ use crate::child::forbid_core_dumps;
 use crate::cli::Cx;
 use crate::error::{CommandError, Failure};
 
-/// Does it; if the vault needs its passphrase and a person is there, asks for it and does it again.
-pub(crate) fn unlocked<T>(
+/// Attempts an operation; if the vault is locked and a person can answer, asks for the passphrase and attempts it again.
+pub(crate) fn with_unlocked_vault<T>(
     cx: &Cx,
     state: &State,
     mut attempt: impl FnMut() -> Result<T, Error>,
