@@ -270,11 +270,14 @@ impl Reader<'_> {
                     Data::Text(text) => text.as_str().into(),
                     Data::Bool(value) => (*value).into(),
                     Data::Integer(value) => (*value).into(),
+                    Data::Array(nodes) if nodes.iter().all(|node| node.as_str().is_some()) => {
+                        nodes.iter().filter_map(Node::as_str).collect()
+                    }
                     _ => {
                         return Err(self.wrong(
                             &format!("{key}.{name}"),
                             node,
-                            "text, a whole number, true or false",
+                            "text, a list of texts, a whole number, true or false",
                         ));
                     }
                 };

@@ -129,6 +129,9 @@ fn changes(app: &App, context: &Context) -> Result<Vec<Change>> {
             let value = match value {
                 serde_json::Value::Bool(value) => Value::Bool(*value),
                 serde_json::Value::Number(value) => Value::Integer(value.as_i64().unwrap_or_default()),
+                serde_json::Value::Array(names) => {
+                    Value::List(names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+                }
                 other => Value::Text(other.as_str().unwrap_or_default().to_owned()),
             };
             add(&["tools", tool, name], value);

@@ -17,5 +17,11 @@ pub const SETTINGS: &[Definition] = &[
     Definition::new("tools.except", Kind::List, "Isolate all tools but these.").needing_trust(),
     Definition::new("tools.also", Kind::List, "Isolate these tools too, which are shared unless asked for.")
         .needing_trust(),
+    Definition::new(
+        "tools.*.strict",
+        Kind::Bool,
+        "Whether a session's copies of a bound tool's files hold only the bound targets; else as the context says.",
+    )
+    .needing_trust(),
     Definition::new("env.*", Kind::Text, "A variable for commands that are run.").needing_trust(),
 ];

@@ -13,6 +13,7 @@ use crate::files::{LockedDir, Locker, read_up_to};
 use crate::names::nearest;
 use crate::tool::profile::{Binding, Edit, Exists, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, Seeded, digest};
+use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies};
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
 /// A binding that was carried out.
@@ -132,6 +133,18 @@ impl Site<'_> {
                 (Value::Bool(flag), true) => flag.to_string(),
                 (Value::String(text), false) if !text.is_empty() && !text.contains('\0') => text.clone(),
                 (Value::Number(number), false) => number.to_string(),
+                // The first target of a list is the selected one.
+                (Value::Array(names), false) if self.has_targets(key) => match first_target(names) {
+                    Some(name) => name.to_owned(),
+                    None => {
+                        return Err(
+                            self.invalid(key, "must be a list of names that are not empty".to_owned())
+                        );
+                    }
+                },
+                (Value::Array(_), false) => {
+                    return Err(self.invalid(key, "takes one value, not a list".to_owned()));
+                }
                 (_, true) => return Err(self.invalid(key, "it must be true or false".to_owned())),
                 (_, false) => return Err(self.invalid(key, "it must be text that is not empty".to_owned())),
             };
@@ -149,6 +162,47 @@ impl Site<'_> {
             }
         }
         Ok(said)
+    }
+
+    fn has_targets(&self, key: &str) -> bool {
+        self.profile.targets.iter().any(|set| set.name == key)
+    }
+
+    /// Fails unless every bound target exists; then removes all others from the copies, unless the binding says not to.
+    pub(crate) fn restrict(&self, bindings: &Bindings, is_strict: bool) -> Result<()> {
+        if self.profile.targets.is_empty() || self.shared.is_some() {
+            return Ok(());
+        }
+        let said = self.values(bindings)?;
+        let bound: BoundTargets = said
+            .iter()
+            .filter(|(key, _)| self.has_targets(key))
+            .map(|(key, first)| {
+                (key.clone(), target_names(bindings, key).unwrap_or_else(|| vec![first.clone()]))
+            })
+            .collect();
+        if bound.is_empty() {
+            return Ok(());
+        }
+        let fill = |text: &str| filled(text, "", &said);
+        let copies =
+            TargetCopies { sets: &self.profile.targets, room: self.room, locker: self.locker, fill: &fill };
+        let is_known = |key: &str, name: &str| {
+            let Some(binding) = self.profile.binding(key) else { return true };
+            let signs = binding.exists.as_slice();
+            // A binding that needs no entry may name what only the server knows.
+            if signs.is_empty() && !binding.edit.iter().any(|edit| edit.require.is_some()) {
+                return true;
+            }
+            let is_default = binding.default.as_deref() == Some(name);
+            let is_sign = |sign: &Exists| matches!(sign, Exists::Is(known) if known == name);
+            // A default that nobody named need not exist.
+            (is_default && !bindings.iter().any(|(said, _)| said == key)) || signs.iter().any(is_sign)
+        };
+        if let Some(MissingTarget { set, name, looked }) = copies.missing(&bound, is_known)? {
+            return Err(self.not_found(&set, &name, &looked));
+        }
+        if is_strict { copies.restrict(&bound) } else { Ok(()) }
     }
 
     /// Fails unless the value is known by one of its signs; returns the files that were looked at.
@@ -233,14 +287,6 @@ impl Site<'_> {
                         None => place(set).remove(&mut tree),
                     }
                 }
-                if let Some(keep) = &edit.keep {
-                    let named = edit.from.as_ref().and_then(|from| place(from).text(&mut tree));
-                    let kept = TreePath::parse(keep, |text| match &named {
-                        Some(named) => filled(&text.replace("{from}", "{value}"), named, said),
-                        None => filled(text, value, said),
-                    });
-                    kept.keep_only(&mut tree);
-                }
                 if let (Some(flag), Some(required)) = (&edit.mark, &edit.require) {
                     place(required).mark(&mut tree, flag);
                 }
@@ -311,6 +357,25 @@ impl Site<'_> {
             looked,
         })
     }
+}
+
+/// Whether a context leaves a tool's copies restricted to the targets that it binds, which it does unless it says otherwise.
+pub(crate) fn is_strict(bindings: &Bindings) -> bool {
+    !bindings.iter().any(|(key, value)| key == STRICT && *value == Value::Bool(false))
+}
+
+/// The names that a key binds.
+fn target_names(bindings: &Bindings, key: &str) -> Option<Vec<String>> {
+    match &bindings.iter().find(|(name, _)| name == key)?.1 {
+        Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}
+
+/// The first name of a list in which every one can be a name.
+fn first_target(names: &[Value]) -> Option<&str> {
+    let is_name = |name: &Value| name.as_str().is_some_and(|name| !name.is_empty() && !name.contains('\0'));
+    names.first().filter(|_| names.iter().all(is_name)).and_then(Value::as_str)
 }
 
 /// A template with the value and its siblings in it.

@@ -18,6 +18,7 @@ mod prepare;
 mod profile;
 mod read;
 mod seed;
+mod target;
 pub(crate) mod tree;
 mod work;
 
@@ -29,6 +30,7 @@ pub use plan::{Copies, Plan, Prepared, WorkSeed};
 pub use prepare::{IsolationScope, Level, prepare, wanted_profiles};
 pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
 pub use seed::Seeded;
+pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSet};
 
 pub(crate) use leave::leave;
 pub(crate) use places::ORIGINALS;

@@ -11,7 +11,7 @@ use crate::tool::bind::Bound;
 use crate::tool::seed::Seeded;
 
 /// Another layout of the file is another number; such a room is prepared again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A tool whose state is in the room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,20 +4,22 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::context::{Bindings, Context};
 use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
 use crate::session::Session;
 use crate::session::sockets::sockets_name;
+use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
-use crate::tool::bind::{Bound, Site};
+use crate::tool::bind::{Bound, Site, is_strict};
 use crate::tool::farm::{self, Private};
 use crate::tool::places::{Originals, Places, require_own_room};
 use crate::tool::plan::{Copies, Plan, Prepared, WorkSeed};
 use crate::tool::profile::{Profile, Seed};
 use crate::tool::seed::{self, Seeded, make_dir};
+use crate::tool::target::STRICT;
 use crate::tool::work;
 
 /// Where tools that only the general directory of settings moves find theirs.
@@ -443,6 +445,15 @@ impl Preparation<'_> {
         Ok(shared)
     }
 
+    /// Whether a tool's copies hold only what the context binds: a setting for the tool is stronger than the context.
+    fn is_strict(&self, tool: &str, bindings: &Bindings) -> Result<bool> {
+        let said = self.state.settings()?.get(&format!("tools.{tool}.{STRICT}"))?;
+        Ok(match said.map(|found| found.value) {
+            Some(Value::Bool(is_strict)) => is_strict,
+            _ => is_strict(bindings),
+        })
+    }
+
     fn bind(
         &self,
         plan: &mut Plan,
@@ -465,14 +476,20 @@ impl Preparation<'_> {
                 copies: copies.get(tool).map(Vec::as_slice).unwrap_or_default(),
                 locker: &locker,
             };
-            bound.push(match site.bind(bindings) {
+            let is_strict = self.is_strict(tool, bindings)?;
+            // What the session itself adds later stays: only what was copied is restricted.
+            let is_bound_anew = !was_bound.iter().any(|old| old.tool == *tool && old.bindings == *bindings);
+            let restricted = if is_bound_anew { site.restrict(bindings, is_strict) } else { Ok(()) };
+            bound.push(match restricted.and_then(|()| site.bind(bindings)) {
                 // The session may have spoilt its copy; the user's own is still there to begin with again.
                 Err(
                     error @ (Error::Tool(ToolError::BindingNotFound { .. })
                     | Error::Tool(ToolError::InvalidFile { .. })),
                 ) if was_bound.iter().any(|old| old.tool == *tool) && shared.is_none() => {
                     let (_, seeded) = self.plant(profile)?;
-                    let bound = Site { copies: &seeded, ..site }.bind(bindings).map_err(|_| error)?;
+                    let site = Site { copies: &seeded, ..site };
+                    let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
+                    let bound = again.map_err(|_| error)?;
                     self.state.warn(
                         format!(
                             "the session's copy of the state of {tool} could not be used; it was copied anew"

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::tool::target::TargetSet;
 use crate::tool::tree::Notation;
 
 /// How far redirecting variables alone isolate a tool.
@@ -78,6 +79,9 @@ pub struct Profile {
     pub work: Vec<Seed>,
     /// What a context can say about it.
     pub bind: Vec<(String, Binding)>,
+    /// The entries of its files that a context can bind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSet>,
     /// How to show that parallel processes fight over its state.
     #[serde(skip)]
     pub race: Option<Race>,
@@ -212,8 +216,6 @@ pub struct Edit {
     pub value: Option<String>,
     /// The place whose value it gets.
     pub from: Option<String>,
-    /// The only element that is left of a list.
-    pub keep: Option<String>,
     /// The flag that the required element gets, and its siblings lose.
     pub mark: Option<String>,
 }

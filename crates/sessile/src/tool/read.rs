@@ -7,6 +7,10 @@ use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
     Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen,
 };
+use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSet};
+
+/// What the key says that every tool with targets has.
+const STRICT_ABOUT: &str = "leave no other target in the session's copies; true unless set to false";
 
 impl Profile {
     /// Reads a profile. A key that means nothing is an error: what is misspelt would not be isolated.
@@ -42,6 +46,7 @@ impl Profile {
             "seed",
             "work",
             "bind",
+            "target",
             "race",
         ])?;
         let env_level = match root.optional_text("env-level")?.as_deref() {
@@ -59,6 +64,13 @@ impl Profile {
             for (key, node) in bindings.node.members() {
                 bind.push((key.clone(), reader.table(node, key)?.binding()?));
             }
+        }
+        let targets = root.targets()?;
+        if !targets.is_empty() {
+            bind.push((
+                STRICT.to_owned(),
+                Binding { about: STRICT_ABOUT.to_owned(), flag: true, ..Binding::default() },
+            ));
         }
         Ok(Profile {
             name: root.text("name")?,
@@ -84,6 +96,7 @@ impl Profile {
             seed: root.tables("seed")?.iter().map(Table::seed).collect::<Result<_>>()?,
             work: root.tables("work")?.iter().map(Table::seed).collect::<Result<_>>()?,
             bind,
+            targets,
             race: root.optional("race")?.map(|table| table.race()).transpose()?,
         })
     }
@@ -266,6 +279,58 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// The sets of targets. Tables of one name are the places of one set.
+    fn targets(&self) -> Result<Vec<TargetSet>> {
+        let mut sets: Vec<TargetSet> = Vec::new();
+        for table in self.tables("target")? {
+            table.only(&["name", "file", "format", "entries", "content", "url", "refs"])?;
+            let (name, place) = (table.text("name")?, table.target_place()?);
+            match sets.iter_mut().find(|set| set.name == name) {
+                Some(set) => set.places.push(place),
+                None => sets.push(TargetSet { name, places: vec![place] }),
+            }
+        }
+        Ok(sets)
+    }
+
+    fn target_place(&self) -> Result<TargetPlace> {
+        let content = self.optional("content")?.map(|table| {
+            table.only(&["file", "format", "name"])?;
+            let file = table.node.get("file").map(|_| table.inside("file")).transpose()?;
+            let (format, name) = (table.target_format()?, table.optional_text("name")?);
+            Ok::<_, Error>(EntryContent { file, format, name })
+        });
+        let refs = match self.optional("refs")? {
+            None => Vec::new(),
+            Some(table) => {
+                let names = table.node.members().iter().map(|(name, _)| name);
+                names.map(|name| Ok((name.clone(), table.text(name)?))).collect::<Result<_>>()?
+            }
+        };
+        let (format, entries) = (self.target_format()?, self.text_or_list("entries")?);
+        let is_plain =
+            |name: &str| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+        let is_column = |entry: &String| {
+            entry.split_once('.').is_some_and(|(table, column)| is_plain(table) && is_plain(column))
+        };
+        if format == TargetFormat::Sqlite && !entries.iter().all(is_column) {
+            return Err(self.wrong("entries", "TABLE.COLUMN"));
+        }
+        Ok(TargetPlace {
+            file: self.inside("file")?,
+            format,
+            entries,
+            content: content.transpose()?,
+            url: self.flag("url", false)?,
+            refs,
+        })
+    }
+
+    fn target_format(&self) -> Result<TargetFormat> {
+        TargetFormat::named(&self.text("format")?)
+            .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, sqlite or lines"))
+    }
+
     fn exists(&self) -> Result<Exists> {
         self.only(&["file", "line", "path", "is"])?;
         Ok(match (self.node.get("path"), self.optional_text("is")?) {
@@ -276,7 +341,7 @@ impl<'a> Table<'a> {
     }
 
     fn edit(&self) -> Result<Edit> {
-        self.only(&["file", "format", "require", "set", "value", "from", "keep", "mark"])?;
+        self.only(&["file", "format", "require", "set", "value", "from", "mark"])?;
         let format = self.format()?.filter(|format| *format != Format::Gitconfig);
         Ok(Edit {
             file: self.inside("file")?,
@@ -285,7 +350,6 @@ impl<'a> Table<'a> {
             set: self.optional_text("set")?,
             value: self.optional_text("value")?,
             from: self.optional_text("from")?,
-            keep: self.optional_text("keep")?,
             mark: self.optional_text("mark")?,
         })
     }

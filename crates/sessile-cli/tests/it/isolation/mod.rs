@@ -9,5 +9,6 @@ mod race;
 mod rooms;
 mod run;
 mod shells;
+mod strict;
 mod terminal;
 mod tool;

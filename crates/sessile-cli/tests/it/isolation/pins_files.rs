@@ -83,7 +83,10 @@ mod kubeconfig_files {
     #[test]
     fn what_looks_like_a_number_or_nothing_stays_what_it_is() {
         let home = home();
-        home.write(".config/sessile/contexts/c.toml", "[tools.kubectl]\ncontext = \"staging\"\n");
+        home.write(
+            ".config/sessile/contexts/c.toml",
+            "[tools.kubectl]\ncontext = \"staging\"\nstrict = false\n",
+        );
         home.write(
             ".kube/config",
             "apiVersion: v1\nkind: Config\nusers:\n- name: u\n  user: {token: '1e3'}\n- name: \"0123\"\n  \

@@ -89,16 +89,6 @@ impl TreePath {
         }
     }
 
-    /// Leaves only the element that it leads to in its list.
-    pub(crate) fn keep_only(&self, tree: &mut Tree) {
-        let Some((last @ Step::Element { .. }, above)) = self.0.split_last() else { return };
-        for place in TreePath(above.to_vec()).find_mut(tree) {
-            if let Tree::List(trees) = place {
-                trees.retain(|tree| last.selects(tree));
-            }
-        }
-    }
-
     /// Gives the element that it leads to a flag that says yes, and its siblings one that says no.
     pub(crate) fn mark(&self, tree: &mut Tree, flag: &str) {
         let Some((last @ Step::Element { .. }, above)) = self.0.split_last() else { return };
@@ -208,12 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn keeping_marking_and_appending() {
+    fn marking_and_appending() {
         let mut tree = yaml("l:\n- {name: a, on: true}\n- {name: b, on: false}\n");
         path("l[id|name={value}]", "b").mark(&mut tree, "on");
         assert_eq!(tree, yaml("l:\n- {name: a, on: false}\n- {name: b, on: true}\n"));
-        path("l[name={value}]", "b").keep_only(&mut tree);
-        assert_eq!(tree, yaml("l:\n- {name: b, on: true}\n"));
         for _ in 0..2 {
             path("dirs", "").append(&mut tree, "/x");
         }

@@ -1,0 +1,324 @@
+//! Reading the entries of a place, and removing some of them.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use toml_edit::{DocumentMut, Item};
+
+use crate::error::{Error, FileError, Result, ToolError};
+use crate::files::{LockedDir, Locker, read_up_to};
+use crate::tool::seed::{LARGEST_UNDERSTOOD, remove};
+use crate::tool::target::ini::{Section, name_by, sections};
+use crate::tool::target::{EntryContent, TargetFormat, TargetPlace};
+use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
+
+/// An entry, as far as its place describes it.
+pub(super) struct Entry {
+    /// Its names; some formats have two.
+    pub(super) names: Vec<String>,
+    fields: Tree,
+}
+
+impl Entry {
+    fn named(name: impl Into<String>, fields: Tree) -> Self {
+        Entry { names: vec![name.into()], fields }
+    }
+
+    /// The text of a field; `{}` is the name that its file or directory has.
+    pub(super) fn field(&mut self, path: &str) -> Option<String> {
+        if path == "{}" {
+            return self.names.last().cloned();
+        }
+        TreePath::parse(path, str::to_owned).text(&mut self.fields).filter(|text| !text.is_empty())
+    }
+}
+
+/// A place, where it is in a room.
+pub(super) struct EntryFile<'p> {
+    pub(super) place: &'p TargetPlace,
+    pub(super) path: PathBuf,
+    pub(super) fill: &'p dyn Fn(&str) -> String,
+}
+
+impl EntryFile<'_> {
+    /// The entries; none if the file does not exist.
+    pub(super) fn load(&self) -> Result<Vec<Entry>> {
+        Ok(match self.place.format {
+            TargetFormat::Yaml => self.of_tree(&mut self.tree(Notation::Yaml)?),
+            TargetFormat::Json => self.of_tree(&mut self.tree(Notation::Json)?),
+            TargetFormat::Toml => self.of_tree(&mut tree_of_toml(self.toml()?.as_item())),
+            TargetFormat::Ini => {
+                let text = self.text()?;
+                sections(&text).iter().filter_map(|section| self.of_section(section)).collect()
+            }
+            TargetFormat::Lines => self.text()?.lines().filter_map(|line| self.of_line(line)).collect(),
+            TargetFormat::Dir => self.of_dir()?.into_iter().map(|(_, entry)| entry).collect(),
+            TargetFormat::Sqlite => {
+                let Some((database, table, column)) = self.database()? else { return Ok(Vec::new()) };
+                let names =
+                    self.query(&database, &format!("SELECT DISTINCT \"{column}\" FROM \"{table}\""))?;
+                names.into_iter().map(|name| Entry::named(name, Tree::Map(Vec::new()))).collect()
+            }
+        })
+    }
+
+    /// Removes every entry but those that are kept.
+    pub(super) fn retain(&self, is_kept: &dyn Fn(&Entry) -> bool, locker: &Locker) -> Result<()> {
+        if !self.path.exists() {
+            return Ok(());
+        }
+        match self.place.format {
+            TargetFormat::Yaml => self.retain_in_tree(Notation::Yaml, is_kept, locker),
+            TargetFormat::Json => self.retain_in_tree(Notation::Json, is_kept, locker),
+            TargetFormat::Toml => self.retain_in_toml(is_kept, locker),
+            TargetFormat::Ini => {
+                let text = self.text()?;
+                let sections = sections(&text);
+                let stays =
+                    |section: &&Section<'_>| self.of_section(section).is_none_or(|entry| is_kept(&entry));
+                self.write(&sections.iter().filter(stays).map(Section::text).collect::<String>(), locker)
+            }
+            TargetFormat::Lines => {
+                let text = self.text()?;
+                let stays = |line: &&str| self.of_line(line).is_none_or(|entry| is_kept(&entry));
+                self.write(&text.split_inclusive('\n').filter(stays).collect::<String>(), locker)
+            }
+            TargetFormat::Dir => {
+                for (path, entry) in self.of_dir()? {
+                    if !is_kept(&entry) {
+                        remove(&path)?;
+                    }
+                }
+                Ok(())
+            }
+            TargetFormat::Sqlite => self.retain_rows(is_kept),
+        }
+    }
+
+    fn text(&self) -> Result<String> {
+        Ok(read_up_to(&self.path, LARGEST_UNDERSTOOD)?.unwrap_or_default())
+    }
+
+    fn write(&self, text: &str, locker: &Locker) -> Result<()> {
+        let (parent, name) = (self.path.parent(), self.path.file_name().unwrap_or_default());
+        let dir = LockedDir::lock(locker, parent.unwrap_or(Path::new("")), 0o700)?;
+        dir.replace_for_now(Path::new(name), text, 0o600)
+    }
+
+    fn invalid(&self, line: usize, message: impl ToString) -> Error {
+        Error::Tool(ToolError::InvalidFile { path: self.path.clone(), line, message: message.to_string() })
+    }
+
+    fn tree(&self, notation: Notation) -> Result<Tree> {
+        notation.parse(&self.path, &self.text()?)
+    }
+
+    /// The path of the list or map, and the fields that name an element of a list.
+    fn collection(&self) -> (TreePath, Vec<&str>) {
+        let template = self.place.entries.first().map_or("", String::as_str);
+        let (path, keys) = match template.split_once('[') {
+            Some((path, keys)) => (path, keys.trim_end_matches(']').split('|').collect()),
+            None => (template, Vec::new()),
+        };
+        (TreePath::parse(path, self.fill), keys)
+    }
+
+    fn of_tree(&self, tree: &mut Tree) -> Vec<Entry> {
+        let (path, keys) = self.collection();
+        let mut entries = Vec::new();
+        for place in path.find_mut(tree) {
+            match place {
+                Tree::List(elements) => {
+                    entries.extend(elements.iter().map(|element| of_element(element, &keys)));
+                }
+                Tree::Map(members) => {
+                    entries.extend(members.iter().map(|(key, tree)| Entry::named(&key.text, tree.clone())));
+                }
+                Tree::Scalar(_) => {}
+            }
+        }
+        entries
+    }
+
+    fn retain_in_tree(
+        &self,
+        notation: Notation,
+        is_kept: &dyn Fn(&Entry) -> bool,
+        locker: &Locker,
+    ) -> Result<()> {
+        let mut tree = self.tree(notation)?;
+        let (path, keys) = self.collection();
+        for place in path.find_mut(&mut tree) {
+            match place {
+                Tree::List(elements) => elements.retain(|element| is_kept(&of_element(element, &keys))),
+                Tree::Map(members) => {
+                    members.retain(|(key, tree)| is_kept(&Entry::named(&key.text, tree.clone())));
+                }
+                Tree::Scalar(_) => {}
+            }
+        }
+        self.write(&notation.write(&tree), locker)
+    }
+
+    fn toml(&self) -> Result<DocumentMut> {
+        let text = self.text()?;
+        text.parse().map_err(|error: toml_edit::TomlError| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            self.invalid(before.map_or(1, |before| before.lines().count().max(1)), error.message())
+        })
+    }
+
+    fn retain_in_toml(&self, is_kept: &dyn Fn(&Entry) -> bool, locker: &Locker) -> Result<()> {
+        let mut document = self.toml()?;
+        let template = self.place.entries.first().map_or("", String::as_str);
+        let (path, keys) =
+            template.split_once('[').map_or((template, None), |(path, keys)| (path, Some(keys)));
+        let mut item = document.as_item_mut();
+        for key in path.split('.').filter(|key| !key.is_empty()) {
+            match item.get_mut((self.fill)(key)) {
+                Some(next) => item = next,
+                None => return Ok(()),
+            }
+        }
+        let keys: Vec<&str> =
+            keys.map(|keys| keys.trim_end_matches(']').split('|').collect()).unwrap_or_default();
+        if let Some(tables) = item.as_array_of_tables_mut() {
+            tables.retain(|table| is_kept(&of_element(&tree_of_toml(&Item::Table(table.clone())), &keys)));
+        } else if let Some(table) = item.as_table_like_mut() {
+            let dropped: Vec<String> = table
+                .iter()
+                // Keys beside the tables are the tool's own settings.
+                .filter(|(_, item)| item.is_table_like())
+                .filter(|(key, item)| !is_kept(&Entry::named(*key, tree_of_toml(item))))
+                .map(|(key, _)| key.to_owned())
+                .collect();
+            for key in dropped {
+                table.remove(&key);
+            }
+        }
+        self.write(&document.to_string(), locker)
+    }
+
+    fn of_section(&self, section: &Section<'_>) -> Option<Entry> {
+        let title = section.title?;
+        let name = self.place.entries.iter().find_map(|pattern| name_by(pattern, title))?;
+        Some(Entry::named(name, section.fields()))
+    }
+
+    fn of_line(&self, line: &str) -> Option<Entry> {
+        let name = self.place.entries.iter().find_map(|pattern| {
+            let (before, after) = pattern.split_once("{}")?;
+            let (name, _) = line.trim_start().strip_prefix(before)?.split_once(after)?;
+            (!name.is_empty() && !name.starts_with(['#', ';'])).then_some(name)
+        })?;
+        Some(Entry::named(name, Tree::Map(Vec::new())))
+    }
+
+    fn of_dir(&self) -> Result<Vec<(PathBuf, Entry)>> {
+        let io = |source| Error::from(FileError::Io { action: "read", path: self.path.clone(), source });
+        let names = match std::fs::read_dir(&self.path) {
+            Ok(names) => names,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io(error)),
+        };
+        let mut entries = Vec::new();
+        for found in names {
+            let found = found.map_err(io)?;
+            let file_name = found.file_name();
+            let Some(file_name) = file_name.to_str() else { continue };
+            let Some(name) = self.place.entries.iter().find_map(|pattern| name_by(pattern, file_name)) else {
+                continue;
+            };
+            let fields = self.place.content.as_ref().map(|content| self.content(content, &found.path()));
+            let mut entry = Entry::named(name, fields.transpose()?.unwrap_or(Tree::Map(Vec::new())));
+            if let Some(field) = self.place.content.as_ref().and_then(|content| content.name.as_deref())
+                && let Some(inner) = entry.field(field)
+            {
+                entry.names = vec![inner, name.to_owned()];
+            }
+            entries.push((found.path(), entry));
+        }
+        Ok(entries)
+    }
+
+    /// What the files of an entry say. A file that cannot be understood says nothing: the entry can still be removed.
+    fn content(&self, content: &EntryContent, path: &Path) -> Result<Tree> {
+        let file = content.file.as_ref().map_or_else(|| path.to_owned(), |file| path.join(file));
+        let text = match read_up_to(&file, LARGEST_UNDERSTOOD) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(_) => return Ok(Tree::Map(Vec::new())),
+        };
+        let tree = match content.format {
+            TargetFormat::Ini => {
+                let tables = sections(&text)
+                    .iter()
+                    .filter_map(|section| Some((Scalar::quoted(section.title?), section.fields())))
+                    .collect();
+                Tree::Map(tables)
+            }
+            TargetFormat::Yaml => Notation::Yaml.parse(&file, &text).unwrap_or(Tree::Map(Vec::new())),
+            _ => Notation::Json.parse(&file, &text).unwrap_or(Tree::Map(Vec::new())),
+        };
+        Ok(tree)
+    }
+
+    /// The database with its table and column; none if there is no such file.
+    fn database(&self) -> Result<Option<(Connection, &str, &str)>> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        let place = self.place.entries.first().and_then(|place| place.split_once('.'));
+        let Some((table, column)) = place else { return Ok(None) };
+        let database = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .map_err(|error| self.invalid(1, error))?;
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+        let has_table = self.query(&database, sql)?.iter().any(|name| name == table);
+        Ok(has_table.then_some((database, table, column)))
+    }
+
+    fn query(&self, database: &Connection, sql: &str) -> Result<Vec<String>> {
+        let run = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = database.prepare(sql)?;
+            let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0))?;
+            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
+        };
+        run().map_err(|error| self.invalid(1, error))
+    }
+
+    fn retain_rows(&self, is_kept: &dyn Fn(&Entry) -> bool) -> Result<()> {
+        let Some((database, table, column)) = self.database()? else { return Ok(()) };
+        let names = self.query(&database, &format!("SELECT DISTINCT \"{column}\" FROM \"{table}\""))?;
+        let dropped = names.into_iter().filter(|name| !is_kept(&Entry::named(name, Tree::Map(Vec::new()))));
+        let run = || -> rusqlite::Result<()> {
+            database.pragma_update(None, "secure_delete", true)?;
+            for name in dropped {
+                database.execute(&format!("DELETE FROM \"{table}\" WHERE \"{column}\" = ?1"), [name])?;
+            }
+            Ok(())
+        };
+        run().map_err(|error| self.invalid(1, error))
+    }
+}
+
+fn of_element(element: &Tree, keys: &[&str]) -> Entry {
+    let mut fields = element.clone();
+    let name = |fields: &mut Tree, key: &str| TreePath::parse(key, str::to_owned).text(fields);
+    let names = keys.iter().filter_map(|key| name(&mut fields, key)).collect();
+    Entry { names, fields }
+}
+
+/// A part of a TOML file as a tree, for reading.
+fn tree_of_toml(item: &Item) -> Tree {
+    if let Some(table) = item.as_table_like() {
+        return Tree::Map(
+            table.iter().map(|(key, item)| (Scalar::quoted(key), tree_of_toml(item))).collect(),
+        );
+    }
+    if let Some(tables) = item.as_array_of_tables() {
+        return Tree::List(tables.iter().map(|table| tree_of_toml(&Item::Table(table.clone()))).collect());
+    }
+    match item.as_str() {
+        Some(text) => Tree::Scalar(Scalar::quoted(text)),
+        None => Tree::Scalar(Scalar::plain(item.to_string().trim())),
+    }
+}

@@ -1,0 +1,241 @@
+//! Targets: the entries of a tool's files that a context can bind, such as kube contexts, profiles and accounts.
+//!
+//! A profile describes them as sets of named entries. A set is stored in one or more places (files, directories, tables);
+//! its entries may refer to entries of other sets, as a kube context does to its cluster and its user. [`restrict`] leaves
+//! only the bound entries, and what they refer to, in a session's copies.
+//!
+//! Not for: selecting a target. The profile's bindings do that.
+
+mod entries;
+mod ini;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::files::Locker;
+use crate::tool::target::entries::{Entry, EntryFile};
+
+/// A set of named entries. If a binding has its name, the entries are what that binding names.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetSet {
+    /// Its name: that of a binding, or the one that references use.
+    pub name: String,
+    /// Where its entries are stored; an entry may have a part in each.
+    pub places: Vec<TargetPlace>,
+}
+
+/// A place where the entries of a set are stored.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetPlace {
+    /// The file or directory, in the room.
+    pub file: String,
+    /// What it is written in.
+    pub format: TargetFormat,
+    /// What the entries are called there: the path of a list or map, names of sections or files with `{}` for the name, a
+    /// table and its column, or the beginning of a line.
+    pub entries: Vec<String>,
+    /// The file in the directory of an entry that describes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<EntryContent>,
+    /// Whether names are URLs, which count without their scheme and last slash.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub url: bool,
+    /// References to entries of other sets: the set, and the field that names the entry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refs: Vec<(String, String)>,
+}
+
+/// How the directory of an entry describes it.
+#[derive(Clone, Debug, Serialize)]
+pub struct EntryContent {
+    /// The file in it; none if the entry is itself a file.
+    pub file: Option<String>,
+    /// What that file is written in.
+    pub format: TargetFormat,
+    /// The field with the entry's name, if the directory has another name.
+    pub name: Option<String>,
+}
+
+/// What a place with entries is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetFormat {
+    /// YAML.
+    Yaml,
+    /// JSON.
+    Json,
+    /// Sections in brackets.
+    Ini,
+    /// TOML.
+    Toml,
+    /// A directory with an entry for each.
+    Dir,
+    /// A table of an SQLite file.
+    Sqlite,
+    /// Lines that begin with a name.
+    Lines,
+}
+
+impl TargetFormat {
+    /// A format by its name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "yaml" => TargetFormat::Yaml,
+            "json" => TargetFormat::Json,
+            "ini" => TargetFormat::Ini,
+            "toml" => TargetFormat::Toml,
+            "dir" => TargetFormat::Dir,
+            "sqlite" => TargetFormat::Sqlite,
+            "lines" => TargetFormat::Lines,
+            _ => return None,
+        })
+    }
+}
+
+/// The key of a binding that turns the restriction of a tool's copies off.
+pub(crate) const STRICT: &str = "strict";
+
+/// The targets that a context binds, by set.
+pub(crate) type BoundTargets = BTreeMap<String, Vec<String>>;
+
+/// A bound target that no place has.
+#[derive(Debug)]
+pub(crate) struct MissingTarget {
+    pub(crate) set: String,
+    pub(crate) name: String,
+    pub(crate) looked: Vec<PathBuf>,
+}
+
+/// One tool's copies in a room.
+pub(crate) struct TargetCopies<'a> {
+    pub(crate) sets: &'a [TargetSet],
+    pub(crate) room: &'a Path,
+    pub(crate) locker: &'a Locker,
+    /// Fills the placeholders of bindings in paths.
+    pub(crate) fill: &'a dyn Fn(&str) -> String,
+}
+
+impl TargetCopies<'_> {
+    /// Removes every entry that is not bound, and that no bound one refers to, from the sets that are bound or referred to.
+    pub(crate) fn restrict(&self, bound: &BoundTargets) -> Result<()> {
+        let keep = self.closure(bound)?;
+        for set in self.sets {
+            let Some(names) = keep.get(&set.name) else { continue };
+            for place in &set.places {
+                let is_kept = |entry: &Entry| entry.names.iter().any(|name| is_named(place, names, name));
+                self.open(place).retain(&is_kept, self.locker)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A bound target that no place of its set has. `is_known` says of names that exist without an entry.
+    pub(crate) fn missing(
+        &self,
+        bound: &BoundTargets,
+        is_known: impl Fn(&str, &str) -> bool,
+    ) -> Result<Option<MissingTarget>> {
+        for (key, names) in bound {
+            let Some(set) = self.sets.iter().find(|set| set.name == *key) else { continue };
+            let found = self.names(set)?;
+            for name in names.iter().filter(|name| !is_known(key, name)) {
+                let is_here = set.places.iter().any(|place| found.contains(&normalized(place, name)));
+                if !is_here {
+                    let looked = set.places.iter().map(|place| self.room.join(&place.file)).collect();
+                    return Ok(Some(MissingTarget { set: key.clone(), name: name.clone(), looked }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of a set's entries, in all places.
+    fn names(&self, set: &TargetSet) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        for place in &set.places {
+            for entry in self.open(place).load()? {
+                names.extend(entry.names.iter().map(|name| normalized(place, name)));
+            }
+        }
+        Ok(names)
+    }
+
+    /// What stays, by set: the bound entries, and whatever they refer to in the end. A set that is not in it stays whole.
+    fn closure(&self, bound: &BoundTargets) -> Result<BTreeMap<String, BTreeSet<String>>> {
+        let mut keep: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut open: Vec<(String, String)> = Vec::new();
+        for set in self.sets {
+            let Some(names) = bound.get(&set.name) else { continue };
+            keep.entry(set.name.clone()).or_default();
+            open.extend(names.iter().map(|name| (set.name.clone(), name.clone())));
+        }
+        // A set that a bound one can refer to holds only what is referred to.
+        loop {
+            let reached: Vec<String> = self
+                .sets
+                .iter()
+                .filter(|set| keep.contains_key(&set.name))
+                .flat_map(|set| {
+                    set.places.iter().flat_map(|place| place.refs.iter().map(|(set, _)| set.clone()))
+                })
+                .filter(|name| !keep.contains_key(name))
+                .collect();
+            if reached.is_empty() {
+                break;
+            }
+            keep.extend(reached.into_iter().map(|name| (name, BTreeSet::new())));
+        }
+        let mut loaded = Vec::new();
+        for set in self.sets.iter().filter(|set| keep.contains_key(&set.name)) {
+            for place in &set.places {
+                loaded.push((set.name.as_str(), place, self.open(place).load()?));
+            }
+        }
+        while let Some((set, name)) = open.pop() {
+            for (_, place, entries) in loaded.iter_mut().filter(|(name, ..)| *name == set) {
+                let name = normalized(place, &name);
+                keep.entry(set.clone()).or_default().insert(name.clone());
+                for entry in entries.iter_mut() {
+                    if !entry.names.iter().any(|one| normalized(place, one) == name) {
+                        continue;
+                    }
+                    for (other, field) in &place.refs {
+                        let Some(referred) = entry.field(field) else { continue };
+                        let is_new = |name: &str| !keep.get(other).is_some_and(|names| names.contains(name));
+                        // A place within an entry is written after its name and a colon.
+                        let prefix = referred.split_once(':').map(|(name, _)| name.to_owned());
+                        let prefix = prefix.filter(|_| place.format == TargetFormat::Ini);
+                        let new = prefix.into_iter().chain([referred]).filter(|name| is_new(name));
+                        open.extend(new.map(|name| (other.clone(), name)));
+                    }
+                }
+            }
+        }
+        Ok(keep)
+    }
+
+    fn open<'p>(&'p self, place: &'p TargetPlace) -> EntryFile<'p> {
+        EntryFile { place, path: self.room.join((self.fill)(&place.file)), fill: self.fill }
+    }
+}
+
+/// Whether an entry of this name stays, because one of the names that stay needs it.
+fn is_named(place: &TargetPlace, names: &BTreeSet<String>, name: &str) -> bool {
+    let name = normalized(place, name);
+    let is_above = |kept: &String| kept.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/'));
+    let is_any = place.format == TargetFormat::Lines && name == "*";
+    // What is said of a URL holds for those below it.
+    is_any || names.contains(&name) || (place.url && names.iter().any(is_above))
+}
+
+/// A name as it is compared: a URL without its scheme and its last slash.
+fn normalized(place: &TargetPlace, name: &str) -> String {
+    if !place.url {
+        return name.to_owned();
+    }
+    let rest = name.split_once("://").map_or(name, |(_, rest)| rest);
+    rest.trim_end_matches('/').to_ascii_lowercase()
+}
