@@ -1,4 +1,4 @@
-//! Who may use the service, and with what.
+//! Users, access tokens and device logins.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,113 +6,113 @@ use crate::ids::{SecretHash, TokenId, UserName};
 
 pub use sessile_wire::service::TokenScope;
 
-/// A user.
+/// A user of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its name.
+    /// Name of the user.
     pub user: UserName,
-    /// When it was added.
+    /// Time at which it was added.
     pub made_ms: i64,
-    /// When it was shut out.
+    /// Time at which it was disabled.
     pub disabled_ms: Option<i64>,
 }
 
-/// A token, as far as it may be known: it itself is shown once and kept nowhere.
+/// An access token without its secret, which is shown once and stored nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its id.
+    /// Id of the token.
     pub id: TokenId,
-    /// Whose it is.
+    /// Owner of the token.
     pub user: UserName,
-    /// What it allows.
+    /// Scopes of the token.
     pub scopes: Vec<TokenScope>,
-    /// When it was made.
+    /// Time at which it was created.
     pub made_ms: i64,
-    /// When its time is over.
+    /// Expiry.
     pub expires_ms: Option<i64>,
-    /// When it was taken back.
+    /// Time at which it was revoked.
     pub revoked_ms: Option<i64>,
 }
 
-/// A machine that asks to be let in, as it is put down.
+/// A device login to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// What the secret hashes to that it collects its token with.
+pub struct NewLogin {
+    /// Hash of the device code, by which the device collects its token.
     pub device_hash: SecretHash,
-    /// What the code hashes to that it is approved by.
+    /// Hash of the user code, by which it is approved.
     pub code_hash: SecretHash,
-    /// What it calls itself.
+    /// Name that the client gives itself.
     pub client: String,
-    /// The address that it asked from.
+    /// Address of the client.
     pub peer: Option<String>,
-    /// How long there is to approve it and to collect the token.
+    /// Time in which it must be approved and collected, in milliseconds.
     pub lives_ms: i64,
 }
 
-/// A machine that asks to be let in, as who decides sees it.
+/// A pending device login, as an administrator sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
-    /// What it calls itself.
+    /// Name that the client gives itself.
     pub client: String,
-    /// The address that it asked from.
+    /// Address of the client.
     pub peer: Option<String>,
-    /// When it asked.
+    /// Time of the request.
     pub asked_ms: i64,
-    /// When it has to ask anew.
+    /// Expiry of the request.
     pub expires_ms: i64,
-    /// Whether somebody approved it, and it has not collected its token yet.
+    /// Whether it is approved, and its token not yet collected.
     pub is_approved: bool,
 }
 
-/// What is decided about a machine that asks to be let in.
+/// Decision of an administrator about a device login.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// It gets a token.
+pub enum LoginDecision {
+    /// The device gets a token.
     Approve {
-        /// Of this user.
+        /// Owner of the token.
         user: UserName,
-        /// For this.
+        /// Scopes of the token.
         scopes: Vec<TokenScope>,
-        /// Until then.
+        /// Expiry of the token.
         expires_ms: Option<i64>,
     },
-    /// It gets none.
+    /// The device gets no token.
     Deny,
 }
 
-/// What a token that is about to be collected is to be kept as.
+/// Id and hash of a token that is created when it is collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Minted {
-    /// Its id.
+pub struct NewTokenHash {
+    /// Id of the token.
     pub id: TokenId,
-    /// What it hashes to.
+    /// Hash of its secret.
     pub hash: SecretHash,
 }
 
-/// What came of asking for the token.
+/// Result of collecting the token of a device login.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Collected {
-    /// It is this one; nobody gets it again.
+pub enum LoginCollection {
+    /// The token, which is given once.
     Token(Token),
-    /// Nobody has decided yet.
+    /// The login is not decided yet.
     Pending,
-    /// It was refused.
+    /// The login was denied.
     Denied,
-    /// There is nothing to collect: there never was, its time is over, or it was collected.
+    /// No such login: it never existed, expired, or was collected.
     Nothing,
 }
 
-/// A change of who there is.
+/// A change of users and tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Administer {
+pub enum AccountChange {
     /// Adds a user.
     AddUser(UserName),
-    /// Shuts a user out, or lets them in again.
+    /// Disables or enables a user.
     Disable(UserName, bool),
-    /// Gives a user a token, by its hash.
+    /// Adds a token with the hash of its secret.
     AddToken(Token, SecretHash),
-    /// Takes a token back, by its id.
+    /// Revokes a token.
     Revoke(TokenId),
-    /// Decides about a machine that asks to be let in, by what its code hashes to.
-    Decide(SecretHash, Decision),
+    /// Approves or denies a device login, by the hash of its user code.
+    Decide(SecretHash, LoginDecision),
 }

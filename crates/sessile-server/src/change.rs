@@ -9,208 +9,207 @@ pub use sessile_wire::service::BusyPolicy as Busy;
 
 use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
-use crate::model::{Conversation, Entry, Message, Resource, Session, Ticket};
+use crate::model::{AgentConversation, EntryRecord, MessageRecord, Resource, SessionRecord, Ticket};
 
-/// A change.
+/// A change of a user's data. A store makes it whole or not at all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
-pub enum Change {
+pub enum StoreChange {
     /// Starts a session.
     StartSession {
-        /// Its id, a new one.
+        /// Id of the session, a new one.
         id: SessionId,
-        /// Its name.
+        /// Name of the new session.
         name: Option<String>,
-        /// The context it is pinned to.
+        /// Context that the session is pinned to.
         context: Option<String>,
-        /// Labels.
+        /// Labels of the session.
         labels: BTreeMap<String, String>,
-        /// Settings.
+        /// Settings of the session.
         settings: BTreeMap<String, Value>,
-        /// How long it may lie idle.
+        /// Longest idle time, in milliseconds.
         idle_ms: i64,
-        /// How long it lives at most.
+        /// Longest lifetime, in milliseconds.
         max_ms: i64,
     },
-    /// Changes what a session is called and set to. What is not given stays; a setting that is null goes.
+    /// Changes the name, labels and settings of a session. Fields without a value are kept; a setting that is null is removed.
     EditSession {
-        /// Which.
+        /// Id of the session.
         session: SessionId,
-        /// Only if its revision is this.
+        /// Revision that the session must have.
         if_revision: Option<i64>,
-        /// Another name.
+        /// New name.
         name: Option<String>,
-        /// Other labels, instead of all there were.
+        /// New labels, which replace all others.
         labels: Option<BTreeMap<String, String>>,
-        /// Settings to change.
+        /// Settings to change; null removes one.
         settings: BTreeMap<String, Value>,
     },
-    /// Ends a session. One that has ended stays so.
+    /// Ends a session. A session that has ended is left as it is.
     EndSession {
-        /// Which.
+        /// Id of the session.
         session: SessionId,
-        /// Why.
+        /// Reason of the end.
         reason: String,
     },
-    /// Appends messages, all or none. While somebody has the turn, only with its token.
+    /// Appends messages, all or none. It is refused while the turn is held.
     Append {
-        /// To which session.
+        /// Id of the session.
         session: SessionId,
-        /// The messages.
+        /// Bodies of the messages.
         bodies: Vec<JsonText>,
-        /// Only if the last message has this number.
+        /// Number that the last message must have.
         if_last: Option<i64>,
     },
-    /// Removes the messages after one. While somebody has the turn it is refused.
+    /// Removes the messages after one. It is refused while the turn is held.
     Rewind {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// The number of the last one to stay.
+        /// Number of the last message that is kept.
         to: i64,
     },
-    /// Starts a session with the messages of another, up to one.
+    /// Starts a session with the messages of another, up to one of them.
     Fork {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// The number of the last one to take along; all if none is given.
+        /// Number of the last message that is copied; all if none is given.
         at: Option<i64>,
-        /// The id of the new one.
+        /// Id of the new session.
         id: SessionId,
-        /// Its name.
+        /// Name of the new session.
         name: Option<String>,
     },
-    /// Sets a value, or removes it with nothing.
+    /// Sets a value, or removes it.
     SetEntry {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// The key.
+        /// Key of the value.
         key: String,
-        /// The value.
+        /// New value; none removes it.
         value: Option<JsonText>,
-        /// Only if its revision is this; 0 if there must be none.
+        /// Revision that the value must have; 0 if it must not exist.
         if_revision: Option<i64>,
     },
-    /// Asks for a place in a queue. It is held at once if nobody else is in it.
+    /// Requests a place in a queue. It is acquired at once if the queue is empty.
     Ask {
-        /// Which queue.
+        /// Resource of the queue.
         resource: Resource,
-        /// What the holder calls itself.
+        /// Name that the holder gives itself.
         holder: String,
-        /// Stands for who asks; made anew each time it is sent. Sent again under its key, the place is now theirs.
+        /// Claim of the request, new each time it is sent. A request that is sent again under its key takes the place over.
         claim: String,
-        /// What if somebody is there.
+        /// What happens if the resource is held.
         busy: Busy,
-        /// How long it is held without being renewed.
+        /// Lease, in milliseconds.
         ttl_ms: i64,
-        /// How long it is waited for at most.
+        /// Longest wait, in milliseconds.
         wait_ms: i64,
-        /// For a turn: how many of the last messages come with it.
+        /// Number of last messages that come with a turn.
         history: i64,
     },
-    /// Holds a place that waits, if it is the first by now.
+    /// Acquires a waiting place if it is next.
     Wait {
-        /// Which queue.
+        /// Resource of the queue.
         resource: Resource,
-        /// Which place.
+        /// Position of the place.
         place: Position,
-        /// Who asked for it, or for the last time under its key.
+        /// Claim of the request that the place belongs to.
         claim: String,
-        /// How long it is held without being renewed.
+        /// Lease, in milliseconds.
         ttl_ms: i64,
-        /// For a turn: how many of the last messages come with it.
+        /// Number of last messages that come with a turn.
         history: i64,
     },
-    /// Begins the time of a held place anew.
+    /// Renews a lease.
     Renew {
-        /// Which queue.
+        /// Resource of the queue.
         resource: Resource,
-        /// The fencing token.
+        /// Fencing token of the lease.
         token: FencingToken,
-        /// How long it is held from now on.
+        /// New lease, in milliseconds.
         ttl_ms: i64,
     },
-    /// Gives a place back, held or not, if it is still that of who says so. Nobody was told of it.
+    /// Removes a place that the client does not know of yet, held or not, if its claim is this one.
     Leave {
-        /// Which queue.
+        /// Resource of the queue.
         resource: Resource,
-        /// Which place; none if it is not known whether there is one.
+        /// Position of the place, if it is known.
         place: Option<Position>,
-        /// Who asked for it, or for the last time under its key.
+        /// Claim of the request that the place belongs to.
         claim: String,
-        /// The key: what is sent again under it asks anew.
+        /// Idempotency key of the request, which is forgotten.
         key: Option<String>,
     },
-    /// Waits no longer at a place, if it is still that of who says so. It is passed over, and kept for a moment for whoever
-    /// asks again under its key.
+    /// Stops waiting at a place. It is skipped, and kept for a moment for a request that is sent again under its key.
     StepAside {
-        /// Which queue.
+        /// Resource of the queue.
         resource: Resource,
-        /// Who asked for it, or for the last time under its key.
+        /// Claim of the request that the place belongs to.
         claim: String,
     },
-    /// Gives back what is held.
+    /// Releases a lease.
     Release {
-        /// Which queue.
+        /// Resource of the queue.
         resource: Resource,
-        /// The fencing token.
+        /// Fencing token of the lease.
         token: FencingToken,
     },
-    /// Ends a turn: appends all its messages and gives it back, or does nothing.
+    /// Ends a turn: appends all its messages and releases it, or does nothing.
     CommitTurn {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// The turn.
+        /// Fencing token of the turn.
         token: FencingToken,
-        /// Its messages.
+        /// Bodies of its messages.
         bodies: Vec<JsonText>,
-        /// Where the session stands with its agent after them, unless the context is another session's.
+        /// State of the conversation with the agent after them, unless the agent's context belongs to another session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        conversation: Option<Conversation>,
+        conversation: Option<AgentConversation>,
     },
-    /// Takes out where a session stands with its agent, in a turn. Whatever is appended or removed forgets it, and so does
-    /// taking it: until the turn is committed nobody knows what the agent has heard.
+    /// Takes the conversation with the agent out of the store, in a turn. Appending and removing messages deletes it too: until
+    /// the turn is committed nobody knows what the agent has heard.
     TakeConversation {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// The turn.
+        /// Fencing token of the turn.
         token: FencingToken,
     },
 }
 
-impl Change {
+impl StoreChange {
     /// Name of the change, as the audit log has it. Stored changes are tagged with the same name.
     pub fn name(&self) -> &'static str {
         match self {
-            Change::StartSession { .. } => "start_session",
-            Change::EditSession { .. } => "edit_session",
-            Change::EndSession { .. } => "end_session",
-            Change::Append { .. } => "append",
-            Change::Rewind { .. } => "rewind",
-            Change::Fork { .. } => "fork",
-            Change::SetEntry { .. } => "set_entry",
-            Change::Ask { .. } => "ask",
-            Change::Wait { .. } => "wait",
-            Change::Renew { .. } => "renew",
-            Change::Leave { .. } => "leave",
-            Change::StepAside { .. } => "step_aside",
-            Change::Release { .. } => "release",
-            Change::CommitTurn { .. } => "commit_turn",
-            Change::TakeConversation { .. } => "take_conversation",
+            StoreChange::StartSession { .. } => "start_session",
+            StoreChange::EditSession { .. } => "edit_session",
+            StoreChange::EndSession { .. } => "end_session",
+            StoreChange::Append { .. } => "append",
+            StoreChange::Rewind { .. } => "rewind",
+            StoreChange::Fork { .. } => "fork",
+            StoreChange::SetEntry { .. } => "set_entry",
+            StoreChange::Ask { .. } => "ask",
+            StoreChange::Wait { .. } => "wait",
+            StoreChange::Renew { .. } => "renew",
+            StoreChange::Leave { .. } => "leave",
+            StoreChange::StepAside { .. } => "step_aside",
+            StoreChange::Release { .. } => "release",
+            StoreChange::CommitTurn { .. } => "commit_turn",
+            StoreChange::TakeConversation { .. } => "take_conversation",
         }
     }
 
     /// Id of the session that the change is about; for a new session its id, for a fork that of its source.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Change::StartSession { id, .. } => Some(id),
-            Change::EditSession { session, .. }
-            | Change::EndSession { session, .. }
-            | Change::Append { session, .. }
-            | Change::Rewind { session, .. }
-            | Change::Fork { session, .. }
-            | Change::SetEntry { session, .. }
-            | Change::CommitTurn { session, .. }
-            | Change::TakeConversation { session, .. } => Some(session),
+            StoreChange::StartSession { id, .. } => Some(id),
+            StoreChange::EditSession { session, .. }
+            | StoreChange::EndSession { session, .. }
+            | StoreChange::Append { session, .. }
+            | StoreChange::Rewind { session, .. }
+            | StoreChange::Fork { session, .. }
+            | StoreChange::SetEntry { session, .. }
+            | StoreChange::CommitTurn { session, .. }
+            | StoreChange::TakeConversation { session, .. } => Some(session),
             _ => match self.resource()? {
                 Resource::Turn { session } => Some(session),
                 Resource::Lock { .. } => None,
@@ -221,7 +220,7 @@ impl Change {
     /// What the change is about beside its session: name of a lock, or key of a value.
     pub fn subject(&self) -> Option<&str> {
         match (self, self.resource()) {
-            (Change::SetEntry { key, .. }, _) => Some(key),
+            (StoreChange::SetEntry { key, .. }, _) => Some(key),
             (_, Some(Resource::Lock { name })) => Some(name),
             _ => None,
         }
@@ -230,12 +229,12 @@ impl Change {
     /// Resource of the queue that the change is about.
     pub fn resource(&self) -> Option<&Resource> {
         match self {
-            Change::Ask { resource, .. }
-            | Change::Wait { resource, .. }
-            | Change::Renew { resource, .. }
-            | Change::Leave { resource, .. }
-            | Change::StepAside { resource, .. }
-            | Change::Release { resource, .. } => Some(resource),
+            StoreChange::Ask { resource, .. }
+            | StoreChange::Wait { resource, .. }
+            | StoreChange::Renew { resource, .. }
+            | StoreChange::Leave { resource, .. }
+            | StoreChange::StepAside { resource, .. }
+            | StoreChange::Release { resource, .. } => Some(resource),
             _ => None,
         }
     }
@@ -243,36 +242,38 @@ impl Change {
     /// Key of the queue in which the change lets the next one come up.
     pub(crate) fn freed_queue(&self) -> Option<String> {
         match self {
-            Change::Leave { resource, .. }
-            | Change::StepAside { resource, .. }
-            | Change::Release { resource, .. } => Some(resource.key()),
-            Change::CommitTurn { session, .. } => Some(Resource::Turn { session: session.clone() }.key()),
+            StoreChange::Leave { resource, .. }
+            | StoreChange::StepAside { resource, .. }
+            | StoreChange::Release { resource, .. } => Some(resource.key()),
+            StoreChange::CommitTurn { session, .. } => {
+                Some(Resource::Turn { session: session.clone() }.key())
+            }
             _ => None,
         }
     }
 }
 
-/// How long after a process was heard of last those who wait in it are there: see [`StoreBackend::heartbeat`].
+/// Age of a heartbeat up to which the waiters of its process count, in milliseconds: see [`StoreBackend::heartbeat`].
 ///
 /// [`StoreBackend::heartbeat`]: crate::store::StoreBackend::heartbeat
 pub const PRESENT_MS: i64 = 1000;
 
-/// How often a process is to be heard of while somebody waits in it.
+/// Interval of heartbeats while a client waits in the process.
 pub(crate) const HEARD_EVERY_MS: i64 = PRESENT_MS / 4;
 
-/// For how long a place that is waited for is kept after that: whoever lost their process asks for it again.
+/// Time for which a place is kept after its wait: a client that lost its process asks for it again.
 pub(crate) const KEPT_MS: i64 = 10_000;
 
-/// The process of a place at which nobody waits for the moment.
+/// Process of a place at which no client waits.
 pub(crate) const NOWHERE: &str = "";
 
-/// How long it takes at most, as a rule, until who is next has come up.
+/// Time in which the next waiter acquires a free place, as a rule.
 pub(crate) const COMES_UP_MS: i64 = 1000;
 
-/// How many settings a session can have: all of them are read with it.
+/// Number of settings of a session, at most: all of them are read with it.
 pub const MOST_SETTINGS: usize = 64;
 
-/// That a session with these settings can be edited so.
+/// Refuses an edit that would give a session too many settings.
 pub(crate) fn check_settings(
     now: &BTreeMap<String, Value>,
     edit: &BTreeMap<String, Value>,
@@ -284,68 +285,68 @@ pub(crate) fn check_settings(
     if is_more { Err(Refusal::TooManySettings) } else { Ok(()) }
 }
 
-/// The number of a message of a session, or 0 for before all of them.
+/// Refuses a number that is neither 0 nor that of a message.
 pub(crate) fn check_number(number: i64, messages: i64) -> Result<i64, Refusal> {
     if (0..=messages).contains(&number) { Ok(number) } else { Err(Refusal::NoMessage { number, messages }) }
 }
 
-/// What a change came to.
+/// Outcome of a change that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "done", content = "with", rename_all = "snake_case")]
-pub enum Done {
-    /// The session as it is now.
-    Session(Session),
-    /// Messages were appended; the number of the last one.
+pub enum ChangeOutcome {
+    /// The session after the change.
+    Session(SessionRecord),
+    /// Numbers of the messages that were appended.
     Appended {
-        /// The number of the first one.
+        /// Number of the first one.
         first: i64,
-        /// The number of the last one.
+        /// Number of the last one.
         last: i64,
     },
-    /// Messages were removed; how many.
+    /// Number of messages that were removed.
     Rewound {
-        /// How many.
+        /// Number of messages.
         removed: i64,
     },
-    /// The value as it is now; nothing if it was removed.
-    Entry(Option<Entry>),
-    /// The place, held or not; with the messages of the session if it is its turn that is held.
+    /// The value after the change; none if it was removed.
+    Entry(Option<EntryRecord>),
+    /// A place, held or waiting.
     Ticket {
-        /// The place.
+        /// The place itself.
         ticket: Ticket,
-        /// The last messages, for a turn that is held.
-        history: Option<Vec<Message>>,
+        /// Last messages of the session, for a turn that is held.
+        history: Option<Vec<MessageRecord>>,
     },
-    /// Where the session stood with its agent.
-    Conversation(Option<Conversation>),
-    /// It was given back.
+    /// The conversation with the agent.
+    Conversation(Option<AgentConversation>),
+    /// The place was released.
     Left,
 }
 
-/// Why a change was not made. Nothing of it was.
+/// Reason for which a change was not made. Nothing of it was.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such session of this user.
+    /// The user has no such session.
     #[error("there is no such session")]
     NoSession,
-    /// It has ended, or its time is over.
+    /// The session has ended or expired.
     #[error("the session is over")]
     SessionOver,
-    /// A live session has that name.
+    /// Another live session has the name.
     #[error("a live session has this name")]
     NameTaken,
-    /// Another revision is there than the caller has seen.
+    /// The revision differs from the expected one.
     #[error("it has changed since: its revision is {revision}")]
     Changed {
-        /// The one that is there; 0 if there is none.
+        /// Current revision; 0 if there is none.
         revision: i64,
     },
-    /// Somebody holds the place.
+    /// The resource is held.
     #[error("somebody holds it until {expires_ms}")]
     Held {
-        /// What the holder calls itself.
+        /// Name that the holder gives itself.
         holder: String,
-        /// Until when.
+        /// Expiry of the lease.
         expires_ms: i64,
     },
     /// The lease is no longer the caller's: it expired, or was taken over.
@@ -360,21 +361,21 @@ pub enum Refusal {
         /// Position of the place, if the caller knows it.
         place: Option<Position>,
     },
-    /// There is such a user already, or none, or no such token.
+    /// The user or token does not exist, or exists already.
     #[error("there is no such user or token, or there is one already")]
     NoAccount,
-    /// There is no message of this number yet: who names it believes that more was said than was.
+    /// The session has no message of this number.
     #[error("there is no message {number}: the session has {messages}")]
     NoMessage {
-        /// The number.
+        /// Number that was asked for.
         number: i64,
-        /// How many there are.
+        /// Number of messages.
         messages: i64,
     },
     /// The session would have more settings than [`MOST_SETTINGS`].
     #[error("a session has at most {MOST_SETTINGS} settings")]
     TooManySettings,
-    /// The same idempotency key came with another change.
+    /// The idempotency key was used for another change.
     #[error("this idempotency key was used for something else")]
     KeyReused,
 }

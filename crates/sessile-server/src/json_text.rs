@@ -1,9 +1,9 @@
 //! JSON that is kept as it was sent.
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use sessile::json::ObjectMembers;
 
 /// JSON text as it was sent: the digits of numbers, escapes, the order of keys and duplicate keys are kept. Only white space
 /// between tokens is not.
@@ -83,7 +83,7 @@ fn minified(text: &str) -> String {
 pub(crate) fn canonical(raw: &RawValue) -> String {
     let text = raw.get();
     let written = match text.as_bytes().first() {
-        Some(b'{') => serde_json::from_str(text).map(|Members(mut members)| {
+        Some(b'{') => serde_json::from_str(text).map(|ObjectMembers(mut members)| {
             // The order of duplicate keys counts: the sort is stable.
             members.sort_by(|(one, _), (other, _)| one.cmp(other));
             let members = members
@@ -98,31 +98,6 @@ pub(crate) fn canonical(raw: &RawValue) -> String {
         _ => return text.to_owned(),
     };
     written.unwrap_or_else(|_| text.to_owned())
-}
-
-/// The members of an object, in order and with duplicates.
-pub(crate) struct Members(pub(crate) Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 #[cfg(test)]

@@ -7,58 +7,58 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sessile::vault::Secret;
 
-use crate::account::{Administer, Asked, Collected, Decision, Login, Minted, Token};
+use crate::account::{AccountChange, Login, LoginCollection, LoginDecision, NewLogin, NewTokenHash, Token};
 use crate::ids::{SecretHash, TokenId, TokenSecret, UserName};
 use crate::store::ServiceStore;
 use crate::users::{self, UserError};
 
-/// How long there is to approve a code and to collect the token.
+/// Time in which a code must be approved and the token collected, in milliseconds.
 pub const LIFE_MS: i64 = 900_000;
 
-/// How often the token should be asked for.
+/// Interval at which a client polls for the token, in milliseconds.
 pub const INTERVAL_MS: i64 = 2000;
 
-/// What a device code begins with, so that one that lies about is recognised.
+/// Prefix of device codes, so that scanners recognize a leaked one.
 const PREFIX: &str = "ssd_";
 
 /// Consonants only: they make no words, and none is taken for another or for a digit.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// How many letters a code has, in two halves.
+/// Number of letters of a user code, in two halves.
 const LENGTH: usize = 8;
 
-/// What a machine that asked to be let in is told.
+/// Codes of a device login.
 #[derive(Debug)]
-pub struct Begun {
-    /// What it collects its token with. It is nowhere else.
+pub struct LoginCodes {
+    /// Device code, by which the client collects its token. Only its hash is stored.
     pub device_code: Secret,
-    /// What somebody has to approve.
+    /// User code, which an administrator approves.
     pub user_code: String,
 }
 
-/// What collecting came to.
+/// Result of collecting the token of a device login.
 #[derive(Debug)]
-pub enum Outcome {
-    /// The token, and its secret, which is nowhere else.
+pub enum LoginOutcome {
+    /// The token with its secret, which is stored nowhere.
     Token(Token, TokenSecret),
-    /// Nobody has decided yet.
+    /// The login is not decided yet.
     Pending,
-    /// It was refused.
+    /// The login was denied.
     Denied,
-    /// There is nothing to collect: there never was, its time is over, or it was collected.
+    /// No such login: it never existed, expired, or was collected.
     Nothing,
 }
 
-/// Puts down a machine that asks to be let in; nothing if `most` are there already.
+/// Begins a device login; none if `most` are pending already.
 pub async fn begin(
     db: &ServiceStore,
     client: &str,
     peer: Option<String>,
     most: i64,
-) -> Result<Option<Begun>, UserError> {
+) -> Result<Option<LoginCodes>, UserError> {
     let device_code = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random::<32>()?));
     let user_code = code()?;
-    let asked = Asked {
+    let asked = NewLogin {
         device_hash: SecretHash::of(&device_code),
         code_hash: SecretHash::of(&user_code),
         client: client.to_owned(),
@@ -66,11 +66,11 @@ pub async fn begin(
         lives_ms: LIFE_MS,
     };
     let is_begun = db.begin_login(asked, most).await?;
-    let begun = Begun { device_code: Secret::new(device_code), user_code: in_halves(&user_code) };
+    let begun = LoginCodes { device_code: Secret::new(device_code), user_code: in_halves(&user_code) };
     Ok(is_begun.then_some(begun))
 }
 
-/// The machine that shows a code, as it was typed.
+/// Pending login with a user code, as it was typed.
 pub async fn find(db: &ServiceStore, code: &str) -> Result<Login, UserError> {
     let no_login = || UserError::NoLogin(code.to_owned());
     let letters = letters(code).ok_or_else(no_login)?;
@@ -86,10 +86,10 @@ pub async fn check_user(db: &ServiceStore, name: &str) -> Result<UserName, UserE
     Err(UserError::NoUser(name.to_owned()))
 }
 
-/// Decides about the machine that shows a code.
-pub async fn decide(db: &ServiceStore, code: &str, decision: Decision) -> Result<(), UserError> {
+/// Approves or denies the login with a user code.
+pub async fn decide(db: &ServiceStore, code: &str, decision: LoginDecision) -> Result<(), UserError> {
     let no_login = || UserError::NoLogin(code.to_owned());
-    if let Decision::Approve { user, scopes, .. } = &decision {
+    if let LoginDecision::Approve { user, scopes, .. } = &decision {
         if scopes.is_empty() {
             return Err(UserError::NoScope);
         }
@@ -97,10 +97,10 @@ pub async fn decide(db: &ServiceStore, code: &str, decision: Decision) -> Result
     }
     let letters = letters(code).ok_or_else(no_login)?;
     let approved = match &decision {
-        Decision::Approve { user, .. } => Some(user.clone()),
-        Decision::Deny => None,
+        LoginDecision::Approve { user, .. } => Some(user.clone()),
+        LoginDecision::Deny => None,
     };
-    let decided = db.administer(Administer::Decide(SecretHash::of(&letters), decision)).await?;
+    let decided = db.administer(AccountChange::Decide(SecretHash::of(&letters), decision)).await?;
     decided.map_err(|_| no_login())?;
     match approved {
         Some(user) => users::record(db, &user, "login.approve", None).await,
@@ -108,21 +108,21 @@ pub async fn decide(db: &ServiceStore, code: &str, decision: Decision) -> Result
     }
 }
 
-/// Makes the token of a machine that was approved. It gets it once.
-pub async fn collect(db: &ServiceStore, device_code: &str) -> Result<Outcome, UserError> {
+/// Creates the token of an approved login, once.
+pub async fn collect(db: &ServiceStore, device_code: &str) -> Result<LoginOutcome, UserError> {
     // The token is there before it is known whether it is needed, so that making it is one step of the store's.
     let secret = TokenSecret::generate().map_err(|error| no_random(&error))?;
     let id = TokenId::generate().map_err(|error| no_random(&error))?;
-    let minted = Minted { id, hash: secret.hash() };
+    let minted = NewTokenHash { id, hash: secret.hash() };
     Ok(match db.collect_login(&SecretHash::of(device_code), minted).await? {
-        Collected::Token(token) => {
+        LoginCollection::Token(token) => {
             // The token is made and counts: that it is not on the record keeps nobody from it.
             let _ = users::record(db, &token.user, "token.create", Some(token.id.clone())).await;
-            Outcome::Token(token, secret)
+            LoginOutcome::Token(token, secret)
         }
-        Collected::Pending => Outcome::Pending,
-        Collected::Denied => Outcome::Denied,
-        Collected::Nothing => Outcome::Nothing,
+        LoginCollection::Pending => LoginOutcome::Pending,
+        LoginCollection::Denied => LoginOutcome::Denied,
+        LoginCollection::Nothing => LoginOutcome::Nothing,
     })
 }
 
@@ -134,7 +134,7 @@ fn no_random(error: &sessile::Error) -> UserError {
     UserError::Random(error.to_string())
 }
 
-/// A code that nobody can guess in the time that it counts, without the dash.
+/// A random user code, without the dash.
 fn code() -> Result<String, UserError> {
     let mut code = String::new();
     while code.len() < LENGTH {

@@ -7,47 +7,47 @@ use serde_json::Value;
 use sessile_wire::hex::hex;
 use sha2::{Digest, Sha256};
 
-pub use sessile_wire::service::SessionEvent as Event;
+pub use sessile_wire::service::{HistoryEntry, SessionEvent};
 
 use crate::ids::{FencingToken, Position, SessionId, turn_token};
 use crate::json_text::JsonText;
 
-/// A session.
+/// A session as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Session {
-    /// Its id.
+pub struct SessionRecord {
+    /// Id.
     pub id: SessionId,
-    /// Its name, unique among the user's live ones.
+    /// Name, unique among the user's live sessions.
     pub name: Option<String>,
-    /// The context it is pinned to.
+    /// Context that it is pinned to.
     pub context: Option<String>,
     /// Labels to find it by.
     pub labels: BTreeMap<String, String>,
-    /// Its settings.
+    /// Settings.
     pub settings: BTreeMap<String, Value>,
-    /// Grows with every change of the above: its `ETag`.
+    /// Revision, which grows with every change of the above: the `ETag`.
     pub revision: i64,
-    /// When it was started, in milliseconds since 1970.
+    /// Time of its start, in milliseconds since 1970.
     pub started_ms: i64,
-    /// When it was last used.
+    /// Time of its last use.
     pub used_ms: i64,
-    /// When it expires if nobody uses it again.
+    /// Time of its expiry, unless it is used again.
     pub expires_ms: i64,
-    /// How long it may lie idle.
+    /// Longest idle time, in milliseconds.
     #[serde(default)]
     pub idle_ms: i64,
-    /// How long it lives at most.
+    /// Longest lifetime, in milliseconds.
     #[serde(default)]
     pub max_ms: i64,
-    /// When it was ended.
+    /// Time of its end.
     pub ended_ms: Option<i64>,
-    /// Why.
+    /// Reason of its end.
     pub end_reason: Option<String>,
-    /// How many messages there are; the number of the last one.
+    /// Number of messages, which is that of the last one.
     pub messages: i64,
 }
 
-impl Session {
+impl SessionRecord {
     /// Whether the session neither was ended nor has expired.
     pub fn is_live(&self, now_ms: i64) -> bool {
         self.ended_ms.is_none() && now_ms < self.expires_ms
@@ -60,71 +60,71 @@ impl Session {
     }
 }
 
-/// A message of a session.
+/// A message as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Message {
-    /// Its number in the session, from 1.
+pub struct MessageRecord {
+    /// Number in the session, from 1.
     pub number: i64,
     /// Fencing token of the turn that wrote it.
     #[serde(with = "turn_token")]
     pub token: Option<FencingToken>,
-    /// What it says.
+    /// Body, as it was sent.
     pub body: JsonText,
-    /// When it was written.
+    /// Time at which it was written.
     pub at_ms: i64,
 }
 
-/// Where a session stands with the agent that replies in it: how the agent is told what it knows already. Users neither see
-/// nor write it, for who could name a context could go on in another's.
+/// State of a session's conversation with the agent that replies in it. Users neither see nor write it: a user who could name
+/// a context could continue another's conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conversation {
-    /// The agent, by its address.
+pub struct AgentConversation {
+    /// Address of the agent.
     pub agent: String,
-    /// The agent's name for the conversation.
+    /// Context of the agent.
     pub context_id: String,
-    /// The task that waits for an answer.
+    /// Task that waits for input.
     pub task_id: Option<String>,
-    /// How many bytes of each of that task's results are in replies already.
+    /// Bytes of each artifact of that task that replies contain already.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, usize>,
 }
 
-impl Conversation {
-    /// What stands for the context of this agent, whoever asks.
+impl AgentConversation {
+    /// Hash of the agent and its context, which is the same for every user.
     pub fn mark(&self) -> String {
         hex(&Sha256::digest(format!("{}\0{}", self.agent, self.context_id)))
     }
 }
 
-/// A value of a session.
+/// A value of a session as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Its key.
+pub struct EntryRecord {
+    /// Key.
     pub key: String,
-    /// The value.
+    /// Value, as it was sent.
     pub value: JsonText,
-    /// Grows with every change.
+    /// Revision, which grows with every change.
     pub revision: i64,
 }
 
-/// What there is a queue for: one place in it is held at a time.
+/// Resource with a queue: one place in it is held at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Resource {
     /// The turn of a session.
     Turn {
-        /// The session.
+        /// Id of the session.
         session: SessionId,
     },
     /// A named lock of the user.
     Lock {
-        /// Its name.
+        /// Name of the lock.
         name: String,
     },
 }
 
 impl Resource {
-    /// The key it is kept under.
+    /// Key of the queue in the store.
     pub fn key(&self) -> String {
         match self {
             Resource::Turn { session } => format!("turn:{session}"),
@@ -133,36 +133,17 @@ impl Resource {
     }
 }
 
-/// A place in a queue. One is held, the others wait.
+/// A place in a queue, held or waiting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ticket {
-    /// Its number in the queue, for the one who waits.
+    /// Position in the queue.
     pub place: Position,
-    /// The fencing token, from when it is held: larger than that of everyone who held it before.
+    /// Fencing token, once it is held.
     pub token: Option<FencingToken>,
-    /// What its holder calls itself.
+    /// Name that the holder gives itself.
     pub holder: String,
-    /// When it was asked for.
+    /// Time of the request.
     pub asked_ms: i64,
-    /// When it is gone unless it is renewed.
+    /// Expiry, unless it is renewed.
     pub expires_ms: i64,
-}
-
-/// An access, as it is on the record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accessed {
-    /// Its id, which begins with the time.
-    pub id: String,
-    /// When it was.
-    pub at_ms: i64,
-    /// What: the name of the change or of the query.
-    pub action: String,
-    /// The session it was about.
-    pub session: Option<String>,
-    /// The lock it was about, by name, or the value, by key.
-    pub subject: Option<String>,
-    /// `done`, or why not.
-    pub outcome: String,
-    /// The id of the token that it was done with, or that it was about.
-    pub token_id: Option<String>,
 }

@@ -2,97 +2,97 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::Done;
+use crate::change::ChangeOutcome;
 use crate::ids::{SessionId, SessionRef};
 use crate::json_text::JsonText;
-use crate::model::{Accessed, Entry, Event, Message, Session, Ticket};
+use crate::model::{EntryRecord, HistoryEntry, MessageRecord, SessionEvent, SessionRecord, Ticket};
 
-/// A question.
+/// A query for a user's data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// One session, by id or by the name of a live one.
     Session {
-        /// Which.
+        /// Id or name of the session.
         session: SessionRef,
     },
     /// Sessions, the newest first.
     Sessions {
-        /// Only live ones.
+        /// Whether only live ones.
         live: bool,
-        /// With this label.
+        /// Label that they must have.
         label: Option<(String, String)>,
-        /// After this id.
+        /// Id after which the page begins.
         after: Option<String>,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
     },
     /// Messages after a number, in order.
     Messages {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// After this number.
+        /// Number after which the page begins.
         after: i64,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
         /// Size of the page: it ends with the body that fills it.
         bytes: i64,
     },
     /// The last messages, oldest first.
     LastMessages {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
         /// Size of the page: it begins with the body that fills it.
         bytes: i64,
     },
     /// Values, in the order of their keys.
     Entries {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// Only this key.
+        /// Only key to read.
         key: Option<String>,
-        /// After this key.
+        /// Key after which the page begins.
         after: Option<String>,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
         /// Size of the page: it ends with the value that fills it.
         bytes: i64,
     },
     /// Locks that are held.
     Locks {
-        /// After this name.
+        /// Name after which the page begins.
         after: Option<String>,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
     },
-    /// What a change came to that was made under an idempotency key.
+    /// Outcome of the change that was made under an idempotency key.
     Answered {
-        /// About which session the caller asks.
+        /// Id of the session that the caller asks about.
         session: SessionId,
-        /// The key.
+        /// Idempotency key.
         key: String,
     },
     /// Events after a number, in order.
     Events {
-        /// Of which session.
+        /// Id of the session.
         session: SessionId,
-        /// After this number.
+        /// Number after which the page begins.
         after: i64,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
     },
-    /// What is on the record of the user's accesses, the newest first.
+    /// Audit log of the user, the newest entries first.
     History {
-        /// Only about this session: text, because the audit log has what requests named, valid or not.
+        /// Session that the entries are about: text, because the audit log has what requests named, valid or not.
         session: Option<String>,
-        /// Only since then.
+        /// Time since which entries are read.
         since_ms: Option<i64>,
-        /// Also what was only read.
+        /// Whether reads are included.
         reads: bool,
-        /// Before this id.
+        /// Id before which the page begins.
         before: Option<String>,
-        /// So many at most.
+        /// Number of items, at most.
         limit: i64,
     },
 }
@@ -130,12 +130,12 @@ impl Query {
 
 /// A lock that is held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Locked {
-    /// Its name.
+pub struct LockRecord {
+    /// Name of the lock.
     pub name: String,
-    /// Who holds it.
+    /// Place that holds it.
     pub ticket: Ticket,
-    /// How many wait for it.
+    /// Number of waiters.
     pub waiting: i64,
 }
 
@@ -143,7 +143,7 @@ pub struct Locked {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventPage {
     /// The events that are still kept, in order. Removed ones leave gaps in the numbers.
-    pub events: Vec<Event>,
+    pub events: Vec<SessionEvent>,
     /// Number of the session's last event, whether or not it is still kept; 0 before the first one.
     pub last: i64,
 }
@@ -202,41 +202,41 @@ impl<T> ListPage<T> {
     }
 }
 
-/// What a change came to that was made under an idempotency key.
+/// Outcome of a change that was made under an idempotency key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
-    /// The turn, if it was one that the change committed.
+pub struct StoredOutcome {
+    /// Turn that the change committed, if it was a commit.
     pub turn: Option<CommittedTurn>,
-    /// The outcome.
-    pub done: Done,
+    /// Outcome of the change.
+    pub done: ChangeOutcome,
 }
 
 /// A turn that was committed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommittedTurn {
-    /// Of which session.
+    /// Id of the session.
     pub session: SessionId,
-    /// Its messages.
+    /// Bodies of its messages.
     pub bodies: Vec<JsonText>,
 }
 
-/// An answer.
+/// Result of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum QueryAnswer {
     /// The session.
-    Session(Session),
+    Session(SessionRecord),
     /// Sessions.
-    Sessions(ListPage<Session>),
+    Sessions(ListPage<SessionRecord>),
     /// Messages.
-    Messages(Vec<Message>),
+    Messages(Vec<MessageRecord>),
     /// Values.
-    Entries(ListPage<Entry>),
+    Entries(ListPage<EntryRecord>),
     /// Locks, in the order of their names.
-    Locks(ListPage<Locked>),
-    /// Accesses.
-    History(ListPage<Accessed>),
-    /// Events, and how far the session's events go.
+    Locks(ListPage<LockRecord>),
+    /// Entries of the audit log.
+    History(ListPage<HistoryEntry>),
+    /// Events, with the number of the session's last one.
     Events(EventPage),
-    /// The change that was made under a key, and what it came to.
-    Answered(Option<Box<Answered>>),
+    /// Change that was made under an idempotency key.
+    Answered(Option<Box<StoredOutcome>>),
 }

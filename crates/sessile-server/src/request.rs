@@ -1,45 +1,45 @@
-//! A change as it is handed to a store, and what the audit log says of accesses.
+//! A change with its user and idempotency key, and the entries of the audit log.
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
+use crate::change::StoreChange;
 use crate::ids::{TokenId, UserName};
 
-/// A change, by whom, and how it is told from others.
+/// A change to make, with what identifies it.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Whose.
+    /// User who makes the change.
     pub user: UserName,
-    /// What.
-    pub change: Change,
-    /// The same key and the same change come to the same, however often they are sent.
+    /// The change.
+    pub change: StoreChange,
+    /// Idempotency key: the same change under the same key is made once, however often it is sent.
     pub key: Option<String>,
-    /// What the record of accesses says of it.
+    /// Access that the audit log names.
     pub access: Access,
 }
 
-/// Who did it, for the record.
+/// Identity of an access in the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// An id of the access, which no other has.
+    /// Id of the access, which is unique.
     pub id: String,
-    /// The id of the token that it was done with.
+    /// Id of the token that was used.
     pub token: Option<TokenId>,
 }
 
-/// Something that was read, or done by who administers the store, for the record.
+/// A read, or an administrator's change, for the audit log.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// By whom.
+    /// User that it is about.
     pub user: UserName,
-    /// With what.
+    /// Access that the audit log names.
     pub access: Access,
-    /// What: the name of the query.
+    /// Name of the query or change.
     pub action: String,
-    /// The session it was about.
+    /// Session that it was about, as the request named it.
     pub session: Option<String>,
-    /// `done`, or why not.
+    /// `done`, or the reason of the refusal.
     pub outcome: String,
-    /// When.
+    /// Time of the access.
     pub at_ms: i64,
 }

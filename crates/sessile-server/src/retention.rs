@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::ids::UserName;
-use crate::store::{ExpiringRows, ServiceStore, ServiceStoreError, SweepKind};
+use crate::store::{ExpiringRows, ServiceStore, ServiceStoreError, Sweep, SweepKind, SweepLimit};
 
 /// How many rows are removed at once.
 const TOGETHER: i64 = 1000;
@@ -30,7 +30,7 @@ const AGAIN: Duration = Duration::from_secs(600);
 
 /// How long things are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub struct RetentionPolicy {
     /// What a change came to that was made under an idempotency key.
     pub answered: Duration,
     /// Events of sessions.
@@ -41,10 +41,10 @@ pub struct Keep {
     pub sessions: Option<Duration>,
 }
 
-impl Default for Keep {
+impl Default for RetentionPolicy {
     fn default() -> Self {
         let days = |days: u64| Duration::from_secs(days * 86_400);
-        Keep { answered: days(1), events: days(7), audit: days(90), sessions: None }
+        RetentionPolicy { answered: days(1), events: days(7), audit: days(90), sessions: None }
     }
 }
 
@@ -74,7 +74,11 @@ impl SessionRetention {
 /// Removes what is older than it is to be kept, as of a time; how many rows and sessions. Only users who have something to
 /// remove are visited, and not before 1 % of the time has passed since: else an active user would be visited each time for a
 /// few rows. Any number of processes may do so at once.
-pub async fn sweep(db: &ServiceStore, keep: &Keep, now_ms: i64) -> Result<usize, ServiceStoreError> {
+pub async fn sweep(
+    db: &ServiceStore,
+    keep: &RetentionPolicy,
+    now_ms: i64,
+) -> Result<usize, ServiceStoreError> {
     let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let kinds = [
         (SweepKind::Rows(ExpiringRows::Answered), Some(keep.answered)),
@@ -86,8 +90,10 @@ pub async fn sweep(db: &ServiceStore, keep: &Keep, now_ms: i64) -> Result<usize,
     for (what, time) in kinds {
         let Some(time) = time else { continue };
         let before_ms = now_ms.saturating_sub(millis(time));
+        let sweep = Sweep { kind: what, before_ms, now_ms };
+        let look = Sweep { before_ms: before_ms.saturating_sub(millis(time / 100)), ..sweep };
         loop {
-            let due = db.due(what, before_ms.saturating_sub(millis(time / 100)), now_ms, USERS).await?;
+            let due = db.due(look, USERS).await?;
             if due.is_empty() {
                 break;
             }
@@ -96,7 +102,7 @@ pub async fn sweep(db: &ServiceStore, keep: &Keep, now_ms: i64) -> Result<usize,
                     SweepKind::Rows(rows) => sweep_rows(db, &user, rows, before_ms).await?,
                     SweepKind::Sessions => sweep_sessions(db, &user, before_ms).await?,
                 };
-                db.mark_swept(&user, what, before_ms, now_ms).await?;
+                db.mark_swept(&user, sweep).await?;
             }
         }
     }
@@ -111,7 +117,7 @@ async fn sweep_rows(
 ) -> Result<usize, ServiceStoreError> {
     let mut removed = 0;
     loop {
-        let some = db.delete_expired(user, rows, before_ms, TOGETHER).await?;
+        let some = db.delete_expired(user, rows, SweepLimit { before_ms, most: TOGETHER }).await?;
         removed += some;
         if i64::try_from(some).is_ok_and(|some| some < TOGETHER) {
             return Ok(removed);
@@ -127,12 +133,12 @@ async fn sweep_sessions(
 ) -> Result<usize, ServiceStoreError> {
     let mut removed = 0;
     loop {
-        let sessions = db.expired_sessions(user, before_ms, SESSIONS).await?;
+        let sessions = db.expired_sessions(user, SweepLimit { before_ms, most: SESSIONS }).await?;
         if sessions.is_empty() {
             return Ok(removed);
         }
         for session in sessions {
-            while !db.delete_session(user, &session, before_ms, TOGETHER).await? {
+            while !db.delete_session(user, &session, SweepLimit { before_ms, most: TOGETHER }).await? {
                 tokio::time::sleep(PAUSE).await;
             }
             removed += 1;
@@ -142,7 +148,7 @@ async fn sweep_sessions(
 }
 
 /// Sweeps every now and then, until the service goes down, if no other process of the store does.
-pub(crate) async fn run(db: ServiceStore, keep: Keep, mut closing: watch::Receiver<bool>) {
+pub(crate) async fn run(db: ServiceStore, keep: RetentionPolicy, mut closing: watch::Receiver<bool>) {
     let mut pause = FIRST;
     loop {
         tokio::select! {
@@ -160,7 +166,7 @@ pub(crate) async fn run(db: ServiceStore, keep: Keep, mut closing: watch::Receiv
 }
 
 /// Sweeps if this process has the lease, and renews it meanwhile.
-async fn sweep_as_leader(db: &ServiceStore, keep: &Keep) -> Result<(), ServiceStoreError> {
+async fn sweep_as_leader(db: &ServiceStore, keep: &RetentionPolicy) -> Result<(), ServiceStoreError> {
     if !db.acquire_lease(LEASE_NAME, LEASE).await? {
         return Ok(());
     }

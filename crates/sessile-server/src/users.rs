@@ -1,33 +1,33 @@
-//! Users and their tokens: for who administers the service.
+//! Users and their tokens, for administrators of the service.
 
-use crate::account::{Account, Administer, Token, TokenScope};
+use crate::account::{Account, AccountChange, Token, TokenScope};
 use crate::change::Refusal;
 use crate::clock::{self, now_ms};
 use crate::ids::{InvalidId, TokenId, TokenSecret, UserName};
-use crate::model::Accessed;
-use crate::query::{Answer, Query};
+use crate::model::HistoryEntry;
+use crate::query::{Query, QueryAnswer};
 use crate::request::{Access, Read};
 use crate::store::{ServiceStore, ServiceStoreError};
 
-/// Why something about users was not done.
+/// Failure of a change of users or tokens.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UserError {
     /// The name is not a valid one.
     #[error(transparent)]
     InvalidName(#[from] InvalidId),
-    /// There is one already.
+    /// The user exists already.
     #[error("user {0:?} exists already")]
     Exists(String),
-    /// There is no such user.
+    /// The user does not exist.
     #[error("there is no user {0:?}")]
     NoUser(String),
-    /// There is no such token.
+    /// The token does not exist.
     #[error("there is no token {0:?}")]
     NoToken(String),
-    /// No machine that asks to be let in shows this code.
+    /// No device login has this user code.
     #[error("no login waits under the code {0:?}")]
     NoLogin(String),
-    /// A token without a scope opens nothing.
+    /// A token without a scope.
     #[error("a token needs a scope: read, write or admin")]
     NoScope,
     /// The system gave no random bytes.
@@ -38,7 +38,7 @@ pub enum UserError {
     Store(#[from] ServiceStoreError),
 }
 
-/// A token that was just made, with its secret, which is nowhere else.
+/// A new token with its secret, which is stored nowhere.
 #[derive(Debug)]
 pub struct NewToken {
     /// The token as it is stored.
@@ -50,15 +50,15 @@ pub struct NewToken {
 /// Adds a user.
 pub async fn add(db: &ServiceStore, name: &str) -> Result<UserName, UserError> {
     let user: UserName = name.parse()?;
-    if db.administer(Administer::AddUser(user.clone())).await?.is_err() {
+    if db.administer(AccountChange::AddUser(user.clone())).await?.is_err() {
         return Err(UserError::Exists(name.to_owned()));
     }
     record(db, &user, "user.add", None).await?;
     Ok(user)
 }
 
-/// Puts on the record what was done about a user by who administers the store. It is said after it was done, so it may be
-/// missing where the store fails in between; it never says what was not done.
+/// Adds an administrator's change to the audit log, after it was made: if the store fails in between, the entry is missing,
+/// but no entry names a change that was not made.
 pub(crate) async fn record(
     db: &ServiceStore,
     user: &UserName,
@@ -82,15 +82,15 @@ pub async fn list(db: &ServiceStore) -> Result<Vec<Account>, UserError> {
     Ok(db.accounts().await?)
 }
 
-/// Shuts a user out, or lets them in again. Their tokens stay and count for nothing meanwhile.
+/// Disables or enables a user. The tokens of a disabled user are kept, and are not valid.
 pub async fn disable(db: &ServiceStore, user: &UserName, disabled: bool) -> Result<(), UserError> {
-    found(db.administer(Administer::Disable(user.clone(), disabled)).await?, || {
+    found(db.administer(AccountChange::Disable(user.clone(), disabled)).await?, || {
         UserError::NoUser(user.to_string())
     })?;
     record(db, user, if disabled { "user.disable" } else { "user.enable" }, None).await
 }
 
-/// Gives a user a token. The secret is in the answer and nowhere else.
+/// Creates a token of a user.
 pub async fn create_token(
     db: &ServiceStore,
     user: &UserName,
@@ -107,7 +107,7 @@ pub async fn create_token(
     scopes.sort_unstable();
     scopes.dedup();
     let token = Token { id, user: user.clone(), scopes, made_ms: now_ms(), expires_ms, revoked_ms: None };
-    let added = db.administer(Administer::AddToken(token.clone(), secret.hash())).await?;
+    let added = db.administer(AccountChange::AddToken(token.clone(), secret.hash())).await?;
     found(added, || UserError::NoUser(user.to_string()))?;
     record(db, user, "token.create", Some(token.id.clone())).await?;
     Ok(NewToken { token, secret })
@@ -122,22 +122,22 @@ pub async fn tokens(db: &ServiceStore, user: &UserName) -> Result<Vec<Token>, Us
     Ok(tokens)
 }
 
-/// Takes a token back, by its id.
+/// Revokes a token.
 pub async fn revoke(db: &ServiceStore, id: &str) -> Result<(), UserError> {
     let no_token = || UserError::NoToken(id.to_owned());
     let id: TokenId = id.parse().map_err(|_| no_token())?;
     let user = db.owner(&id).await?.ok_or_else(no_token)?;
-    found(db.administer(Administer::Revoke(id.clone())).await?, no_token)?;
+    found(db.administer(AccountChange::Revoke(id.clone())).await?, no_token)?;
     record(db, &user, "token.revoke", Some(id)).await
 }
 
-/// What is on the record of one user, or of all, before an id and the newest first; what was only read too.
+/// Audit log of one user, or of all, before an id and the newest first, with reads.
 pub async fn audit(
     db: &ServiceStore,
     user: Option<&UserName>,
     before: Option<&str>,
     limit: i64,
-) -> Result<Vec<(UserName, Accessed)>, UserError> {
+) -> Result<Vec<(UserName, HistoryEntry)>, UserError> {
     let accounts = db.accounts().await?.into_iter().map(|account| account.user);
     let wanted: Vec<UserName> = accounts.filter(|one| user.is_none_or(|user| user == one)).collect();
     if let (Some(user), []) = (user, &wanted[..]) {
@@ -148,7 +148,7 @@ pub async fn audit(
     for user in wanted {
         let before = before.map(str::to_owned);
         let query = Query::History { session: None, since_ms: None, reads: true, before, limit };
-        if let Ok(Answer::History(page)) = db.ask(&user, query).await? {
+        if let Ok(QueryAnswer::History(page)) = db.ask(&user, query).await? {
             all.extend(page.items.into_iter().map(|access| (user.clone(), access)));
         }
     }

@@ -46,15 +46,20 @@ pub fn encode_form(text: &str, out: &mut String) {
 /// Encodes pairs as a query or a form.
 pub fn encode_pairs(pairs: &[(&str, &str)]) -> String {
     let mut out = String::new();
+    encode_pairs_into(pairs, &mut out);
+    out
+}
+
+/// Appends pairs as a query or a form. It allocates nothing but what `out` grows by.
+pub fn encode_pairs_into(pairs: &[(&str, &str)], out: &mut String) {
     for (name, value) in pairs {
         if !out.is_empty() {
             out.push('&');
         }
-        encode_form(name, &mut out);
+        encode_form(name, out);
         out.push('=');
-        encode_form(value, &mut out);
+        encode_form(value, out);
     }
-    out
 }
 
 /// Decodes `%20` and the like. Returns `None` if a percent sign is not followed by two digits.

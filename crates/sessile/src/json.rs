@@ -5,8 +5,9 @@
 //! have no depth limit then, and overflow the stack. Untrusted JSON is parsed by [`from_str`] and [`from_slice`], which
 //! refuse such keys before anything is parsed.
 
-use serde::Deserialize;
-use serde::de::Error as _;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// Object keys with a meaning of their own in serde_json.
 const RESERVED_KEYS: [&str; 2] = ["$serde_json::private::RawValue", "$serde_json::private::Number"];
@@ -80,6 +81,32 @@ pub fn from_slice<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<
 /// Parses untrusted JSON.
 pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
     from_slice(text.as_bytes())
+}
+
+/// Members of an object, in order and with duplicates.
+#[derive(Debug)]
+pub struct ObjectMembers(pub Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for ObjectMembers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = ObjectMembers;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectMembers, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(ObjectMembers(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ mod tools;
 mod tty;
 
 pub use agent::{
-    AgentAuth, AgentOptions, Binding, Misbehaviour, Protocol, PythonAgent, ScriptedAgent, Seen, Where,
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, Protocol, PythonAgent, ReceivedRequest,
+    ScriptedAgent, Where,
 };
 pub use call::{Call, Done};
 pub use home::Home;

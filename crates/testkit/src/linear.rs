@@ -14,39 +14,41 @@ pub fn tick() -> i64 {
 
 /// What a client did, and what it saw.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct Observation {
     /// When it was asked for.
     pub begun: i64,
     /// When it was told what came of it.
     pub ended: i64,
     /// What came of it.
-    pub what: What,
+    pub what: ObservedRevision,
 }
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ObservedRevision {
     /// It changed the value, and got this revision.
     Wrote(i64),
     /// It read this revision, or was told of it when it was refused.
     Read(i64),
 }
 
-impl Seen {
+impl Observation {
     /// Where it stands in the order: a reader between the change that it saw and the next.
     fn position(&self) -> i64 {
         match self.what {
-            What::Wrote(revision) => 2 * revision,
-            What::Read(revision) => 2 * revision + 1,
+            ObservedRevision::Wrote(revision) => 2 * revision,
+            ObservedRevision::Read(revision) => 2 * revision + 1,
         }
     }
 }
 
 /// What is wrong with what clients of one value saw, if anything is.
-pub fn contradiction(seen: &[Seen]) -> Option<String> {
+pub fn contradiction(seen: &[Observation]) -> Option<String> {
     let mut written: Vec<i64> = seen
         .iter()
-        .filter_map(|one| if let What::Wrote(revision) = one.what { Some(revision) } else { None })
+        .filter_map(
+            |one| if let ObservedRevision::Wrote(revision) = one.what { Some(revision) } else { None },
+        )
         .collect();
     written.sort_unstable();
     if let Some(twice) = written.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -63,7 +65,7 @@ pub fn contradiction(seen: &[Seen]) -> Option<String> {
     let (mut by_begin, mut by_end) = (seen.to_vec(), seen.to_vec());
     by_begin.sort_by_key(|one| one.begun);
     by_end.sort_by_key(|one| one.ended);
-    let (mut ended, mut furthest): (usize, Option<Seen>) = (0, None);
+    let (mut ended, mut furthest): (usize, Option<Observation>) = (0, None);
     for one in &by_begin {
         while let Some(before) = by_end.get(ended).filter(|before| before.ended < one.begun) {
             if furthest.is_none_or(|far| far.position() < before.position()) {
@@ -77,8 +79,8 @@ pub fn contradiction(seen: &[Seen]) -> Option<String> {
     }
     // Nobody reads what nobody has begun to write.
     for one in seen {
-        if let What::Read(revision) = one.what
-            && let Some(writer) = seen.iter().find(|other| other.what == What::Wrote(revision))
+        if let ObservedRevision::Read(revision) = one.what
+            && let Some(writer) = seen.iter().find(|other| other.what == ObservedRevision::Wrote(revision))
             && writer.begun > one.ended
         {
             return Some(format!("{one:?} saw {writer:?}"));
@@ -89,7 +91,7 @@ pub fn contradiction(seen: &[Seen]) -> Option<String> {
 
 /// The time in which somebody had a lock for certain: from being told until giving it back.
 #[derive(Clone, Copy, Debug)]
-pub struct Had {
+pub struct LeaseInterval {
     /// When it was told.
     pub from: i64,
     /// When it began to give it back.
@@ -99,7 +101,7 @@ pub struct Had {
 }
 
 /// Two who had a lock at once, or one who had it later with a smaller token.
-pub fn overlap(had: &[Had]) -> Option<(Had, Had)> {
+pub fn overlap(had: &[LeaseInterval]) -> Option<(LeaseInterval, LeaseInterval)> {
     let mut had = had.to_vec();
     had.sort_by_key(|one| one.from);
     had.windows(2)
@@ -113,8 +115,8 @@ mod tests {
 
     #[test]
     fn the_checker_accepts_what_can_be_and_refuses_what_cannot() {
-        let seen = |begun, ended, what| Seen { begun, ended, what };
-        use What::{Read, Wrote};
+        let seen = |begun, ended, what| Observation { begun, ended, what };
+        use ObservedRevision::{Read, Wrote};
         assert_eq!(
             contradiction(&[
                 seen(0, 1, Read(0)),
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn two_who_have_it_at_once_are_found() {
-        let had = |from, until, token| Had { from, until, token };
+        let had = |from, until, token| LeaseInterval { from, until, token };
         assert!(overlap(&[had(0, 2, 1), had(3, 4, 2)]).is_none());
         assert!(overlap(&[had(0, 4, 1), had(3, 5, 2)]).is_some());
         assert!(overlap(&[had(0, 2, 2), had(3, 4, 1)]).is_some());
@@ -153,7 +155,7 @@ mod tests {
             let revision = value.load(Ordering::SeqCst) + 1;
             both.wait();
             value.store(revision, Ordering::SeqCst);
-            Seen { begun, ended: tick(), what: What::Wrote(revision) }
+            Observation { begun, ended: tick(), what: ObservedRevision::Wrote(revision) }
         };
         let seen = std::thread::scope(|scope| {
             let (one, two) = (scope.spawn(client), scope.spawn(client));
@@ -162,9 +164,10 @@ mod tests {
         assert!(contradiction(&seen).is_some(), "{seen:?}");
         let remembered = value.load(Ordering::SeqCst);
         value.fetch_add(1, Ordering::SeqCst);
-        let wrote = |revision| Seen { begun: tick(), ended: tick(), what: What::Wrote(revision) };
+        let wrote =
+            |revision| Observation { begun: tick(), ended: tick(), what: ObservedRevision::Wrote(revision) };
         let wrote = [wrote(1), wrote(2)];
-        let read = Seen { begun: tick(), ended: tick(), what: What::Read(remembered) };
+        let read = Observation { begun: tick(), ended: tick(), what: ObservedRevision::Read(remembered) };
         assert!(contradiction(&[wrote[0], wrote[1], read]).is_some(), "{read:?}");
     }
 }

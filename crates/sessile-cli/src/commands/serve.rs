@@ -13,8 +13,8 @@ use sessile::args::parse_duration;
 use sessile::error::{FileError, UsageError};
 use sessile::vault::Secret;
 use sessile_server::limits::Limits;
-use sessile_server::retention::{Keep, SessionRetention};
-use sessile_server::serve::{self, Log, Options, ServeError, Tls};
+use sessile_server::retention::{RetentionPolicy, SessionRetention};
+use sessile_server::serve::{self, Log, Options, ServeError, TlsFiles};
 use sessile_server::upstream::Upstream;
 
 use super::service_store::{StoreArgs, check_secret, failed, read_secret};
@@ -190,7 +190,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             return Err(UsageError::Arguments(format!("{flag} must be greater than 0")).into());
         }
     }
-    let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| Tls { cert, key });
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(cert, key)| TlsFiles { cert, key });
     let rate = f64::from(args.rate);
     let options = Options {
         listen: args.listen,
@@ -203,7 +203,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         },
         upstream: args.upstream.open(cx)?,
         limits: Limits { rate, burst: rate * 2.0, ..Limits::default() },
-        keep: Keep { audit: args.keep_audit, ..Keep::default() },
+        keep: RetentionPolicy { audit: args.keep_audit, ..RetentionPolicy::default() },
         session_retention: args.keep_sessions.unwrap_or_default(),
         audit_reads: args.audit_reads,
         grace: args.grace,

@@ -1,6 +1,6 @@
 //! What HTML forms send: `application/x-www-form-urlencoded`.
 
-use sessile_wire::percent::encode_form;
+use sessile_wire::percent::{encode_form, encode_pairs_into};
 use zeroize::Zeroizing;
 
 /// The pairs as one text, which may hold secrets and is overwritten when it is dropped.
@@ -8,14 +8,7 @@ pub(crate) fn form(pairs: &[(&str, &str)]) -> Zeroizing<String> {
     // Enough for all of it, so that growing leaves no copy behind.
     let length: usize = pairs.iter().map(|(name, value)| 3 * (name.len() + value.len()) + 2).sum();
     let mut out = Zeroizing::new(String::with_capacity(length));
-    for (name, value) in pairs {
-        if !out.is_empty() {
-            out.push('&');
-        }
-        encode_form(name, &mut out);
-        out.push('=');
-        encode_form(value, &mut out);
-    }
+    encode_pairs_into(pairs, &mut out);
     out
 }
 

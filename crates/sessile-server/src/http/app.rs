@@ -14,11 +14,11 @@ use crate::upstream::Upstream;
 
 /// What all requests share.
 #[derive(Clone, Debug)]
-pub(crate) struct App(Arc<Shared>);
+pub(crate) struct AppState(Arc<AppParts>);
 
-/// See [`App`].
+/// See [`AppState`].
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct AppParts {
     pub(crate) gate: Gate,
     pub(crate) anonymous_limits: AnonymousLimits,
     pub(crate) limits: Limits,
@@ -32,9 +32,9 @@ pub(crate) struct Shared {
     pub(crate) busy: mpsc::WeakSender<()>,
 }
 
-impl App {
-    pub(crate) fn new(shared: Shared) -> Self {
-        App(Arc::new(shared))
+impl AppState {
+    pub(crate) fn new(shared: AppParts) -> Self {
+        AppState(Arc::new(shared))
     }
 
     /// Until the service goes down.
@@ -49,10 +49,10 @@ impl App {
     }
 }
 
-impl std::ops::Deref for App {
-    type Target = Shared;
+impl std::ops::Deref for AppState {
+    type Target = AppParts;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &AppParts {
         &self.0
     }
 }

@@ -10,23 +10,23 @@ use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::anonymous_limits::PeerRateLimit;
-use super::app::App;
+use super::app::AppState;
 use super::audit::Audit;
 use super::feeds::Feeds;
 use super::input;
-use super::problem::Problem;
+use super::problem::ApiProblem;
 use super::readiness::Readiness;
 use super::user_quota::UserQuota;
 use super::valid_tokens::ValidTokens;
 use super::wakeups::WakeupHub;
 use crate::account::{Token, TokenScope};
-use crate::change::{Change, Done, Refusal};
+use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::clock::now_ms;
 use crate::ids::{Position, SecretHash, SessionId, TokenId, TokenSecret, UserName};
 use crate::limits::Limits;
-use crate::login::{self, Begun, Outcome};
+use crate::login::{self, LoginCodes, LoginOutcome};
 use crate::model::Resource;
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryAnswer};
 use crate::request::{Access, Read, Request};
 use crate::rules::audit::DONE;
 use crate::store::ServiceStore;
@@ -71,7 +71,7 @@ impl Gate {
     }
 
     /// Fails unless the store can be read and written.
-    pub(crate) async fn ready(&self) -> Result<(), Problem> {
+    pub(crate) async fn ready(&self) -> Result<(), ApiProblem> {
         Ok(self.readiness.check(&self.db).await?)
     }
 
@@ -81,13 +81,13 @@ impl Gate {
         client: &str,
         peer: Option<String>,
         most: i64,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<LoginCodes, ApiProblem> {
         let begun = login::begin(&self.db, client, peer, most).await?;
-        begun.ok_or_else(|| Problem::rate_limited("too many wait to be let in", 60_000))
+        begun.ok_or_else(|| ApiProblem::rate_limited("too many wait to be let in", 60_000))
     }
 
     /// Collects the token of an approved device login.
-    pub(crate) async fn collect_login(&self, device_code: &str) -> Result<Outcome, Problem> {
+    pub(crate) async fn collect_login(&self, device_code: &str) -> Result<LoginOutcome, ApiProblem> {
         Ok(login::collect(&self.db, device_code).await?)
     }
 
@@ -102,15 +102,15 @@ impl Gate {
         headers: &HeaderMap,
         invalid_tokens: &PeerRateLimit,
         extensions: &Extensions,
-    ) -> Result<(Token, SecretHash), Problem> {
+    ) -> Result<(Token, SecretHash), ApiProblem> {
         let mut given = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else {
-            return Err(Problem::unauthenticated());
+            return Err(ApiProblem::unauthenticated());
         };
-        let value = value.to_str().map_err(|_| Problem::unauthenticated())?;
-        let (scheme, secret) = value.split_once(' ').ok_or_else(Problem::unauthenticated)?;
+        let value = value.to_str().map_err(|_| ApiProblem::unauthenticated())?;
+        let (scheme, secret) = value.split_once(' ').ok_or_else(ApiProblem::unauthenticated)?;
         let secret = Some(secret.trim_end()).filter(|_| scheme.eq_ignore_ascii_case("bearer"));
-        let hash = secret.and_then(TokenSecret::parse).ok_or_else(Problem::unauthenticated)?.hash();
+        let hash = secret.and_then(TokenSecret::parse).ok_or_else(ApiProblem::unauthenticated)?.hash();
         if self.valid_tokens.was_valid(&hash) {
             return match self.db.token(&hash).await? {
                 Some(token) => Ok((token, hash)),
@@ -118,14 +118,14 @@ impl Gate {
                     self.valid_tokens.remove(&hash);
                     // Charged as far as something is left.
                     let _ = invalid_tokens.take(extensions);
-                    Err(Problem::unauthenticated())
+                    Err(ApiProblem::unauthenticated())
                 }
             };
         }
         let charge = match invalid_tokens.take(extensions) {
             Ok(charge) => Some(charge),
             Err(after_ms) if !self.valid_tokens.may_contain(&self.db, &hash).await? => {
-                return Err(Problem::rate_limited("too many invalid tokens", after_ms));
+                return Err(ApiProblem::rate_limited("too many invalid tokens", after_ms));
             }
             Err(_) => None,
         };
@@ -135,7 +135,7 @@ impl Gate {
         {
             invalid_tokens.refund(charge);
         }
-        let token = found?.ok_or_else(Problem::unauthenticated)?;
+        let token = found?.ok_or_else(ApiProblem::unauthenticated)?;
         self.valid_tokens.add(&hash);
         Ok((token, hash))
     }
@@ -146,8 +146,8 @@ impl Gate {
         Arc::clone(quotas.entry(user.clone()).or_insert_with(|| Arc::new(UserQuota::new(limits))))
     }
 
-    fn bound(&self, token: &Token, hash: SecretHash) -> Bound {
-        Bound {
+    fn bound(&self, token: &Token, hash: SecretHash) -> UserStore {
+        UserStore {
             db: self.db.clone(),
             user: token.user.clone(),
             token: token.id.clone(),
@@ -162,7 +162,7 @@ impl Gate {
 
 /// The store, as one user sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct UserStore {
     db: ServiceStore,
     user: UserName,
     token: TokenId,
@@ -173,7 +173,7 @@ pub(crate) struct Bound {
     feeds: Arc<Feeds>,
 }
 
-impl Bound {
+impl UserStore {
     pub(crate) fn user(&self) -> &UserName {
         &self.user
     }
@@ -196,7 +196,11 @@ impl Bound {
     }
 
     /// Makes a change.
-    pub(crate) async fn change(&self, change: Change, key: Option<String>) -> Result<Done, Problem> {
+    pub(crate) async fn change(
+        &self,
+        change: StoreChange,
+        key: Option<String>,
+    ) -> Result<ChangeOutcome, ApiProblem> {
         let touches = Touches::of(&change);
         let access = self.access()?;
         let request = Request { user: self.user.clone(), change, key, access };
@@ -217,7 +221,7 @@ impl Bound {
     }
 
     /// Reads. The audit log has it if it was refused, or if reads are recorded at all.
-    pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Problem> {
+    pub(crate) async fn ask(&self, query: Query) -> Result<QueryAnswer, ApiProblem> {
         let (action, session) = (query.name(), query.session().map(str::to_owned));
         let answer = self.db.ask(&self.user, query).await?;
         if self.audit_reads || answer.is_err() {
@@ -228,7 +232,7 @@ impl Bound {
     }
 
     /// Reads on behalf of a request that is on the record already.
-    pub(crate) async fn peek(&self, query: Query) -> Result<Answer, Problem> {
+    pub(crate) async fn peek(&self, query: Query) -> Result<QueryAnswer, ApiProblem> {
         Ok(self.db.ask(&self.user, query).await??)
     }
 
@@ -237,7 +241,7 @@ impl Bound {
         self.db.token(&self.hash).await.map_or(true, |token| token.is_some())
     }
 
-    async fn record(&self, action: &str, session: Option<String>, outcome: String) -> Result<(), Problem> {
+    async fn record(&self, action: &str, session: Option<String>, outcome: String) -> Result<(), ApiProblem> {
         let (user, access) = (self.user.clone(), self.access()?);
         self.audit
             .record(Read { user, access, action: action.to_owned(), session, outcome, at_ms: now_ms() })
@@ -245,11 +249,11 @@ impl Bound {
         Ok(())
     }
 
-    fn access(&self) -> Result<Access, Problem> {
+    fn access(&self) -> Result<Access, ApiProblem> {
         Ok(Access { id: input::new_id()?, token: Some(self.token.clone()) })
     }
 
-    fn tell(&self, touches: Touches, done: &Done) {
+    fn tell(&self, touches: Touches, done: &ChangeOutcome) {
         match touches {
             Touches::Session(session) => self.feeds.touched(&self.user, session),
             Touches::Ended(session) => {
@@ -262,7 +266,7 @@ impl Bound {
                     self.feeds.touched(&self.user, session);
                 }
             }
-            Touches::Asked(Resource::Turn { session }) if matches!(done, Done::Ticket { ticket, .. } if ticket.token.is_some()) =>
+            Touches::Asked(Resource::Turn { session }) if matches!(done, ChangeOutcome::Ticket { ticket, .. } if ticket.token.is_some()) =>
             {
                 self.feeds.touched(&self.user, session);
             }
@@ -281,54 +285,58 @@ enum Touches {
 }
 
 impl Touches {
-    fn of(change: &Change) -> Self {
+    fn of(change: &StoreChange) -> Self {
         match change {
-            Change::StartSession { .. }
-            | Change::Fork { .. }
-            | Change::Renew { .. }
-            | Change::TakeConversation { .. } => Touches::Nothing,
-            Change::EditSession { session, .. }
-            | Change::Append { session, .. }
-            | Change::Rewind { session, .. }
-            | Change::SetEntry { session, .. } => Touches::Session(session.clone()),
-            Change::EndSession { session, .. } => Touches::Ended(session.clone()),
-            Change::Ask { resource, .. } | Change::Wait { resource, .. } => Touches::Asked(resource.clone()),
-            Change::Leave { resource, .. }
-            | Change::StepAside { resource, .. }
-            | Change::Release { resource, .. } => Touches::Freed(resource.clone()),
-            Change::CommitTurn { session, .. } => Touches::Freed(Resource::Turn { session: session.clone() }),
+            StoreChange::StartSession { .. }
+            | StoreChange::Fork { .. }
+            | StoreChange::Renew { .. }
+            | StoreChange::TakeConversation { .. } => Touches::Nothing,
+            StoreChange::EditSession { session, .. }
+            | StoreChange::Append { session, .. }
+            | StoreChange::Rewind { session, .. }
+            | StoreChange::SetEntry { session, .. } => Touches::Session(session.clone()),
+            StoreChange::EndSession { session, .. } => Touches::Ended(session.clone()),
+            StoreChange::Ask { resource, .. } | StoreChange::Wait { resource, .. } => {
+                Touches::Asked(resource.clone())
+            }
+            StoreChange::Leave { resource, .. }
+            | StoreChange::StepAside { resource, .. }
+            | StoreChange::Release { resource, .. } => Touches::Freed(resource.clone()),
+            StoreChange::CommitTurn { session, .. } => {
+                Touches::Freed(Resource::Turn { session: session.clone() })
+            }
         }
     }
 }
 
 /// Authorized caller: its token has the scopes of the route.
 #[derive(Debug)]
-pub(crate) struct Caller {
-    bound: Bound,
+pub(crate) struct ApiCaller {
+    bound: UserStore,
     token: Token,
     key: Option<String>,
     quota: Arc<UserQuota>,
     at_once: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Caller {
+impl ApiCaller {
     /// Makes a change, once for each idempotency key.
-    pub(crate) async fn change(&self, change: Change) -> Result<Done, Problem> {
+    pub(crate) async fn change(&self, change: StoreChange) -> Result<ChangeOutcome, ApiProblem> {
         self.bound.change(change, self.key.clone()).await
     }
 
     /// Reads.
-    pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Problem> {
+    pub(crate) async fn ask(&self, query: Query) -> Result<QueryAnswer, ApiProblem> {
         self.bound.ask(query).await
     }
 
     /// Reads more of what was asked for already.
-    pub(crate) async fn ask_more(&self, query: Query) -> Result<Answer, Problem> {
+    pub(crate) async fn ask_more(&self, query: Query) -> Result<QueryAnswer, ApiProblem> {
         self.bound.peek(query).await
     }
 
     /// What goes on after the request: waiting, and following.
-    pub(crate) fn bound(&self) -> Bound {
+    pub(crate) fn bound(&self) -> UserStore {
         self.bound.clone()
     }
 
@@ -341,24 +349,26 @@ impl Caller {
     }
 
     /// Leave to wait, instead of being among those who are served at once.
-    pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, Problem> {
+    pub(crate) fn wait(&self) -> Result<OwnedSemaphorePermit, ApiProblem> {
         let waiting = self.quota.waiting();
         let waiting = waiting
-            .ok_or_else(|| Problem::rate_limited("too many of one user wait for turns and locks", 1000))?;
+            .ok_or_else(|| ApiProblem::rate_limited("too many of one user wait for turns and locks", 1000))?;
         *self.at_once.lock().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(waiting)
     }
 
     /// Leave to follow one more session.
-    pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.quota.stream().ok_or_else(|| Problem::rate_limited("too many event streams of one user", 1000))
+    pub(crate) fn stream(&self) -> Result<OwnedSemaphorePermit, ApiProblem> {
+        self.quota
+            .stream()
+            .ok_or_else(|| ApiProblem::rate_limited("too many event streams of one user", 1000))
     }
 }
 
-impl FromRequestParts<App> for Caller {
-    type Rejection = Problem;
+impl FromRequestParts<AppState> for ApiCaller {
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiProblem> {
         let (token, hash) =
             app.gate.token(&parts.headers, &app.anonymous_limits.invalid_tokens, &parts.extensions).await?;
         if let Some(RequestIdentity(who)) = parts.extensions.get() {
@@ -369,30 +379,30 @@ impl FromRequestParts<App> for Caller {
         if parts.extensions.get::<AlreadyCharged>().is_none()
             && let Err(after_ms) = quota.take()
         {
-            return Err(Problem::rate_limited("too many requests of one user", after_ms));
+            return Err(ApiProblem::rate_limited("too many requests of one user", after_ms));
         }
         let Some(at_once) = quota.at_once() else {
-            return Err(Problem::rate_limited("too many requests of one user at a time", 100));
+            return Err(ApiProblem::rate_limited("too many requests of one user at a time", 100));
         };
         let bound = app.gate.bound(&token, hash);
         let Some(RequiredScopes(scopes)) = parts.extensions.get().copied() else {
-            return Err(Problem::internal("a route says no scope"));
+            return Err(ApiProblem::internal("a route says no scope"));
         };
         if let Some(missing) = scopes.iter().find(|scope| !token.scopes.contains(scope)) {
             let action = format!("{} {}", parts.method, input::route(&parts.extensions).unwrap_or_default());
             bound.record(&action, None, "out_of_scope".to_owned()).await?;
-            return Err(Problem::out_of_scope(*missing));
+            return Err(ApiProblem::out_of_scope(*missing));
         }
         let key = key(&parts.headers)?;
-        Ok(Caller { bound, token, key, quota, at_once: Mutex::new(Some(at_once)) })
+        Ok(ApiCaller { bound, token, key, quota, at_once: Mutex::new(Some(at_once)) })
     }
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+fn key(headers: &HeaderMap) -> Result<Option<String>, ApiProblem> {
     let Some(key) = input::header(headers, "idempotency-key")? else { return Ok(None) };
     if key.is_empty() || key.len() > 255 || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         let detail = "an Idempotency-Key has 1 to 255 visible characters";
-        return Err(Problem::new(StatusCode::BAD_REQUEST, sessile::Code::InvalidValue, detail));
+        return Err(ApiProblem::new(StatusCode::BAD_REQUEST, sessile::Code::InvalidValue, detail));
     }
     Ok(Some(key.to_owned()))
 }

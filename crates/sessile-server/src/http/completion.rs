@@ -10,17 +10,17 @@ use sessile_wire::backoff::Backoff;
 use sessile_wire::service::ReplyResponse;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::app::App;
-use super::caller::Caller;
-use super::problem::Problem;
+use super::app::AppState;
+use super::caller::ApiCaller;
+use super::problem::ApiProblem;
 use super::queue::{self, LeaseRequest, unexpected};
 use super::response::replied;
 use super::routes::last_bodies;
-use crate::change::{Busy, Change, Done, Refusal};
+use crate::change::{Busy, ChangeOutcome, Refusal, StoreChange};
 use crate::ids::{FencingToken, SessionId};
 use crate::json_text::JsonText;
-use crate::model::{Conversation, Resource};
-use crate::query::{Answer, Answered, CommittedTurn, Query};
+use crate::model::{AgentConversation, Resource};
+use crate::query::{CommittedTurn, Query, QueryAnswer, StoredOutcome};
 use crate::upstream::{ReplyRequest, Upstream, UpstreamReply};
 
 /// Lease of the turn, which is also how long a crash blocks the turn.
@@ -36,8 +36,8 @@ const MAX_DELAY: Duration = Duration::from_millis(800);
 /// A turn to complete.
 #[derive(Debug)]
 pub(crate) struct Completion {
-    pub(crate) app: App,
-    pub(crate) caller: Caller,
+    pub(crate) app: AppState,
+    pub(crate) caller: ApiCaller,
     pub(crate) upstream: Upstream,
     pub(crate) session: SessionId,
     pub(crate) messages: Vec<JsonText>,
@@ -50,13 +50,13 @@ pub(crate) struct Completion {
 }
 
 /// Receiver of the result.
-type ResultSender = oneshot::Sender<Result<ReplyResponse, Problem>>;
+type ResultSender = oneshot::Sender<Result<ReplyResponse, ApiProblem>>;
 
 impl Completion {
     /// Begins. What has come of the reply, and in the end the answer.
     pub(crate) fn start(
         self,
-    ) -> (watch::Receiver<String>, oneshot::Receiver<Result<ReplyResponse, Problem>>) {
+    ) -> (watch::Receiver<String>, oneshot::Receiver<Result<ReplyResponse, ApiProblem>>) {
         let (text, coming) = watch::channel(String::new());
         let (mut outcome, told) = oneshot::channel();
         let busy: Option<mpsc::Sender<()>> = self.app.busy.upgrade();
@@ -73,7 +73,7 @@ impl Completion {
         &self,
         text: &watch::Sender<String>,
         outcome: &mut ResultSender,
-    ) -> Result<ReplyResponse, Problem> {
+    ) -> Result<ReplyResponse, ApiProblem> {
         if let Some(before) = self.answered().await? {
             return Ok(before);
         }
@@ -89,7 +89,7 @@ impl Completion {
         let (ticket, given) = tokio::select! {
             biased;
             taken = queue::take(&self.app, self.caller.bound(), None, wanted) => taken?,
-            () = outcome.closed() => return Err(Problem::closing_down()),
+            () = outcome.closed() => return Err(ApiProblem::closing_down()),
         };
         let completed = match ticket.token {
             Some(token) => self.in_turn(token, text, outcome).await,
@@ -109,7 +109,7 @@ impl Completion {
         token: FencingToken,
         text: &watch::Sender<String>,
         outcome: &mut ResultSender,
-    ) -> Result<(ReplyResponse, bool), Problem> {
+    ) -> Result<(ReplyResponse, bool), ApiProblem> {
         if let Some(before) = self.answered().await? {
             return Ok((before, false));
         }
@@ -120,7 +120,7 @@ impl Completion {
         let reply = tokio::select! {
             reply = self.reply(token, text) => reply?,
             lost = self.lost(token) => return Err(lost),
-            () = nobody_left => return Err(Problem::closing_down()),
+            () = nobody_left => return Err(ApiProblem::closing_down()),
         };
         let mut bodies = self.messages.clone();
         bodies.push(reply.body);
@@ -131,12 +131,12 @@ impl Completion {
         &self,
         token: FencingToken,
         text: &watch::Sender<String>,
-    ) -> Result<UpstreamReply, Problem> {
+    ) -> Result<UpstreamReply, ApiProblem> {
         let (bound, session) = (self.caller.bound(), &self.session);
         // The look at the session is the one that stands on the record.
         let query = Query::Session { session: session.clone().into() };
         let last = match self.caller.ask(query).await? {
-            Answer::Session(session) => session.messages,
+            QueryAnswer::Session(session) => session.messages,
             other => return Err(unexpected(&other)),
         };
         if self.if_last.is_some_and(|expected| expected != last) {
@@ -150,26 +150,26 @@ impl Completion {
         let request = ReplyRequest { history: &history, messages: &messages, most, text };
         let reply = self.upstream.reply(request, self.conversation(token)).await?;
         if reply.body.get().len() > most {
-            return Err(Problem::unusable("the reply is too long"));
+            return Err(ApiProblem::unusable("the reply is too long"));
         }
         Ok(reply)
     }
 
     /// Where the session stands with its agent. It is forgotten by this: only what is committed is known to both.
-    async fn conversation(&self, token: FencingToken) -> Result<Option<Conversation>, Problem> {
-        let take = Change::TakeConversation { session: self.session.clone(), token };
+    async fn conversation(&self, token: FencingToken) -> Result<Option<AgentConversation>, ApiProblem> {
+        let take = StoreChange::TakeConversation { session: self.session.clone(), token };
         match self.caller.bound().change(take, None).await? {
-            Done::Conversation(conversation) => Ok(conversation),
+            ChangeOutcome::Conversation(conversation) => Ok(conversation),
             other => Err(unexpected(&other)),
         }
     }
 
     /// Until the turn is somebody else's. It is renewed as long as it is not.
-    async fn lost(&self, token: FencingToken) -> Problem {
+    async fn lost(&self, token: FencingToken) -> ApiProblem {
         let ttl_ms = self.ttl_ms();
         loop {
             tokio::time::sleep(Duration::from_millis(ttl_ms.unsigned_abs() / 3)).await;
-            let renew = Change::Renew { resource: self.turn(), token, ttl_ms };
+            let renew = StoreChange::Renew { resource: self.turn(), token, ttl_ms };
             match self.caller.bound().change(renew, None).await {
                 Err(problem) if !problem.is_unreachable() => return problem,
                 _ => {}
@@ -182,18 +182,18 @@ impl Completion {
         &self,
         token: FencingToken,
         bodies: Vec<JsonText>,
-        conversation: Option<Conversation>,
-    ) -> Result<(ReplyResponse, bool), Problem> {
+        conversation: Option<AgentConversation>,
+    ) -> Result<(ReplyResponse, bool), ApiProblem> {
         let (mut tries, mut backoff) = (0, Backoff::new(FIRST_DELAY, MAX_DELAY));
         loop {
-            let change = Change::CommitTurn {
+            let change = StoreChange::CommitTurn {
                 session: self.session.clone(),
                 token,
                 bodies: bodies.clone(),
                 conversation: conversation.clone(),
             };
             let problem = match self.caller.change(change).await {
-                Ok(Done::Appended { first, .. }) => return Ok((replied(first, bodies), true)),
+                Ok(ChangeOutcome::Appended { first, .. }) => return Ok((replied(first, bodies), true)),
                 Ok(other) => return Err(unexpected(&other)),
                 Err(problem) => problem,
             };
@@ -211,15 +211,15 @@ impl Completion {
     }
 
     /// What was answered under the key before.
-    async fn answered(&self) -> Result<Option<ReplyResponse>, Problem> {
+    async fn answered(&self) -> Result<Option<ReplyResponse>, ApiProblem> {
         let Some(key) = self.caller.key() else { return Ok(None) };
         let query = Query::Answered { session: self.session.clone(), key };
         match self.caller.ask_more(query).await? {
-            Answer::Answered(None) => Ok(None),
-            Answer::Answered(Some(before)) => match *before {
-                Answered {
+            QueryAnswer::Answered(None) => Ok(None),
+            QueryAnswer::Answered(Some(before)) => match *before {
+                StoredOutcome {
                     turn: Some(CommittedTurn { session, bodies }),
-                    done: Done::Appended { first, .. },
+                    done: ChangeOutcome::Appended { first, .. },
                 } if session == self.session && self.is_before_reply(&bodies) => {
                     Ok(Some(replied(first, bodies)))
                 }

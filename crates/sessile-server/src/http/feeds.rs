@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
-use super::caller::Bound;
-use super::problem::Problem;
+use super::caller::UserStore;
+use super::problem::ApiProblem;
 use super::queue::unexpected;
 use crate::ids::{SessionId, UserName};
-use crate::model::Event;
-use crate::query::{Answer, EventPage, Query};
+use crate::model::SessionEvent;
+use crate::query::{EventPage, Query, QueryAnswer};
 
 /// How many events are read at once.
 const PAGE: i64 = 128;
@@ -36,7 +36,7 @@ pub(crate) struct Feeds {
 /// A session that is followed.
 #[derive(Debug)]
 pub(crate) struct Feed {
-    recent: Mutex<VecDeque<Arc<Event>>>,
+    recent: Mutex<VecDeque<Arc<SessionEvent>>>,
     head: watch::Sender<i64>,
     touched: Notify,
 }
@@ -51,7 +51,7 @@ impl Feeds {
     }
 
     /// The feed of a session, which someone follows who has seen all up to a number.
-    pub(crate) fn follow(self: &Arc<Self>, bound: &Bound, session: &SessionId, seen: i64) -> Arc<Feed> {
+    pub(crate) fn follow(self: &Arc<Self>, bound: &UserStore, session: &SessionId, seen: i64) -> Arc<Feed> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (bound.user().clone(), session.clone());
         if let Some(feed) = open.get(&key).and_then(Weak::upgrade) {
@@ -66,7 +66,7 @@ impl Feeds {
     }
 
     /// Looks for new events, until nobody follows.
-    async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: Bound, key: (UserName, SessionId)) {
+    async fn look(self: Arc<Self>, feed: Weak<Feed>, bound: UserStore, key: (UserName, SessionId)) {
         while let Some(feed) = feed.upgrade() {
             let after = *feed.head.borrow();
             let more = match events(&bound, &key.1, after).await {
@@ -107,7 +107,7 @@ impl Feed {
     }
 
     /// The next events after a number, as soon as there are some; nothing if they have to be read from the store.
-    pub(crate) async fn next(&self, seen: i64) -> Option<Vec<Arc<Event>>> {
+    pub(crate) async fn next(&self, seen: i64) -> Option<Vec<Arc<SessionEvent>>> {
         let mut head = self.head.subscribe();
         // The sender is this feed's own.
         let _ = head.wait_for(|head| *head > seen).await;
@@ -123,9 +123,13 @@ impl Feed {
 }
 
 /// A page of events after a number.
-pub(crate) async fn events(bound: &Bound, session: &SessionId, after: i64) -> Result<EventPage, Problem> {
+pub(crate) async fn events(
+    bound: &UserStore,
+    session: &SessionId,
+    after: i64,
+) -> Result<EventPage, ApiProblem> {
     match bound.peek(Query::Events { session: session.clone(), after, limit: PAGE }).await? {
-        Answer::Events(page) => Ok(page),
+        QueryAnswer::Events(page) => Ok(page),
         other => Err(unexpected(&other)),
     }
 }

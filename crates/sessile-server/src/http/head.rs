@@ -3,31 +3,31 @@
 use axum::http::{HeaderMap, StatusCode, Uri, Version, header};
 use sessile::Code;
 
-use super::problem::Problem;
+use super::problem::ApiProblem;
 
 /// The largest head that is accepted, counted as the bytes of its target, names and values.
 pub(crate) const MOST_BYTES: usize = 32 << 10;
 
 /// Refuses a head that is too large, and one that does not say once and clearly which host is asked.
-pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn check(version: Version, target: &Uri, headers: &HeaderMap) -> Result<(), ApiProblem> {
     let target = target.path_and_query().map_or(0, |target| target.as_str().len());
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if target + bytes > MOST_BYTES {
         let detail = format!("the head of the request is larger than {MOST_BYTES} bytes");
-        return Err(Problem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, Code::InvalidValue, detail));
+        return Err(ApiProblem::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, Code::InvalidValue, detail));
     }
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (None, _) if version < Version::HTTP_11 => Ok(()),
-        (None, _) => Err(Problem::usage("the Host header is missing")),
-        (Some(_), Some(_)) => Err(Problem::usage("the Host header is given more than once")),
+        (None, _) => Err(ApiProblem::usage("the Host header is missing")),
+        (Some(_), Some(_)) => Err(ApiProblem::usage("the Host header is given more than once")),
         (Some(host), None) => {
             let is_host =
                 |text: &str| text.is_empty() || sessile_wire::address::Authority::parse(text).is_ok();
             if host.to_str().is_ok_and(is_host) {
                 Ok(())
             } else {
-                Err(Problem::usage("the Host header is not a valid HOST or HOST:PORT"))
+                Err(ApiProblem::usage("the Host header is not a valid HOST or HOST:PORT"))
             }
         }
     }

@@ -14,8 +14,8 @@ use sessile_wire::service::limits::DEFAULT_PAGE_ITEMS;
 
 pub(crate) use sessile_wire::service::limits::MAX_INTEGER;
 
-use super::app::App;
-use super::problem::Problem;
+use super::app::AppState;
+use super::problem::ApiProblem;
 use crate::clock;
 use crate::ids::{self, SessionId};
 
@@ -25,76 +25,92 @@ pub(crate) fn route(extensions: &Extensions) -> Option<&str> {
 }
 
 /// A header that may be given once.
-pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, Problem> {
+pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ApiProblem> {
     let mut given = headers.get_all(name).iter();
     let Some(value) = given.next() else { return Ok(None) };
     if given.next().is_some() {
-        return Err(Problem::usage(format!("the header {name} is given more than once")));
+        return Err(ApiProblem::usage(format!("the header {name} is given more than once")));
     }
-    let text = value.to_str().map_err(|_| Problem::usage(format!("the header {name} is not plain text")))?;
+    let text =
+        value.to_str().map_err(|_| ApiProblem::usage(format!("the header {name} is not plain text")))?;
     Ok(Some(text))
 }
 
 /// An id that was never used.
-pub(crate) fn new_id() -> Result<String, Problem> {
-    clock::new_id().map_err(|error| Problem::internal(error.to_string()))
+pub(crate) fn new_id() -> Result<String, ApiProblem> {
+    clock::new_id().map_err(|error| ApiProblem::internal(error.to_string()))
 }
 
 /// Id of a new session.
-pub(crate) fn new_session_id() -> Result<SessionId, Problem> {
-    ids::new_session_id().map_err(|error| Problem::internal(error.to_string()))
+pub(crate) fn new_session_id() -> Result<SessionId, ApiProblem> {
+    ids::new_session_id().map_err(|error| ApiProblem::internal(error.to_string()))
 }
 
 /// The id of a session, from a path. What cannot be one belongs to nobody.
-pub(crate) fn session(text: &str) -> Result<SessionId, Problem> {
-    text.parse().map_err(|_| Problem::no_session())
+pub(crate) fn session(text: &str) -> Result<SessionId, ApiProblem> {
+    text.parse().map_err(|_| ApiProblem::no_session())
 }
 
 /// A short text of the caller's.
-pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), Problem> {
+pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), ApiProblem> {
     if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
-        return Err(Problem::invalid(format!("{what} has 1 to {longest} bytes and no control characters")));
+        return Err(ApiProblem::invalid(format!(
+            "{what} has 1 to {longest} bytes and no control characters"
+        )));
     }
     Ok(())
 }
 
 /// A name or key that the caller gives to something new. One that cannot be told from another by looking at it is refused;
 /// what exists already is found by [`text`] alone.
-pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), Problem> {
+pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), ApiProblem> {
     text(what, name, longest)?;
     let reserved = sessile::json::is_reserved(name).then_some("the name is reserved");
     match reserved.or_else(|| sessile::names::deceptive(name)) {
         None => Ok(()),
         Some(reason) => {
             let detail = format!("invalid {what} {}: {reason}", sessile::text::quoted(shortened(name, 80)));
-            Err(Problem::new(StatusCode::BAD_REQUEST, Code::InvalidName, detail))
+            Err(ApiProblem::new(StatusCode::BAD_REQUEST, Code::InvalidName, detail))
         }
     }
 }
 
 /// A number of the caller's.
-pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i64, Problem> {
+pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i64, ApiProblem> {
     if (least..=most).contains(&number) {
         return Ok(number);
     }
-    Err(Problem::invalid(format!("{what} is from {least} to {most}")))
+    Err(ApiProblem::invalid(format!("{what} is from {least} to {most}")))
 }
 
 /// The parts of a path that are variable.
 pub(crate) struct Segments<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<App> for Segments<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Segments<T> {
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiProblem> {
         let path: Result<Path<T>, PathRejection> = Path::from_request_parts(parts, app).await;
         path.map(|Path(segments)| Segments(segments))
-            .map_err(|_| Problem::invalid("the path is not valid UTF-8, or a number in it is none"))
+            .map_err(|_| ApiProblem::invalid("the path is not valid UTF-8, or a number in it is none"))
+    }
+}
+
+/// Id of the session in a path. It comes last among the parts of a request, so that what is wrong with the others is told
+/// first.
+pub(crate) struct SessionSegment(pub(crate) SessionId);
+
+impl FromRequestParts<AppState> for SessionSegment {
+    type Rejection = ApiProblem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiProblem> {
+        let Segments(id) = Segments::<String>::from_request_parts(parts, app).await?;
+        session(&id).map(SessionSegment)
     }
 }
 
 /// A body that says it is JSON, is not too large, too late or nested too deep, and has no reserved key.
-pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &App) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &AppState) -> Result<Vec<u8>, ApiProblem> {
     let media = header(headers, header::CONTENT_TYPE.as_str())?.unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if !media.eq_ignore_ascii_case("application/json") {
@@ -106,25 +122,25 @@ pub(crate) async fn taken(headers: &HeaderMap, body: Body, app: &App) -> Result<
     }
     let bytes = tokio::time::timeout(app.limits.body, read(body, app.limits.body_bytes))
         .await
-        .map_err(|_| Problem::timed_out("the body did not come in time"))??;
+        .map_err(|_| ApiProblem::timed_out("the body did not come in time"))??;
     check_depth(&bytes, app.limits.depth)?;
-    sessile::json::check(&bytes).map_err(|error| Problem::invalid(error.to_string()))?;
+    sessile::json::check(&bytes).map_err(|error| ApiProblem::invalid(error.to_string()))?;
     Ok(bytes)
 }
 
-fn unsupported(detail: &str) -> Problem {
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail)
+fn unsupported(detail: &str) -> ApiProblem {
+    ApiProblem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::Usage, detail)
 }
 
 /// A body, up to a size. No more of it is ever held.
-pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Problem> {
-    let too_large = || Problem::too_large(format!("a body has at most {most} bytes"));
+pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, ApiProblem> {
+    let too_large = || ApiProblem::too_large(format!("a body has at most {most} bytes"));
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
     while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| Problem::usage("the body ended early, or is not one"))?;
+        let frame = frame.map_err(|_| ApiProblem::usage("the body ended early, or is not one"))?;
         let data: Bytes = frame.into_data().unwrap_or_default();
         if bytes.len() + data.len() > most {
             return Err(too_large());
@@ -135,7 +151,7 @@ pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, Problem
 }
 
 /// How deep brackets go, those in strings left out. It is looked at before anything is built from them.
-fn check_depth(bytes: &[u8], most: usize) -> Result<(), Problem> {
+fn check_depth(bytes: &[u8], most: usize) -> Result<(), ApiProblem> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for byte in bytes {
         match byte {
@@ -147,7 +163,7 @@ fn check_depth(bytes: &[u8], most: usize) -> Result<(), Problem> {
             _ => {}
         }
         if depth > most {
-            return Err(Problem::invalid(format!("JSON is nested at most {most} deep")));
+            return Err(ApiProblem::invalid(format!("JSON is nested at most {most} deep")));
         }
     }
     Ok(())
@@ -155,12 +171,12 @@ fn check_depth(bytes: &[u8], most: usize) -> Result<(), Problem> {
 
 /// The parameters after the `?`. Whoever takes them names them all; one that nobody took is refused.
 #[derive(Debug)]
-pub(crate) struct Params(Vec<(String, String)>);
+pub(crate) struct QueryParams(Vec<(String, String)>);
 
-impl FromRequestParts<App> for Params {
-    type Rejection = Problem;
+impl FromRequestParts<AppState> for QueryParams {
+    type Rejection = ApiProblem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiProblem> {
         let query = parts.uri.query().unwrap_or_default();
         let mut params: Vec<(String, String)> = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -168,67 +184,67 @@ impl FromRequestParts<App> for Params {
             let (name, value) = (decoded(name)?, decoded(value)?);
             // PostgreSQL stores no text with NUL.
             if name.contains('\0') || value.contains('\0') {
-                return Err(Problem::invalid("query parameters must not contain NUL"));
+                return Err(ApiProblem::invalid("query parameters must not contain NUL"));
             }
             if params.iter().any(|(other, _)| *other == name) {
-                return Err(Problem::usage("a parameter is given more than once"));
+                return Err(ApiProblem::usage("a parameter is given more than once"));
             }
             params.push((name, value));
         }
-        Ok(Params(params))
+        Ok(QueryParams(params))
     }
 }
 
-impl Params {
+impl QueryParams {
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(other, _)| other == name)?;
         Some(self.0.swap_remove(at).1)
     }
 
-    pub(crate) fn number(&mut self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Problem> {
+    pub(crate) fn number(&mut self, name: &str, least: i64, most: i64) -> Result<Option<i64>, ApiProblem> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let number = text.parse().map_err(|_| Problem::invalid(format!("{name} is a number")))?;
+        let number = text.parse().map_err(|_| ApiProblem::invalid(format!("{name} is a number")))?;
         within(name, number, least, most).map(Some)
     }
 
-    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, Problem> {
+    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ApiProblem> {
         match self.text(name).as_deref() {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
             Some("false") => Ok(Some(false)),
-            Some(_) => Err(Problem::invalid(format!("{name} is true or false"))),
+            Some(_) => Err(ApiProblem::invalid(format!("{name} is true or false"))),
         }
     }
 
     /// How many at most, of a page.
-    pub(crate) fn limit(&mut self, app: &App) -> Result<i64, Problem> {
+    pub(crate) fn limit(&mut self, app: &AppState) -> Result<i64, ApiProblem> {
         Ok(self.number("limit", 1, app.limits.page)?.unwrap_or(DEFAULT_PAGE_ITEMS.min(app.limits.page)))
     }
 
     /// Where the page before ended.
-    pub(crate) fn cursor(&mut self) -> Result<Option<String>, Problem> {
+    pub(crate) fn cursor(&mut self) -> Result<Option<String>, ApiProblem> {
         self.text("cursor").map(|cursor| super::reply::after(&cursor)).transpose()
     }
 
     /// That there are no others.
-    pub(crate) fn done(self) -> Result<(), Problem> {
+    pub(crate) fn done(self) -> Result<(), ApiProblem> {
         match self.0.first() {
             None => Ok(()),
             Some((name, _)) => {
-                Err(Problem::usage(format!("there is no parameter {:?} here", shortened(name, 40))))
+                Err(ApiProblem::usage(format!("there is no parameter {:?} here", shortened(name, 40))))
             }
         }
     }
 }
 
-fn decoded(text: &str) -> Result<String, Problem> {
-    let invalid = || Problem::usage("a percent sign in the query is not followed by two digits");
+fn decoded(text: &str) -> Result<String, ApiProblem> {
+    let invalid = || ApiProblem::usage("a percent sign in the query is not followed by two digits");
     let bytes = sessile_wire::percent::decode(&text.replace('+', " ")).ok_or_else(invalid)?;
-    String::from_utf8(bytes).map_err(|_| Problem::usage("the query is not valid UTF-8"))
+    String::from_utf8(bytes).map_err(|_| ApiProblem::usage("the query is not valid UTF-8"))
 }
 
 /// The revision that a change is only to be made at: `If-Match: "3"`, or `If-None-Match: *` for 0.
-pub(crate) fn expected_revision(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+pub(crate) fn expected_revision(headers: &HeaderMap) -> Result<Option<i64>, ApiProblem> {
     let none = header(headers, header::IF_NONE_MATCH.as_str())?;
     let revision = match (header(headers, header::IF_MATCH.as_str())?, none) {
         (None, None) => return Ok(None),
@@ -241,12 +257,12 @@ pub(crate) fn expected_revision(headers: &HeaderMap) -> Result<Option<i64>, Prob
     };
     match revision {
         Some(revision) => Ok(Some(revision)),
-        None => Err(Problem::usage("If-Match is one ETag as it was given, or If-None-Match is `*`")),
+        None => Err(ApiProblem::usage("If-Match is one ETag as it was given, or If-None-Match is `*`")),
     }
 }
 
 /// Whether the caller has this revision already.
-pub(crate) fn has(headers: &HeaderMap, revision: i64) -> Result<bool, Problem> {
+pub(crate) fn has(headers: &HeaderMap, revision: i64) -> Result<bool, ApiProblem> {
     let Some(tags) = header(headers, header::IF_NONE_MATCH.as_str())? else { return Ok(false) };
     let own = format!("\"{revision}\"");
     Ok(tags.split(',').any(|tag| {

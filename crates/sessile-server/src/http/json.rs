@@ -7,26 +7,26 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 use sessile::text::shortened;
 
-use super::app::App;
+use super::app::AppState;
 use super::input;
-use super::problem::Problem;
+use super::problem::ApiProblem;
 use crate::json_text::JsonText;
 
 /// A body that is an object of a known form.
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
+    type Rejection = ApiProblem;
 
-    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, app: &AppState) -> Result<Self, ApiProblem> {
         let (head, body) = request.into_parts();
         let bytes = input::taken(&head.headers, body, app).await?;
         // The parser takes an array of the members for an object.
         if let Some(other) = other_than_object(&bytes)
             && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
         {
-            return Err(Problem::invalid(format!("the body is a JSON object, and not {other}")));
+            return Err(ApiProblem::invalid(format!("the body is a JSON object, and not {other}")));
         }
         serde_json::from_slice(&bytes).map(Json).map_err(|error| not_expected(&error))
     }
@@ -36,27 +36,27 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 #[derive(Debug)]
 pub(crate) struct AnyJson(pub(crate) JsonText);
 
-impl FromRequest<App> for AnyJson {
-    type Rejection = Problem;
+impl FromRequest<AppState> for AnyJson {
+    type Rejection = ApiProblem;
 
-    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, app: &AppState) -> Result<Self, ApiProblem> {
         let (head, body) = request.into_parts();
         let bytes = input::taken(&head.headers, body, app).await?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Problem::invalid("the body is not what was expected: it is not valid UTF-8"))?;
+            .map_err(|_| ApiProblem::invalid("the body is not what was expected: it is not valid UTF-8"))?;
         JsonText::parse(&text).map(AnyJson).map_err(|error| not_expected(&error))
     }
 }
 
 /// Parts of a body that are any JSON, checked and kept as they were sent.
-pub(crate) fn as_sent(parts: &[Box<RawValue>]) -> Result<Vec<JsonText>, Problem> {
+pub(crate) fn as_sent(parts: &[Box<RawValue>]) -> Result<Vec<JsonText>, ApiProblem> {
     let parsed = parts.iter().map(|part| JsonText::parse(part.get())).collect::<Result<_, _>>();
     parsed.map_err(|error| not_expected(&error))
 }
 
-fn not_expected(error: &serde_json::Error) -> Problem {
+fn not_expected(error: &serde_json::Error) -> ApiProblem {
     let detail = shortened(&in_words_of_json(&error.to_string()), 300);
-    Problem::invalid(format!("the body is not what was expected: {detail}"))
+    ApiProblem::invalid(format!("the body is not what was expected: {detail}"))
 }
 
 /// What a text begins, unless it is an object.

@@ -29,14 +29,14 @@ mod valid_tokens;
 mod wakeups;
 
 pub(crate) use anonymous_limits::AnonymousLimits;
-pub(crate) use app::{App, Shared};
+pub(crate) use app::{AppParts, AppState};
 pub(crate) use audit::audit;
-pub(crate) use caller::{AlreadyCharged, Caller, Gate};
+pub(crate) use caller::{AlreadyCharged, ApiCaller, Gate};
 pub(crate) use input::{header, read, taken};
 pub(crate) use log::Logger;
 pub use log::{Log, LogTo};
 pub(crate) use metrics::{Gauge, Metrics};
-pub(crate) use problem::Problem;
+pub(crate) use problem::ApiProblem;
 pub(crate) use route::{ResponseBody, Route};
 pub(crate) use router::{Peer, RequestId, network_router, process_router};
 pub(crate) use routes::all as routes;

@@ -5,11 +5,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use sessile_wire::service::CursorPage;
 
-use super::caller::Caller;
-use super::problem::Problem;
+use super::caller::ApiCaller;
+use super::problem::ApiProblem;
 use super::reply;
 use crate::limits::Limits;
-use crate::query::{Answer, ListPage, Query};
+use crate::query::{ListPage, Query, QueryAnswer};
 
 /// Reads that may find less than they looked for; then the page ends early. Each of them is bounded by
 /// [`SCAN_ROWS`](crate::query::SCAN_ROWS), so that no filter makes one request read everything.
@@ -26,7 +26,7 @@ pub(crate) struct PagedList<T, W> {
     /// one snapshot.
     pub(crate) at_once: Option<i64>,
     /// Page in an answer of the store.
-    pub(crate) answered: fn(Answer) -> Result<ListPage<T>, Problem>,
+    pub(crate) answered: fn(QueryAnswer) -> Result<ListPage<T>, ApiProblem>,
     /// Cursor of the page that begins after an item.
     pub(crate) cursor: fn(&T) -> &str,
     /// Item of the response.
@@ -37,11 +37,11 @@ impl<T, W: Serialize> PagedList<T, W> {
     /// Page of at most `limit` items after a cursor.
     pub(crate) async fn page<P>(
         self,
-        caller: &Caller,
+        caller: &ApiCaller,
         limits: &Limits,
         limit: i64,
         mut after: Option<String>,
-    ) -> Result<Response, Problem>
+    ) -> Result<Response, ApiProblem>
     where
         P: CursorPage<Item = Box<RawValue>> + Serialize,
     {
@@ -58,7 +58,7 @@ impl<T, W: Serialize> PagedList<T, W> {
                 left -= 1;
                 after = Some((self.cursor)(&item).to_owned());
                 let raw = to_raw_value(&(self.response)(item));
-                let raw = raw.map_err(|error| Problem::internal(error.to_string()))?;
+                let raw = raw.map_err(|error| ApiProblem::internal(error.to_string()))?;
                 bytes += raw.get().len();
                 items.push(raw);
                 if bytes > limits.page_bytes {

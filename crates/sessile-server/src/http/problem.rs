@@ -16,7 +16,7 @@ use crate::users::UserError;
 
 /// Failure of a request. The cause is for the operator's log only.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct ApiProblem {
     status: StatusCode,
     code: Code,
     detail: String,
@@ -37,9 +37,9 @@ pub(crate) struct ProblemCause(pub(crate) String);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProblemCode(pub(crate) Code);
 
-impl Problem {
+impl ApiProblem {
     pub(crate) fn new(status: StatusCode, code: Code, detail: impl Into<String>) -> Self {
-        Problem {
+        ApiProblem {
             status,
             code,
             detail: detail.into(),
@@ -54,39 +54,40 @@ impl Problem {
 
     /// The request is not one: 400.
     pub(crate) fn usage(detail: impl Into<String>) -> Self {
-        Problem::new(StatusCode::BAD_REQUEST, Code::Usage, detail)
+        ApiProblem::new(StatusCode::BAD_REQUEST, Code::Usage, detail)
     }
 
     /// A reply was requested, and no upstream is configured: 400.
     pub(crate) fn no_upstream() -> Self {
-        let mut problem = Problem::usage("this service has no upstream: it keeps messages, and writes none");
+        let mut problem =
+            ApiProblem::usage("this service has no upstream: it keeps messages, and writes none");
         problem.reason = Some(ProblemReason::NoUpstream);
         problem
     }
 
     /// Something in the request cannot be: 400.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
-        Problem::new(StatusCode::BAD_REQUEST, Code::InvalidValue, detail)
+        ApiProblem::new(StatusCode::BAD_REQUEST, Code::InvalidValue, detail)
     }
 
     /// More than is taken: 413.
     pub(crate) fn too_large(detail: impl Into<String>) -> Self {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidValue, detail)
+        ApiProblem::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidValue, detail)
     }
 
     /// A session that the caller has not. It is the same for one that nobody has.
     pub(crate) fn no_session() -> Self {
-        Problem::new(StatusCode::NOT_FOUND, Code::SessionNotFound, "there is no such session")
+        ApiProblem::new(StatusCode::NOT_FOUND, Code::SessionNotFound, "there is no such session")
     }
 
     pub(crate) fn no_entry() -> Self {
-        Problem::new(StatusCode::NOT_FOUND, Code::EntryNotFound, "there is no value under this key")
+        ApiProblem::new(StatusCode::NOT_FOUND, Code::EntryNotFound, "there is no value under this key")
     }
 
     /// No token, or none that counts: 401. Which of the two, and why, is not said.
     pub(crate) fn unauthenticated() -> Self {
         let detail = "a valid token is needed: `Authorization: Bearer sst_...`";
-        let mut problem = Problem::new(StatusCode::UNAUTHORIZED, Code::CredentialRejected, detail);
+        let mut problem = ApiProblem::new(StatusCode::UNAUTHORIZED, Code::CredentialRejected, detail);
         problem.authenticate = Some(Box::new(HeaderValue::from_static("Bearer realm=\"sessile\"")));
         problem
     }
@@ -95,7 +96,7 @@ impl Problem {
     pub(crate) fn out_of_scope(scope: TokenScope) -> Self {
         let scope = scope.as_str();
         let detail = format!("the token lacks the scope `{scope}`");
-        let mut problem = Problem::new(StatusCode::FORBIDDEN, Code::CredentialRejected, detail);
+        let mut problem = ApiProblem::new(StatusCode::FORBIDDEN, Code::CredentialRejected, detail);
         let challenge = format!("Bearer realm=\"sessile\", error=\"insufficient_scope\", scope=\"{scope}\"");
         problem.authenticate = HeaderValue::from_str(&challenge).ok().map(Box::new);
         problem
@@ -103,12 +104,12 @@ impl Problem {
 
     /// Too many at once or in a row: 429.
     pub(crate) fn rate_limited(detail: &str, after_ms: i64) -> Self {
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, Code::RateLimited, detail).retry_after(after_ms)
+        ApiProblem::new(StatusCode::TOO_MANY_REQUESTS, Code::RateLimited, detail).retry_after(after_ms)
     }
 
     /// What was waited for did not come: 408.
     pub(crate) fn timed_out(detail: &str) -> Self {
-        let mut problem = Problem::new(StatusCode::REQUEST_TIMEOUT, Code::TimedOut, detail);
+        let mut problem = ApiProblem::new(StatusCode::REQUEST_TIMEOUT, Code::TimedOut, detail);
         problem.retryable = true;
         problem
     }
@@ -116,12 +117,12 @@ impl Problem {
     /// The service is going down: 503.
     pub(crate) fn closing_down() -> Self {
         let detail = "the service is shutting down";
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail).retry_after(1000)
+        ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail).retry_after(1000)
     }
 
     /// Something that does not happen: 500.
     pub(crate) fn internal(cause: impl Into<String>) -> Self {
-        let mut problem = Problem::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Store, "the store failed");
+        let mut problem = ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Store, "the store failed");
         problem.cause = Some(cause.into());
         problem
     }
@@ -129,7 +130,7 @@ impl Problem {
     /// What came from upstream is no reply: 502.
     pub(crate) fn unusable(cause: impl Into<String>) -> Self {
         let detail = "what the upstream answered is no reply; nothing was appended";
-        let mut problem = Problem::new(StatusCode::BAD_GATEWAY, Code::AgentRefused, detail);
+        let mut problem = ApiProblem::new(StatusCode::BAD_GATEWAY, Code::AgentRefused, detail);
         problem.cause = Some(cause.into());
         problem
     }
@@ -154,39 +155,39 @@ impl Problem {
     }
 }
 
-impl From<ServiceStoreError> for Problem {
+impl From<ServiceStoreError> for ApiProblem {
     fn from(error: ServiceStoreError) -> Self {
         match error {
             ServiceStoreError::Unavailable(cause) => {
                 let detail = "the store cannot be reached; with an idempotency key it is safe to try again";
-                let mut problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail);
+                let mut problem = ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail);
                 problem.cause = Some(cause);
                 problem.retry_after(1000)
             }
             ServiceStoreError::NoPassword | ServiceStoreError::TooNew { .. } => {
-                Problem::internal(error.to_string())
+                ApiProblem::internal(error.to_string())
             }
             ServiceStoreError::Failed(cause)
             | ServiceStoreError::Refused(cause)
-            | ServiceStoreError::Unfit(cause) => Problem::internal(cause),
+            | ServiceStoreError::Unfit(cause) => ApiProblem::internal(cause),
         }
     }
 }
 
-impl From<UserError> for Problem {
+impl From<UserError> for ApiProblem {
     fn from(error: UserError) -> Self {
         match error {
             UserError::Store(error) => error.into(),
-            other => Problem::internal(other.to_string()),
+            other => ApiProblem::internal(other.to_string()),
         }
     }
 }
 
 /// Nothing of what the upstream said goes on to a user: it may repeat the key.
-impl From<UpstreamError> for Problem {
+impl From<UpstreamError> for ApiProblem {
     fn from(error: UpstreamError) -> Self {
         let (status, code, detail, is_transient, cause) = match error {
-            UpstreamError::Unusable(cause) => return Problem::unusable(cause),
+            UpstreamError::Unusable(cause) => return ApiProblem::unusable(cause),
             UpstreamError::Unreachable(cause) => {
                 let detail = "the upstream cannot be reached, or broke off; nothing was appended".to_owned();
                 (StatusCode::BAD_GATEWAY, Code::Unreachable, detail, true, cause)
@@ -205,30 +206,30 @@ impl From<UpstreamError> for Problem {
                 (StatusCode::BAD_GATEWAY, Code::AgentRefused, detail, is_transient, cause)
             }
         };
-        let mut problem = Problem::new(status, code, detail);
+        let mut problem = ApiProblem::new(status, code, detail);
         (problem.retryable, problem.cause) = (is_transient, Some(cause));
         problem
     }
 }
 
-impl From<Refusal> for Problem {
+impl From<Refusal> for ApiProblem {
     fn from(refusal: Refusal) -> Self {
-        let conflict = |code, detail: String| Problem::new(StatusCode::CONFLICT, code, detail);
+        let conflict = |code, detail: String| ApiProblem::new(StatusCode::CONFLICT, code, detail);
         let lost = |number: i64| {
             let detail = format!("{number} is not held, or not any more: its time was over, or it was taken");
             conflict(Code::LockLost, detail)
         };
         match refusal {
-            Refusal::NoSession | Refusal::NoAccount => Problem::no_session(),
+            Refusal::NoSession | Refusal::NoAccount => ApiProblem::no_session(),
             Refusal::SessionOver => {
-                Problem::new(StatusCode::GONE, Code::SessionExpired, "the session has ended or expired")
+                ApiProblem::new(StatusCode::GONE, Code::SessionExpired, "the session has ended or expired")
             }
             Refusal::NameTaken => {
                 conflict(Code::SessionExists, "another live session of yours has this name".to_owned())
             }
             Refusal::Changed { revision } => {
                 let detail = format!("it has changed since: it is at {revision}");
-                Problem { revision: Some(revision), ..conflict(Code::RevisionConflict, detail) }
+                ApiProblem { revision: Some(revision), ..conflict(Code::RevisionConflict, detail) }
             }
             Refusal::Held { expires_ms, .. } => {
                 let left = (expires_ms - now_ms()).max(1);
@@ -237,8 +238,8 @@ impl From<Refusal> for Problem {
             }
             Refusal::Lost { token } => lost(token.get()),
             Refusal::PlaceLost { place } => lost(place.map_or(0, Position::get)),
-            Refusal::TooManySettings | Refusal::NoMessage { .. } => Problem::invalid(refusal.to_string()),
-            Refusal::KeyReused => Problem::new(
+            Refusal::TooManySettings | Refusal::NoMessage { .. } => ApiProblem::invalid(refusal.to_string()),
+            Refusal::KeyReused => ApiProblem::new(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 Code::InvalidValue,
                 "this idempotency key was used for something else",
@@ -247,7 +248,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl Problem {
+impl ApiProblem {
     /// Body of the response.
     pub(crate) fn details(&self) -> ProblemDetails {
         ProblemDetails {
@@ -264,7 +265,7 @@ impl Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self.details()).unwrap_or_default();
         let mut response = Response::new(Body::from(body));

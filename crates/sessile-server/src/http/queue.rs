@@ -7,12 +7,12 @@ use sessile_wire::backoff::Backoff;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::app::App;
-use super::caller::Bound;
+use super::app::AppState;
+use super::caller::UserStore;
 use super::input;
 use super::metrics::{Gauge, GaugeGuard};
-use super::problem::Problem;
-use crate::change::{Busy, Change, Done};
+use super::problem::ApiProblem;
+use crate::change::{Busy, ChangeOutcome, StoreChange};
 use crate::model::{Resource, Ticket};
 
 /// Attempts to release a place in a store that is unavailable, and the first and longest delay between two of them.
@@ -29,9 +29,9 @@ pub(crate) struct LeaseRequest {
     pub(crate) wait_ms: i64,
 }
 
-struct Waiting {
-    app: App,
-    bound: Bound,
+struct LeaseWait {
+    app: AppState,
+    bound: UserStore,
     key: Option<String>,
     /// Stands for this request: its place may come to be that of the same one sent again.
     claim: String,
@@ -41,17 +41,17 @@ struct Waiting {
 }
 
 /// What was asked for. If nobody takes it from the channel, it is given back with the channel.
-type Reply = oneshot::Sender<Result<(Ticket, LeaseGuard), Problem>>;
+type Reply = oneshot::Sender<Result<(Ticket, LeaseGuard), ApiProblem>>;
 
 /// Takes a turn or a lock, as soon as it comes free.
 pub(crate) async fn take(
-    app: &App,
-    bound: Bound,
+    app: &AppState,
+    bound: UserStore,
     key: Option<String>,
     wanted: LeaseRequest,
-) -> Result<(Ticket, LeaseGuard), Problem> {
+) -> Result<(Ticket, LeaseGuard), ApiProblem> {
     let (reply, answer) = oneshot::channel();
-    let waiting = Waiting {
+    let waiting = LeaseWait {
         app: app.clone(),
         bound,
         key,
@@ -61,10 +61,10 @@ pub(crate) async fn take(
         _counted: app.metrics.up(Gauge::Waiting),
     };
     tokio::spawn(waiting.run(reply));
-    answer.await.unwrap_or_else(|_| Err(Problem::closing_down()))
+    answer.await.unwrap_or_else(|_| Err(ApiProblem::closing_down()))
 }
 
-impl Waiting {
+impl LeaseWait {
     async fn run(self, mut reply: Reply) {
         let outcome = self.held(&mut reply).await.map(|ticket| {
             let given = LeaseGuard(Some(self.back()));
@@ -74,12 +74,12 @@ impl Waiting {
         drop(reply.send(outcome));
     }
 
-    async fn held(&self, reply: &mut Reply) -> Result<Ticket, Problem> {
+    async fn held(&self, reply: &mut Reply) -> Result<Ticket, ApiProblem> {
         let LeaseRequest { resource, holder, busy, ttl_ms, wait_ms } = &self.wanted;
         let until = Instant::now() + Duration::from_millis(wait_ms.unsigned_abs());
         let line = self.bound.wakeups().line(self.bound.user(), &resource.key());
         // The messages are read when it is held: what is answered to a key again would keep them all.
-        let ask = Change::Ask {
+        let ask = StoreChange::Ask {
             resource: resource.clone(),
             holder: holder.clone(),
             claim: self.claim.clone(),
@@ -113,16 +113,16 @@ impl Waiting {
                 biased;
                 () = gone => {
                     self.back().leave().await;
-                    return Err(Problem::closing_down());
+                    return Err(ApiProblem::closing_down());
                 }
                 () = tokio::time::sleep_until(until) => {
                     self.back().wait_no_longer().await;
-                    return Err(Problem::timed_out("somebody else still holds it"));
+                    return Err(ApiProblem::timed_out("somebody else still holds it"));
                 }
                 () = waiter.wait_until_due(|| self.bound.woken(resource, asked.place)) => {}
             }
             // Nothing interrupts this: it may be held when it returns.
-            let wait = Change::Wait {
+            let wait = StoreChange::Wait {
                 resource: resource.clone(),
                 place: asked.place,
                 claim: self.claim.clone(),
@@ -138,7 +138,7 @@ impl Waiting {
                     // Much may have happened since it was let in.
                     if !self.bound.is_token_valid().await {
                         self.back().leave().await;
-                        return Err(Problem::unauthenticated());
+                        return Err(ApiProblem::unauthenticated());
                     }
                     return Ok(now);
                 }
@@ -154,8 +154,8 @@ impl Waiting {
         }
     }
 
-    fn back(&self) -> Back {
-        Back {
+    fn back(&self) -> PlaceRelease {
+        PlaceRelease {
             bound: self.bound.clone(),
             resource: self.wanted.resource.clone(),
             claim: self.claim.clone(),
@@ -166,49 +166,49 @@ impl Waiting {
 }
 
 /// The place that was asked for.
-pub(crate) fn ticket(done: Done) -> Result<Ticket, Problem> {
+pub(crate) fn ticket(done: ChangeOutcome) -> Result<Ticket, ApiProblem> {
     match done {
-        Done::Ticket { ticket, .. } => Ok(ticket),
+        ChangeOutcome::Ticket { ticket, .. } => Ok(ticket),
         other => Err(unexpected(&other)),
     }
 }
 
 /// A store answered what was not asked.
-pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> Problem {
+pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> ApiProblem {
     let text = format!("{answer:?}");
-    Problem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
+    ApiProblem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
 }
 
 /// A lease that is released when the guard is dropped, unless it is kept: for work that may fail before the client knows of
 /// the lease.
 #[must_use]
-pub(crate) struct LeaseGuard(Option<Back>);
+pub(crate) struct LeaseGuard(Option<PlaceRelease>);
 
-struct Back {
-    bound: Bound,
+struct PlaceRelease {
+    bound: UserStore,
     resource: Resource,
     claim: String,
     key: Option<String>,
     busy: Option<mpsc::Sender<()>>,
 }
 
-impl Back {
+impl PlaceRelease {
     async fn leave(self) {
         let (resource, claim, key) = (self.resource.clone(), self.claim.clone(), self.key.clone());
-        self.change(Change::Leave { resource, place: None, claim, key }).await;
+        self.change(StoreChange::Leave { resource, place: None, claim, key }).await;
     }
 
     /// Whoever has a key can be back at the place with it.
     async fn wait_no_longer(self) {
         let (resource, claim) = (self.resource.clone(), self.claim.clone());
         match self.key {
-            Some(_) => self.change(Change::StepAside { resource, claim }).await,
+            Some(_) => self.change(StoreChange::StepAside { resource, claim }).await,
             None => self.leave().await,
         }
     }
 
-    async fn change(self, change: Change) {
-        let Back { bound, busy, .. } = self;
+    async fn change(self, change: StoreChange) {
+        let PlaceRelease { bound, busy, .. } = self;
         // Those behind it wait for it, so a store that is away for a moment is asked again. If it stays away, the place is
         // gone when its time is over.
         let mut backoff = Backoff::new(RETRY_DELAYS.0, RETRY_DELAYS.1);

@@ -8,11 +8,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use sessile_wire::service::CursorPage;
 
-use super::problem::Problem;
+use super::problem::ApiProblem;
 
 /// Response with a JSON body.
-pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Response, Problem> {
-    let text = serde_json::to_vec(body).map_err(|error| Problem::internal(error.to_string()))?;
+pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Response, ApiProblem> {
+    let text = serde_json::to_vec(body).map_err(|error| ApiProblem::internal(error.to_string()))?;
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -20,7 +20,11 @@ pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Response
 }
 
 /// Response with a JSON body whose ETag is its revision.
-pub(crate) fn tagged(status: StatusCode, body: &impl Serialize, revision: i64) -> Result<Response, Problem> {
+pub(crate) fn tagged(
+    status: StatusCode,
+    body: &impl Serialize,
+    revision: i64,
+) -> Result<Response, ApiProblem> {
     Ok(with_tag(json(status, body)?, revision))
 }
 
@@ -46,13 +50,13 @@ fn with_tag(mut response: Response, revision: i64) -> Response {
 pub(crate) fn page<P: CursorPage + Serialize>(
     items: Vec<P::Item>,
     last: Option<&str>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     json(StatusCode::OK, &P::new(items, last.map(|last| URL_SAFE_NO_PAD.encode(last))))
 }
 
 /// Last item of the page before, from a cursor.
-pub(crate) fn after(cursor: &str) -> Result<String, Problem> {
-    let wrong = || Problem::invalid("the cursor is not one that was given");
+pub(crate) fn after(cursor: &str) -> Result<String, ApiProblem> {
+    let wrong = || ApiProblem::invalid("the cursor is not one that was given");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
     let text = String::from_utf8(bytes).map_err(|_| wrong())?;
     if text.is_empty() || text.len() > 512 || text.chars().any(char::is_control) {

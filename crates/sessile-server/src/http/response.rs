@@ -1,20 +1,20 @@
 //! Responses of the API, made from what the store returns.
 
 use sessile_wire::service::{
-    AppendResponse, HeldLock, HistoryEntry, LeaseTicket, NumberedMessage, ReplyResponse, ServiceLock,
-    ServiceMessage, ServiceSession, StateEntry,
+    AppendResponse, HeldLock, LeaseTicket, NumberedMessage, ReplyResponse, ServiceLock, ServiceMessage,
+    ServiceSession, StateEntry,
 };
 
-use super::problem::Problem;
+use super::problem::ApiProblem;
 use super::queue::unexpected;
-use crate::change::Done;
+use crate::change::ChangeOutcome;
 use crate::ids::turn_token;
 use crate::json_text::JsonText;
-use crate::model::{Accessed, Entry, Message, Session, Ticket};
-use crate::query::Locked;
+use crate::model::{EntryRecord, MessageRecord, SessionRecord, Ticket};
+use crate::query::LockRecord;
 
-impl From<Session> for ServiceSession {
-    fn from(session: Session) -> Self {
+impl From<SessionRecord> for ServiceSession {
+    fn from(session: SessionRecord) -> Self {
         ServiceSession {
             id: session.id.into(),
             name: session.name,
@@ -34,29 +34,22 @@ impl From<Session> for ServiceSession {
     }
 }
 
-impl From<Message> for ServiceMessage {
-    fn from(message: Message) -> Self {
-        let Message { number, token, body, at_ms } = message;
+impl From<MessageRecord> for ServiceMessage {
+    fn from(message: MessageRecord) -> Self {
+        let MessageRecord { number, token, body, at_ms } = message;
         ServiceMessage { number, token: turn_token::to_number(token), body: body.into(), at_ms }
     }
 }
 
-impl From<Entry> for StateEntry {
-    fn from(entry: Entry) -> Self {
-        let Entry { key, value, revision } = entry;
+impl From<EntryRecord> for StateEntry {
+    fn from(entry: EntryRecord) -> Self {
+        let EntryRecord { key, value, revision } = entry;
         StateEntry { key, value: value.into(), revision }
     }
 }
 
-impl From<Accessed> for HistoryEntry {
-    fn from(entry: Accessed) -> Self {
-        let Accessed { id, at_ms, action, session, subject, outcome, token_id } = entry;
-        HistoryEntry { id, at_ms, action, session, subject, outcome, token_id }
-    }
-}
-
 /// Lease of a place that is held. A place that still waits is an error: clients get no answer before they hold it.
-pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, Problem> {
+pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, ApiProblem> {
     let Ticket { place, token: Some(token), holder, asked_ms, expires_ms } = ticket else {
         return Err(unexpected(&ticket));
     };
@@ -64,15 +57,15 @@ pub(super) fn lease(ticket: Ticket) -> Result<LeaseTicket, Problem> {
 }
 
 /// Lock that is held, with its queue.
-pub(super) fn held_lock(lock: Locked) -> Result<HeldLock, Problem> {
-    let Locked { name, ticket, waiting } = lock;
+pub(super) fn held_lock(lock: LockRecord) -> Result<HeldLock, ApiProblem> {
+    let LockRecord { name, ticket, waiting } = lock;
     Ok(HeldLock { lock: ServiceLock { name, ticket: lease(ticket)? }, waiting })
 }
 
 /// Numbers of the messages that a change appended.
-pub(super) fn appended(done: &Done) -> Result<AppendResponse, Problem> {
+pub(super) fn appended(done: &ChangeOutcome) -> Result<AppendResponse, ApiProblem> {
     match *done {
-        Done::Appended { first, last } => Ok(AppendResponse { first, last }),
+        ChangeOutcome::Appended { first, last } => Ok(AppendResponse { first, last }),
         ref other => Err(unexpected(other)),
     }
 }

@@ -7,7 +7,7 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::JsonSchema;
 
-use super::app::App;
+use super::app::AppState;
 use super::caller::RequiredScopes;
 use super::openapi::SchemaOf;
 use super::parameters::Parameter;
@@ -21,7 +21,7 @@ pub(crate) struct Route {
     pub(crate) scopes: &'static [TokenScope],
     /// Whether no token is needed.
     pub(crate) is_open: bool,
-    pub(crate) handler: MethodRouter<App>,
+    pub(crate) handler: MethodRouter<AppState>,
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
     /// Parameters besides those of the path and those that every read or write takes.
@@ -53,7 +53,7 @@ pub(crate) const BOTH: &[TokenScope] = &[TokenScope::Read, TokenScope::Write];
 impl Route {
     fn new<H, T>(method: Method, path: &'static str, scopes: &'static [TokenScope], handler: H) -> Self
     where
-        H: Handler<T, App>,
+        H: Handler<T, AppState>,
         T: 'static,
     {
         // All methods used here are ones that the filter knows.
@@ -75,7 +75,7 @@ impl Route {
         }
     }
 
-    pub(crate) fn get<H: Handler<T, App>, T: 'static>(
+    pub(crate) fn get<H: Handler<T, AppState>, T: 'static>(
         path: &'static str,
         scopes: &'static [TokenScope],
         handler: H,
@@ -83,7 +83,7 @@ impl Route {
         Route::new(Method::GET, path, scopes, handler)
     }
 
-    pub(crate) fn post<H: Handler<T, App>, T: 'static>(
+    pub(crate) fn post<H: Handler<T, AppState>, T: 'static>(
         path: &'static str,
         scopes: &'static [TokenScope],
         handler: H,
@@ -91,7 +91,7 @@ impl Route {
         Route::new(Method::POST, path, scopes, handler)
     }
 
-    pub(crate) fn put<H: Handler<T, App>, T: 'static>(
+    pub(crate) fn put<H: Handler<T, AppState>, T: 'static>(
         path: &'static str,
         scopes: &'static [TokenScope],
         handler: H,
@@ -99,7 +99,7 @@ impl Route {
         Route::new(Method::PUT, path, scopes, handler)
     }
 
-    pub(crate) fn patch<H: Handler<T, App>, T: 'static>(
+    pub(crate) fn patch<H: Handler<T, AppState>, T: 'static>(
         path: &'static str,
         scopes: &'static [TokenScope],
         handler: H,
@@ -107,7 +107,7 @@ impl Route {
         Route::new(Method::PATCH, path, scopes, handler)
     }
 
-    pub(crate) fn delete<H: Handler<T, App>, T: 'static>(
+    pub(crate) fn delete<H: Handler<T, AppState>, T: 'static>(
         path: &'static str,
         scopes: &'static [TokenScope],
         handler: H,

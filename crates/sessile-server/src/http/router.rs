@@ -13,13 +13,13 @@ use axum::routing::MethodRouter;
 use axum::{Extension, Router};
 use sessile::Code;
 
-use super::app::App;
+use super::app::AppState;
 use super::caller::{RequestIdentity, RequiredScopes};
 use super::head;
 use super::input;
 use super::log::LogLine;
 use super::metrics::Gauge;
-use super::problem::{Problem, ProblemCause, ProblemCode};
+use super::problem::{ApiProblem, ProblemCause, ProblemCode};
 use super::route::ANY;
 use super::routes;
 use super::unread_body::UnreadBody;
@@ -38,17 +38,17 @@ impl RequestId {
 }
 
 /// Routes of the API for requests that are made in this process.
-pub(crate) fn process_router(app: App) -> Router {
+pub(crate) fn process_router(app: AppState) -> Router {
     with_middleware(api(), app, RequestSource::Process)
 }
 
 /// Routes of the API, and one more that any token may use, for requests from the network.
-pub(crate) fn network_router(app: App, path: &str, handler: MethodRouter<App>) -> Router {
+pub(crate) fn network_router(app: AppState, path: &str, handler: MethodRouter<AppState>) -> Router {
     let routes = api().route(path, handler.layer(Extension(RequiredScopes(ANY))));
     with_middleware(routes, app, RequestSource::Network)
 }
 
-fn api() -> Router<App> {
+fn api() -> Router<AppState> {
     routes::all().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.handler))
 }
 
@@ -59,20 +59,24 @@ enum RequestSource {
     Process,
 }
 
-fn with_middleware(routes: Router<App>, app: App, from: RequestSource) -> Router {
+fn with_middleware(routes: Router<AppState>, app: AppState, from: RequestSource) -> Router {
     routes
         .fallback(|| async {
-            Problem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
+            ApiProblem::new(StatusCode::NOT_FOUND, Code::Usage, "there is nothing at this path")
         })
         .method_not_allowed_fallback(|| async {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, Code::Usage, "this path does not take this method")
+            ApiProblem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                Code::Usage,
+                "this path does not take this method",
+            )
         })
         .layer(from_fn_with_state((app.clone(), from), with_request_context))
         .with_state(app)
 }
 
 async fn with_request_context(
-    State((app, from)): State<(App, RequestSource)>,
+    State((app, from)): State<(AppState, RequestSource)>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -134,7 +138,7 @@ async fn with_request_context(
 }
 
 /// The caller's id of the request if it is a sensible one, else a new one.
-fn request_id(request: &Request) -> Result<String, Problem> {
+fn request_id(request: &Request) -> Result<String, ApiProblem> {
     let given = request.headers().get(RequestId::HEADER).and_then(|id| id.to_str().ok());
     let fits = |id: &&str| {
         !id.is_empty() && id.len() <= 128 && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')

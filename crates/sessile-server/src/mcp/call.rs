@@ -9,7 +9,7 @@ use sessile_wire::percent;
 use sessile_wire::service::ProblemDetails;
 
 use super::tool::{Argument, ArgumentTarget, ServiceTool};
-use crate::http::Problem;
+use crate::http::ApiProblem;
 
 /// What is needed of the client's own request. Nothing else of it reaches the API.
 const HANDED_ON: &[HeaderName] = &[header::AUTHORIZATION];
@@ -19,7 +19,7 @@ pub(super) fn request(
     tool: &ServiceTool,
     given: &Map<String, Value>,
     headers: &axum::http::HeaderMap,
-) -> Result<Request<Body>, Problem> {
+) -> Result<Request<Body>, ApiProblem> {
     check_names(tool, given)?;
     let mut path = tool.path.to_owned();
     let mut query: Vec<String> =
@@ -33,7 +33,7 @@ pub(super) fn request(
         let value = given.get(name).filter(|value| argument.to == ArgumentTarget::Body || !value.is_null());
         let Some(value) = value else {
             if argument.is_needed {
-                return Err(Problem::usage(format!("{} needs the argument {}", tool.name, quoted(name))));
+                return Err(ApiProblem::usage(format!("{} needs the argument {}", tool.name, quoted(name))));
             }
             continue;
         };
@@ -41,7 +41,7 @@ pub(super) fn request(
             ArgumentTarget::Path => {
                 let text = text_of(argument, value)?;
                 if text.is_empty() {
-                    return Err(Problem::invalid(format!("the argument {} is empty", quoted(name))));
+                    return Err(ApiProblem::invalid(format!("the argument {} is empty", quoted(name))));
                 }
                 path = path.replace(&format!("{{{name}}}"), &percent::encode(&text));
             }
@@ -69,7 +69,7 @@ pub(super) fn request(
         path = format!("{path}?{}", query.join("&"));
     }
     let target = PathAndQuery::try_from(path)
-        .map_err(|_| Problem::invalid("the arguments are too long for a request"))?;
+        .map_err(|_| ApiProblem::invalid("the arguments are too long for a request"))?;
     *request.uri_mut() = Uri::from(target);
     *request.method_mut() = tool.method.clone();
     for name in HANDED_ON {
@@ -85,7 +85,7 @@ pub(super) fn request(
     Ok(request)
 }
 
-fn check_names(tool: &ServiceTool, given: &Map<String, Value>) -> Result<(), Problem> {
+fn check_names(tool: &ServiceTool, given: &Map<String, Value>) -> Result<(), ApiProblem> {
     let known = || tool.arguments.iter().map(|argument| argument.name.as_str());
     let Some(other) = given.keys().find(|name| !known().any(|known| known == name.as_str())) else {
         return Ok(());
@@ -93,11 +93,11 @@ fn check_names(tool: &ServiceTool, given: &Map<String, Value>) -> Result<(), Pro
     let meant = sessile::names::nearest(other, known());
     let meant = meant.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
     let other = quoted(shortened(other, 60));
-    Err(Problem::usage(format!("{} takes no argument {other}{meant}", tool.name)))
+    Err(ApiProblem::usage(format!("{} takes no argument {other}{meant}", tool.name)))
 }
 
 /// An argument that is no part of a body, as text.
-fn text_of(argument: &Argument, value: &Value) -> Result<String, Problem> {
+fn text_of(argument: &Argument, value: &Value) -> Result<String, ApiProblem> {
     let kind = argument.schema["type"].as_str().unwrap_or_default();
     let text = match (kind, value) {
         ("string", Value::String(text)) => Some(text.clone()),
@@ -108,13 +108,13 @@ fn text_of(argument: &Argument, value: &Value) -> Result<String, Problem> {
     text.ok_or_else(|| {
         let (name, value) = (quoted(&argument.name), shortened(&value.to_string(), 60));
         let kind = if kind == "string" { "text" } else { kind };
-        Problem::invalid(format!("the argument {name} must be {kind}, not {value}"))
+        ApiProblem::invalid(format!("the argument {name} must be {kind}, not {value}"))
     })
 }
 
-fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, Problem> {
+fn header_value(argument: &Argument, text: &str) -> Result<HeaderValue, ApiProblem> {
     HeaderValue::from_str(text).map_err(|_| {
-        Problem::invalid(format!(
+        ApiProblem::invalid(format!(
             "the argument {} has characters that it cannot have",
             quoted(&argument.name)
         ))
@@ -127,7 +127,7 @@ pub(super) fn tool_result(status: StatusCode, body: &[u8]) -> Value {
     if !status.is_success() {
         let problem = serde_json::from_str(&text).unwrap_or_else(|error| {
             // Every failure of the API has problem details for its body.
-            Problem::internal(error.to_string()).details()
+            ApiProblem::internal(error.to_string()).details()
         });
         return error_result(&problem);
     }

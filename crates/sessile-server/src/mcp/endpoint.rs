@@ -23,7 +23,8 @@ use super::tool::{self, ServiceTool};
 use super::{call, origin};
 use crate::account::TokenScope;
 use crate::http::{
-    AlreadyCharged, App, Caller, Peer, Problem, RequestId, network_router, process_router, read, reply, taken,
+    AlreadyCharged, ApiCaller, ApiProblem, AppState, Peer, RequestId, network_router, process_router, read,
+    reply, taken,
 };
 use crate::limits::Limits;
 
@@ -35,9 +36,10 @@ const BESIDE_BYTES: usize = 32 << 10;
 
 /// Routes of the API, and beside them the endpoint for agents, whose calls are requests of the same routes. `has_name` says
 /// whether the name by which the service is asked can be relied on.
-pub(crate) fn router(app: App, has_name: bool) -> Router {
+pub(crate) fn router(app: AppState, has_name: bool) -> Router {
     let mcp = Mcp::new(process_router(app.clone()), app.upstream.is_some(), has_name);
-    let handler = post(move |State(app): State<App>, request: Request| answer(app, mcp.clone(), request));
+    let handler =
+        post(move |State(app): State<AppState>, request: Request| answer(app, mcp.clone(), request));
     network_router(app, "/mcp", handler)
 }
 
@@ -63,13 +65,13 @@ impl Mcp {
 }
 
 /// Answers what was posted.
-async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Response, Problem> {
+async fn answer(app: AppState, mcp: Mcp, request: Request) -> Result<Response, ApiProblem> {
     let (mut parts, body) = request.into_parts();
     origin::check(&parts.headers, mcp.0.has_name)?;
-    let caller = Caller::from_request_parts(&mut parts, &app).await?;
+    let caller = ApiCaller::from_request_parts(&mut parts, &app).await?;
     if !takes_json(&parts.headers)? {
         let detail = "answers are JSON: `Accept: application/json, text/event-stream`";
-        return Err(Problem::new(StatusCode::NOT_ACCEPTABLE, Code::Usage, detail));
+        return Err(ApiProblem::new(StatusCode::NOT_ACCEPTABLE, Code::Usage, detail));
     }
     let bytes = taken(&parts.headers, body, &app).await?;
     let head = McpHeaders::of(&parts.headers)?;
@@ -95,10 +97,10 @@ async fn answer(app: App, mcp: Mcp, request: Request) -> Result<Response, Proble
 }
 
 /// Whether a client takes what is answered here. The header is a list, which may come in several lines.
-fn takes_json(headers: &HeaderMap) -> Result<bool, Problem> {
+fn takes_json(headers: &HeaderMap) -> Result<bool, ApiProblem> {
     let mut is_said = false;
     for line in headers.get_all(header::ACCEPT) {
-        let line = line.to_str().map_err(|_| Problem::usage("the header accept is not plain text"))?;
+        let line = line.to_str().map_err(|_| ApiProblem::usage("the header accept is not plain text"))?;
         let line = line.to_ascii_lowercase();
         if ["application/json", "application/*", "*/*"].iter().any(|media| line.contains(media)) {
             return Ok(true);
@@ -109,11 +111,11 @@ fn takes_json(headers: &HeaderMap) -> Result<bool, Problem> {
 }
 
 /// There is nothing to answer.
-fn accepted() -> Result<Response, Problem> {
+fn accepted() -> Result<Response, ApiProblem> {
     Ok(reply::empty(StatusCode::ACCEPTED))
 }
 
-fn error_response(refused: ProtocolError, id: Option<&Value>) -> Result<Response, Problem> {
+fn error_response(refused: ProtocolError, id: Option<&Value>) -> Result<Response, ApiProblem> {
     reply::json(refused.status, &refused.into_response(id))
 }
 
@@ -148,7 +150,7 @@ impl ResponseBudget {
 }
 
 impl Exchange<'_> {
-    async fn batch(&mut self, messages: Vec<Value>) -> Result<Response, Problem> {
+    async fn batch(&mut self, messages: Vec<Value>) -> Result<Response, ApiProblem> {
         let wrong = |why: &str| error_response(ProtocolError::bad(INVALID_REQUEST, why), None);
         if !self.head.allows_batches() {
             return wrong("this revision has no batches: send one message");
@@ -224,7 +226,7 @@ impl Exchange<'_> {
         };
         if self.room.held > self.room.enough {
             let why = "the answers to the calls before it are as much as can be answered at once: this one was not made";
-            return Ok(call::error_result(&Problem::too_large(why).details()));
+            return Ok(call::error_result(&ApiProblem::too_large(why).details()));
         }
         match call::request(tool, arguments, &self.parts.headers) {
             Ok(request) => Ok(self.carried_out(request).await),
@@ -257,7 +259,7 @@ impl Exchange<'_> {
             }
             Err(_) => {
                 let why = format!("an answer has at most {} bytes: ask for less at once", self.room.most);
-                call::error_result(&Problem::too_large(why).details())
+                call::error_result(&ApiProblem::too_large(why).details())
             }
         }
     }

@@ -5,13 +5,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use sessile::Code;
 use sessile_wire::address::Authority;
 
-use crate::http::{Problem, header as one};
+use crate::http::{ApiProblem, header as one};
 
 /// Lets through what comes from no page, from a page of this machine, or, where TLS or a proxy vouches for the name that the
 /// service is asked by, from a page of that name.
-pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), Problem> {
+pub(super) fn check(headers: &HeaderMap, has_name: bool) -> Result<(), ApiProblem> {
     let Some(origin) = one(headers, header::ORIGIN.as_str())? else { return Ok(()) };
-    let refused = Problem::new(
+    let refused = ApiProblem::new(
         StatusCode::FORBIDDEN,
         Code::Usage,
         "pages of another origin are not answered: send no `Origin`, or that of this service",

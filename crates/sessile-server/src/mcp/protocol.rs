@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sessile::text::{quoted, shortened};
 
-use crate::http::{Problem, header};
+use crate::http::{ApiProblem, header};
 
 /// The revision in which every request says by itself what it needs.
 const INLINE: &str = "2026-07-28";
@@ -74,7 +74,7 @@ pub(super) struct McpHeaders {
 }
 
 impl McpHeaders {
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, ApiProblem> {
         let text = |name| header(headers, name).map(|value| value.map(str::to_owned));
         Ok(McpHeaders {
             version: text("mcp-protocol-version")?,

@@ -1,6 +1,6 @@
 //! What the audit log says of a change.
 
-use crate::change::{Change, Done, Refusal};
+use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::SessionId;
 use crate::request::Request;
 
@@ -37,11 +37,12 @@ pub(crate) struct AuditEntry<'r> {
 
 impl<'r> AuditEntry<'r> {
     /// Entry of a request, if it is recorded. Waiting on is not: clients do it all the time.
-    pub(crate) fn of(request: &'r Request, outcome: &Result<Done, Refusal>) -> Option<Self> {
-        let is_waiting = matches!(outcome, Ok(Done::Ticket { ticket, .. }) if ticket.token.is_none());
+    pub(crate) fn of(request: &'r Request, outcome: &Result<ChangeOutcome, Refusal>) -> Option<Self> {
+        let is_waiting =
+            matches!(outcome, Ok(ChangeOutcome::Ticket { ticket, .. }) if ticket.token.is_none());
         match request.change {
-            Change::StepAside { .. } => return None,
-            Change::Wait { .. } if is_waiting => return None,
+            StoreChange::StepAside { .. } => return None,
+            StoreChange::Wait { .. } if is_waiting => return None,
             _ => {}
         }
         let outcome = outcome.as_ref().map_or_else(Refusal::name, |_| DONE);

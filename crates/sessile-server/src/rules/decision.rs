@@ -3,21 +3,21 @@
 use serde_json::{Value, json};
 
 use super::idempotency;
-use super::queue::{Queue, WaitOutcome};
-use super::snapshot::{Dependencies, Dirty, SessionRecord, Snapshot, StoredEntry};
+use super::queue::{QueueState, WaitOutcome};
+use super::snapshot::{ChangeSnapshot, Dependencies, Dirty, LoadedSession, StoredEntry};
 use super::write::{EventKind, Write};
-use crate::change::{Change, Done, Refusal};
+use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::{Position, SessionId};
 use crate::json_text::JsonText;
-use crate::model::{Conversation, Entry, Message, Resource};
+use crate::model::{AgentConversation, EntryRecord, MessageRecord, Resource};
 use crate::request::Request;
 
-pub(super) type Outcome = Result<Done, Refusal>;
+pub(super) type ChangeResult = Result<ChangeOutcome, Refusal>;
 
 /// What a change comes to: its outcome, and the writes that make it so.
 #[derive(Debug)]
 pub(crate) struct Decision<'c> {
-    outcome: Outcome,
+    outcome: ChangeResult,
     writes: Vec<Write<'c>>,
     next: Option<Position>,
     history: Option<HistoryRequest>,
@@ -39,7 +39,7 @@ pub(crate) struct HistoryRequest {
 pub(crate) fn decide<'c>(
     request: &'c Request,
     process: &str,
-    mut snapshot: Snapshot,
+    mut snapshot: ChangeSnapshot,
 ) -> serde_json::Result<Decision<'c>> {
     let change = &request.change;
     let answered = snapshot.answered.take();
@@ -52,7 +52,7 @@ pub(crate) fn decide<'c>(
         return Ok(Decision { key: Some((key, text)), ..decision });
     };
     let decision = match idempotency::replay(&answered, &text) {
-        Ok(done) if matches!(change, Change::Ask { .. }) => {
+        Ok(done) if matches!(change, StoreChange::Ask { .. }) => {
             Decider::new(change, process, snapshot).finish(|decider, change| decider.ask_again(change, done))
         }
         outcome => Decision { outcome, writes: Vec::new(), next: None, history: None, key: None },
@@ -67,8 +67,8 @@ impl<'c> Decision<'c> {
     }
 
     /// Adds messages to the outcome.
-    pub(crate) fn set_history(&mut self, messages: Vec<Message>) {
-        if let Ok(Done::Ticket { history: Some(history), .. }) = &mut self.outcome {
+    pub(crate) fn set_history(&mut self, messages: Vec<MessageRecord>) {
+        if let Ok(ChangeOutcome::Ticket { history: Some(history), .. }) = &mut self.outcome {
             *history = messages;
         }
     }
@@ -79,7 +79,7 @@ impl<'c> Decision<'c> {
     }
 
     /// The outcome, and the writes in the order in which they are carried out. A refused change writes nothing.
-    pub(crate) fn into_parts(self) -> serde_json::Result<(Outcome, Vec<Write<'c>>)> {
+    pub(crate) fn into_parts(self) -> serde_json::Result<(ChangeResult, Vec<Write<'c>>)> {
         let Decision { outcome, mut writes, key, .. } = self;
         if let (Ok(done), Some((key, change))) = (&outcome, key) {
             writes.push(Write::InsertAnswer { key, change, done: serde_json::to_string(done)? });
@@ -90,24 +90,24 @@ impl<'c> Decision<'c> {
 
 /// The state of a decision: what was loaded, and what has changed of it so far.
 pub(super) struct Decider<'c> {
-    change: &'c Change,
+    change: &'c StoreChange,
     pub(super) now: i64,
     /// The session that the change is about.
-    pub(super) session: Option<SessionRecord>,
+    pub(super) session: Option<LoadedSession>,
     /// Another session that has the name that the change gives.
-    pub(super) named: Option<SessionRecord>,
+    pub(super) named: Option<LoadedSession>,
     /// A session that the change starts.
-    pub(super) created: Option<SessionRecord>,
-    pub(super) queue: Queue,
+    pub(super) created: Option<LoadedSession>,
+    pub(super) queue: QueueState,
     entry: Option<StoredEntry>,
-    conversation: Option<Conversation>,
+    conversation: Option<AgentConversation>,
     history: Option<HistoryRequest>,
     pub(super) writes: Vec<Write<'c>>,
 }
 
 impl<'c> Decider<'c> {
-    fn new(change: &'c Change, process: &str, snapshot: Snapshot) -> Self {
-        let Snapshot { now, session, named, queue, entry, conversation, .. } = snapshot;
+    fn new(change: &'c StoreChange, process: &str, snapshot: ChangeSnapshot) -> Self {
+        let ChangeSnapshot { now, session, named, queue, entry, conversation, .. } = snapshot;
         let resource = Dependencies::of(change).queue.map(|(resource, _)| resource).unwrap_or_default();
         Decider {
             change,
@@ -115,7 +115,7 @@ impl<'c> Decider<'c> {
             session,
             named,
             created: None,
-            queue: Queue::new(resource, queue, process, now),
+            queue: QueueState::new(resource, queue, process, now),
             entry,
             conversation,
             history: None,
@@ -123,7 +123,7 @@ impl<'c> Decider<'c> {
         }
     }
 
-    fn finish(mut self, decide: impl FnOnce(&mut Self, &'c Change) -> Outcome) -> Decision<'c> {
+    fn finish(mut self, decide: impl FnOnce(&mut Self, &'c StoreChange) -> ChangeResult) -> Decision<'c> {
         let change = self.change;
         let outcome = decide(&mut self, change);
         if outcome.is_err() {
@@ -139,57 +139,62 @@ impl<'c> Decider<'c> {
         Decision { outcome, writes, next, history, key: None }
     }
 
-    fn change(&mut self, change: &'c Change) -> Outcome {
+    fn change(&mut self, change: &'c StoreChange) -> ChangeResult {
         match change {
-            Change::StartSession { .. } => self.start_session(change),
-            Change::EditSession { if_revision, name, labels, settings, .. } => {
+            StoreChange::StartSession { .. } => self.start_session(change),
+            StoreChange::EditSession { if_revision, name, labels, settings, .. } => {
                 self.edit_session(*if_revision, name.as_ref(), labels.as_ref(), settings)
             }
-            Change::EndSession { reason, .. } => self.end_session(reason),
-            Change::Append { bodies, if_last, .. } => self.append(bodies, *if_last),
-            Change::Rewind { to, .. } => self.rewind(*to),
-            Change::Fork { at, id, name, .. } => self.fork(*at, id, name.as_deref()),
-            Change::SetEntry { key, value, if_revision, .. } => {
+            StoreChange::EndSession { reason, .. } => self.end_session(reason),
+            StoreChange::Append { bodies, if_last, .. } => self.append(bodies, *if_last),
+            StoreChange::Rewind { to, .. } => self.rewind(*to),
+            StoreChange::Fork { at, id, name, .. } => self.fork(*at, id, name.as_deref()),
+            StoreChange::SetEntry { key, value, if_revision, .. } => {
                 self.set_entry(key, value.as_ref(), *if_revision)
             }
-            Change::Ask { resource, holder, claim, busy, ttl_ms, wait_ms, history } => {
+            StoreChange::Ask { resource, holder, claim, busy, ttl_ms, wait_ms, history } => {
                 let session = self.session_of(resource)?;
                 let ticket = self.queue.ask(holder, claim, *busy, (*ttl_ms, *wait_ms))?;
                 let is_acquired = ticket.token.is_some();
                 Ok(self.placed(session, WaitOutcome { ticket, is_acquired }, *history))
             }
-            Change::Wait { resource, place, claim, ttl_ms, history } => {
+            StoreChange::Wait { resource, place, claim, ttl_ms, history } => {
                 self.wait(resource, *place, claim, *ttl_ms, *history)
             }
-            Change::Renew { resource, token, ttl_ms } => {
+            StoreChange::Renew { resource, token, ttl_ms } => {
                 self.session = self.session_of(resource)?;
                 let ticket = self.queue.renew(*token, *ttl_ms)?;
-                Ok(Done::Ticket { ticket, history: None })
+                Ok(ChangeOutcome::Ticket { ticket, history: None })
             }
-            Change::Leave { place, claim, key, .. } => {
+            StoreChange::Leave { place, claim, key, .. } => {
                 self.queue.leave(*place, claim)?;
                 self.writes.extend(key.as_ref().map(|key| Write::DeleteAnswer { key }));
-                Ok(Done::Left)
+                Ok(ChangeOutcome::Left)
             }
-            Change::StepAside { claim, .. } => self.queue.step_aside(claim).map(|()| Done::Left),
-            Change::Release { token, .. } => self.queue.release(*token).map(|()| Done::Left),
-            Change::CommitTurn { token, bodies, conversation, .. } => {
+            StoreChange::StepAside { claim, .. } => {
+                self.queue.step_aside(claim).map(|()| ChangeOutcome::Left)
+            }
+            StoreChange::Release { token, .. } => self.queue.release(*token).map(|()| ChangeOutcome::Left),
+            StoreChange::CommitTurn { token, bodies, conversation, .. } => {
                 self.commit_turn(*token, bodies, conversation.as_ref())
             }
-            Change::TakeConversation { token, .. } => {
+            StoreChange::TakeConversation { token, .. } => {
                 let session = self.live_session()?;
                 self.queue.held_with(*token)?;
                 self.writes.push(Write::DeleteConversation { session: session.session.id.clone() });
                 self.session = Some(session);
-                Ok(Done::Conversation(self.conversation.take()))
+                Ok(ChangeOutcome::Conversation(self.conversation.take()))
             }
         }
     }
 
     /// Answers a request for a place that was made before: meanwhile the place may have come up, or be removed.
-    fn ask_again(&mut self, change: &'c Change, done: Done) -> Outcome {
+    fn ask_again(&mut self, change: &'c StoreChange, done: ChangeOutcome) -> ChangeResult {
         match (change, done) {
-            (Change::Ask { resource, claim, ttl_ms, wait_ms, history, .. }, Done::Ticket { ticket, .. }) => {
+            (
+                StoreChange::Ask { resource, claim, ttl_ms, wait_ms, history, .. },
+                ChangeOutcome::Ticket { ticket, .. },
+            ) => {
                 self.queue.reclaim(ticket.place, claim, *wait_ms);
                 self.wait(resource, ticket.place, claim, *ttl_ms, *history)
             }
@@ -204,14 +209,14 @@ impl<'c> Decider<'c> {
         claim: &str,
         ttl_ms: i64,
         history: i64,
-    ) -> Outcome {
+    ) -> ChangeResult {
         let session = self.session_of(resource)?;
         let outcome = self.queue.wait(place, claim, ttl_ms)?;
         Ok(self.placed(session, outcome, history))
     }
 
     /// The outcome for a place. The history of a held turn is added by the store.
-    fn placed(&mut self, session: Option<SessionRecord>, outcome: WaitOutcome, limit: i64) -> Done {
+    fn placed(&mut self, session: Option<LoadedSession>, outcome: WaitOutcome, limit: i64) -> ChangeOutcome {
         let WaitOutcome { ticket, is_acquired } = outcome;
         let mut history = None;
         if let (Some(mut session), token) = (session, ticket.token) {
@@ -225,11 +230,11 @@ impl<'c> Decider<'c> {
             }
             self.session = Some(session);
         }
-        Done::Ticket { ticket, history }
+        ChangeOutcome::Ticket { ticket, history }
     }
 
     /// The session, if it is live. Being changed counts as being used.
-    pub(super) fn live_session(&mut self) -> Result<SessionRecord, Refusal> {
+    pub(super) fn live_session(&mut self) -> Result<LoadedSession, Refusal> {
         let mut session = self.session.take().ok_or(Refusal::NoSession)?;
         if !session.session.is_live(self.now) {
             return Err(Refusal::SessionOver);
@@ -239,14 +244,19 @@ impl<'c> Decider<'c> {
     }
 
     /// The live session whose turn a resource is; none for a lock, which belongs to no session.
-    fn session_of(&mut self, resource: &Resource) -> Result<Option<SessionRecord>, Refusal> {
+    fn session_of(&mut self, resource: &Resource) -> Result<Option<LoadedSession>, Refusal> {
         match resource {
             Resource::Turn { .. } => self.live_session().map(Some),
             Resource::Lock { .. } => Ok(None),
         }
     }
 
-    fn set_entry(&mut self, key: &'c str, value: Option<&'c JsonText>, expected: Option<i64>) -> Outcome {
+    fn set_entry(
+        &mut self,
+        key: &'c str,
+        value: Option<&'c JsonText>,
+        expected: Option<i64>,
+    ) -> ChangeResult {
         let mut session = self.live_session()?;
         let last = self.entry.take();
         let current = last.filter(|entry| !entry.is_removed).map_or(0, |entry| entry.revision);
@@ -255,17 +265,21 @@ impl<'c> Decider<'c> {
         }
         if value.is_none() && current == 0 {
             self.session = Some(session);
-            return Ok(Done::Entry(None));
+            return Ok(ChangeOutcome::Entry(None));
         }
         let revision = last.map_or(1, |entry| entry.revision + 1);
         let id = session.session.id.clone();
         self.writes.push(Write::ReplaceEntry { session: id, key, value, revision });
         self.record_event(&mut session, EventKind::StateChanged, json!({ "key": key, "revision": revision }));
         self.session = Some(session);
-        Ok(Done::Entry(value.map(|value| Entry { key: key.to_owned(), value: value.clone(), revision })))
+        Ok(ChangeOutcome::Entry(value.map(|value| EntryRecord {
+            key: key.to_owned(),
+            value: value.clone(),
+            revision,
+        })))
     }
 
-    pub(super) fn record_event(&mut self, session: &mut SessionRecord, kind: EventKind, body: Value) {
+    pub(super) fn record_event(&mut self, session: &mut LoadedSession, kind: EventKind, body: Value) {
         let number = session.next_event;
         session.next_event += 1;
         session.mark(Dirty::Counters);
@@ -273,7 +287,7 @@ impl<'c> Decider<'c> {
     }
 }
 
-fn update<'c>(session: SessionRecord) -> Option<Write<'c>> {
+fn update<'c>(session: LoadedSession) -> Option<Write<'c>> {
     match session.dirty {
         Dirty::No => None,
         Dirty::Counters => Some(Write::UpdateCounters(Box::new(session))),

@@ -2,12 +2,13 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use sessile::json::ObjectMembers;
 
 use super::snapshot::StoredAnswer;
-use crate::change::{Change, Done, Refusal};
+use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::{Position, SessionId};
-use crate::json_text::{JsonText, Members, canonical};
-use crate::query::{Answer, Answered, CommittedTurn};
+use crate::json_text::{JsonText, canonical};
+use crate::query::{CommittedTurn, QueryAnswer, StoredOutcome};
 
 /// Prefix of a stored change whose JSON is as it was sent. Changes without it were stored by versions that rounded numbers.
 const AS_SENT: &str = "as-sent ";
@@ -16,7 +17,7 @@ const AS_SENT: &str = "as-sent ";
 const NOT_COMPARED: [&str; 3] = ["id", "claim", "wait_ms"];
 
 /// A change, as it is stored under its idempotency key.
-pub(crate) fn encode(change: &Change) -> serde_json::Result<String> {
+pub(crate) fn encode(change: &StoreChange) -> serde_json::Result<String> {
     Ok(format!("{AS_SENT}{}", serde_json::to_string(change)?))
 }
 
@@ -26,7 +27,7 @@ fn json_of(stored: &str) -> (&str, bool) {
 }
 
 /// The stored outcome, if it is that of the same change.
-pub(super) fn replay(stored: &StoredAnswer, change: &str) -> Result<Done, Refusal> {
+pub(super) fn replay(stored: &StoredAnswer, change: &str) -> Result<ChangeOutcome, Refusal> {
     let ((before, is_as_sent), (change, _)) = (json_of(&stored.change), json_of(change));
     let is_same = if is_as_sent {
         before == change || comparable(before).is_some_and(|before| Some(before) == comparable(change))
@@ -40,7 +41,7 @@ pub(super) fn replay(stored: &StoredAnswer, change: &str) -> Result<Done, Refusa
 }
 
 /// The stored outcome, whichever change it is of.
-pub(crate) fn decode(stored: &StoredAnswer) -> Result<Answer, Refusal> {
+pub(crate) fn decode(stored: &StoredAnswer) -> Result<QueryAnswer, Refusal> {
     #[derive(Deserialize)]
     struct StoredChange {
         change: String,
@@ -58,20 +59,20 @@ pub(crate) fn decode(stored: &StoredAnswer) -> Result<Answer, Refusal> {
         Err(_) => return Err(Refusal::KeyReused),
     };
     let done = serde_json::from_str(&stored.done).map_err(|_| Refusal::KeyReused)?;
-    Ok(Answer::Answered(Some(Box::new(Answered { turn, done }))))
+    Ok(QueryAnswer::Answered(Some(Box::new(StoredOutcome { turn, done }))))
 }
 
 /// Position of the place that was answered, if it was one.
 pub(crate) fn position(stored: &StoredAnswer) -> Option<Position> {
     match serde_json::from_str(&stored.done) {
-        Ok(Done::Ticket { ticket, .. }) => Some(ticket.place),
+        Ok(ChangeOutcome::Ticket { ticket, .. }) => Some(ticket.place),
         _ => None,
     }
 }
 
 /// The form in which changes are compared: canonical JSON, with numbers as they were sent.
 fn comparable(change: &str) -> Option<Vec<(String, String)>> {
-    let Members(members) = serde_json::from_str(change).ok()?;
+    let ObjectMembers(members) = serde_json::from_str(change).ok()?;
     let compared = members.into_iter().filter(|(name, _)| !NOT_COMPARED.contains(&name.as_str()));
     Some(compared.map(|(name, value)| (name, canonical(&value))).collect())
 }
@@ -90,7 +91,7 @@ fn rounded(change: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::replay;
-    use crate::change::{Done, Refusal};
+    use crate::change::{ChangeOutcome, Refusal};
     use crate::rules::StoredAnswer;
 
     #[test]
@@ -99,8 +100,8 @@ mod tests {
         let sent = r#"as-sent {"change":"append","session":"s","bodies":[{"n":1000000000000000000000000000000,"a":1}],"if_last":null}"#;
         let done = r#"{"done":"appended","with":{"first":1,"last":1}}"#;
         let stored = |change: &str| StoredAnswer { change: change.to_owned(), done: done.to_owned() };
-        assert_eq!(replay(&stored(rounded), sent), Ok(Done::Appended { first: 1, last: 1 }));
-        assert_eq!(replay(&stored(sent), sent), Ok(Done::Appended { first: 1, last: 1 }));
+        assert_eq!(replay(&stored(rounded), sent), Ok(ChangeOutcome::Appended { first: 1, last: 1 }));
+        assert_eq!(replay(&stored(sent), sent), Ok(ChangeOutcome::Appended { first: 1, last: 1 }));
         let other = sent.replace("000000,", "000001,");
         assert_eq!(replay(&stored(sent), &other), Err(Refusal::KeyReused));
     }

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::decision::{Decider, Outcome};
-use super::snapshot::SessionRecord;
+use super::decision::{ChangeResult, Decider};
+use super::snapshot::LoadedSession;
 use super::write::{EventKind, Write};
-use crate::change::{Done, Refusal, check_number};
+use crate::change::{ChangeOutcome, Refusal, check_number};
 use crate::ids::{FencingToken, turn_token};
 use crate::json_text::JsonText;
-use crate::model::Conversation;
+use crate::model::AgentConversation;
 
 impl<'c> Decider<'c> {
-    pub(super) fn append(&mut self, bodies: &'c [JsonText], if_last: Option<i64>) -> Outcome {
+    pub(super) fn append(&mut self, bodies: &'c [JsonText], if_last: Option<i64>) -> ChangeResult {
         let record = self.live_session()?;
         self.queue.check_free()?;
         let last = record.session.messages;
@@ -25,8 +25,8 @@ impl<'c> Decider<'c> {
         &mut self,
         token: FencingToken,
         bodies: &'c [JsonText],
-        conversation: Option<&'c Conversation>,
-    ) -> Outcome {
+        conversation: Option<&'c AgentConversation>,
+    ) -> ChangeResult {
         let record = self.live_session()?;
         self.queue.release(token)?;
         let session = record.session.id.clone();
@@ -37,7 +37,7 @@ impl<'c> Decider<'c> {
         Ok(done)
     }
 
-    pub(super) fn rewind(&mut self, to: i64) -> Outcome {
+    pub(super) fn rewind(&mut self, to: i64) -> ChangeResult {
         let mut record = self.live_session()?;
         self.queue.check_free()?;
         let last = record.session.messages;
@@ -48,16 +48,16 @@ impl<'c> Decider<'c> {
         record.session.messages = to;
         self.record_event(&mut record, EventKind::MessagesRewound, json!({ "to": to }));
         self.session = Some(record);
-        Ok(Done::Rewound { removed: last - to })
+        Ok(ChangeOutcome::Rewound { removed: last - to })
     }
 
     /// Appends messages. The agent does not know them, so its conversation is deleted.
     fn insert_messages(
         &mut self,
-        mut record: SessionRecord,
+        mut record: LoadedSession,
         token: Option<FencingToken>,
         bodies: &'c [JsonText],
-    ) -> Done {
+    ) -> ChangeOutcome {
         let session = record.session.id.clone();
         self.writes.push(Write::DeleteConversation { session: session.clone() });
         let first = record.session.messages + 1;
@@ -69,6 +69,6 @@ impl<'c> Decider<'c> {
         let event = json!({ "first": first, "last": last, "token": turn_token::to_number(token) });
         self.record_event(&mut record, EventKind::MessagesAppended, event);
         self.session = Some(record);
-        Done::Appended { first, last }
+        ChangeOutcome::Appended { first, last }
     }
 }

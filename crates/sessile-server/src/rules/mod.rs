@@ -1,6 +1,6 @@
 //! The rules of the store, without I/O: what a change depends on ([`Dependencies`]), and what it comes to ([`decide`]).
 //!
-//! A store loads a [`Snapshot`] of what the change depends on, calls [`decide`], and carries out the [`Write`]s of the
+//! A store loads a [`ChangeSnapshot`] of what the change depends on, calls [`decide`], and carries out the [`Write`]s of the
 //! decision in the same transaction. So both stores follow the same rules, and the rules are tested without a database.
 //!
 //! Not for SQL, locks or retries: these differ from store to store.
@@ -17,6 +17,8 @@ mod tests;
 mod write;
 
 pub(crate) use decision::decide;
-pub(crate) use queue::{Queue, QueuePlace, QueueSnapshot};
-pub(crate) use snapshot::{Dependencies, QueueLock, SessionRecord, Snapshot, StoredAnswer, StoredEntry};
+pub(crate) use queue::{QueuePlace, QueueSnapshot, QueueState};
+pub(crate) use snapshot::{
+    ChangeSnapshot, Dependencies, LoadedSession, QueueLock, StoredAnswer, StoredEntry,
+};
 pub(crate) use write::Write;

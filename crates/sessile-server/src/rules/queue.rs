@@ -39,7 +39,7 @@ impl Default for QueueSnapshot {
 
 /// A queue while a change is decided.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct QueueState {
     resource: String,
     now: i64,
     process: String,
@@ -60,11 +60,11 @@ pub(super) struct WaitOutcome {
 
 type Outcome = Result<Ticket, Refusal>;
 
-impl Queue {
+impl QueueState {
     /// The queue of a resource, for a change that this process makes.
     pub(crate) fn new(resource: String, snapshot: QueueSnapshot, process: &str, now: i64) -> Self {
         let QueueSnapshot { next, places } = snapshot;
-        Queue {
+        QueueState {
             resource,
             now,
             process: process.to_owned(),
@@ -222,7 +222,7 @@ impl Queue {
 
     /// Adds what the change of the queue writes.
     pub(super) fn write(self, writes: &mut Vec<Write<'_>>) {
-        let Queue { resource, next, places, is_counted, changed, removed, .. } = self;
+        let QueueState { resource, next, places, is_counted, changed, removed, .. } = self;
         if !removed.is_empty() {
             writes.push(Write::DeletePlaces { resource: resource.clone(), positions: removed });
         }

@@ -4,23 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::decision::{Decider, Outcome};
-use super::snapshot::{Dirty, SessionRecord};
+use super::decision::{ChangeResult, Decider};
+use super::snapshot::{Dirty, LoadedSession};
 use super::write::{EventKind, Write};
-use crate::change::{Change, Done, Refusal, check_number, check_settings};
+use crate::change::{ChangeOutcome, Refusal, StoreChange, check_number, check_settings};
 use crate::ids::SessionId;
-use crate::model::Session;
+use crate::model::SessionRecord;
 
 /// Reason of the end of a session that expired before its name was given to another one.
 const EXPIRED: &str = "expired";
 
 impl Decider<'_> {
-    pub(super) fn start_session(&mut self, change: &Change) -> Outcome {
-        let Change::StartSession { id, name, context, labels, settings, idle_ms, max_ms } = change else {
+    pub(super) fn start_session(&mut self, change: &StoreChange) -> ChangeResult {
+        let StoreChange::StartSession { id, name, context, labels, settings, idle_ms, max_ms } = change
+        else {
             return Err(Refusal::NoSession);
         };
         self.free_name()?;
-        let session = Session {
+        let session = SessionRecord {
             context: context.clone(),
             labels: labels.clone(),
             idle_ms: *idle_ms,
@@ -36,7 +37,7 @@ impl Decider<'_> {
         name: Option<&String>,
         labels: Option<&BTreeMap<String, String>>,
         settings: &BTreeMap<String, Value>,
-    ) -> Outcome {
+    ) -> ChangeResult {
         let mut record = self.live_session()?;
         let revision = record.session.revision;
         if if_revision.is_some_and(|expected| expected != revision) {
@@ -58,18 +59,18 @@ impl Decider<'_> {
             self.set_setting(&mut record.session, key, value);
         }
         self.record_event(&mut record, EventKind::SessionEdited, json!({}));
-        Ok(Done::Session(self.session.insert(record).session.clone()))
+        Ok(ChangeOutcome::Session(self.session.insert(record).session.clone()))
     }
 
-    pub(super) fn end_session(&mut self, reason: &str) -> Outcome {
+    pub(super) fn end_session(&mut self, reason: &str) -> ChangeResult {
         let mut record = self.session.take().ok_or(Refusal::NoSession)?;
         if record.session.ended_ms.is_none() {
             self.end(&mut record, reason);
         }
-        Ok(Done::Session(self.session.insert(record).session.clone()))
+        Ok(ChangeOutcome::Session(self.session.insert(record).session.clone()))
     }
 
-    pub(super) fn fork(&mut self, at: Option<i64>, id: &SessionId, name: Option<&str>) -> Outcome {
+    pub(super) fn fork(&mut self, at: Option<i64>, id: &SessionId, name: Option<&str>) -> ChangeResult {
         let record = self.session.take().ok_or(Refusal::NoSession)?;
         if name.is_some() && record.session.name.as_deref() == name && record.session.ended_ms.is_none() {
             self.named = Some(record.clone());
@@ -77,7 +78,7 @@ impl Decider<'_> {
         let source = record.session;
         let at = check_number(at.unwrap_or(source.messages), source.messages)?;
         self.free_name()?;
-        let session = Session {
+        let session = SessionRecord {
             context: source.context,
             labels: source.labels,
             idle_ms: source.idle_ms,
@@ -101,8 +102,8 @@ impl Decider<'_> {
         Ok(())
     }
 
-    fn new_session(&self, id: &SessionId, name: Option<&str>) -> Session {
-        Session {
+    fn new_session(&self, id: &SessionId, name: Option<&str>) -> SessionRecord {
+        SessionRecord {
             id: id.clone(),
             name: name.map(str::to_owned),
             context: None,
@@ -120,18 +121,23 @@ impl Decider<'_> {
         }
     }
 
-    fn create(&mut self, mut session: Session, settings: &BTreeMap<String, Value>, event: Value) -> Done {
+    fn create(
+        &mut self,
+        mut session: SessionRecord,
+        settings: &BTreeMap<String, Value>,
+        event: Value,
+    ) -> ChangeOutcome {
         session.set_expiry();
         self.insert_labels(&session);
         for (key, value) in settings {
             self.set_setting(&mut session, key, value);
         }
-        let mut record = SessionRecord::new(session, 1);
+        let mut record = LoadedSession::new(session, 1);
         self.record_event(&mut record, EventKind::SessionStarted, event);
-        Done::Session(self.created.insert(record).session.clone())
+        ChangeOutcome::Session(self.created.insert(record).session.clone())
     }
 
-    fn end(&mut self, record: &mut SessionRecord, reason: &str) {
+    fn end(&mut self, record: &mut LoadedSession, reason: &str) {
         record.session.ended_ms = Some(self.now);
         record.session.end_reason = Some(reason.to_owned());
         record.session.revision += 1;
@@ -140,14 +146,14 @@ impl Decider<'_> {
         self.record_event(record, EventKind::SessionEnded, json!({ "reason": reason }));
     }
 
-    fn insert_labels(&mut self, session: &Session) {
+    fn insert_labels(&mut self, session: &SessionRecord) {
         if !session.labels.is_empty() {
             let labels = session.labels.clone().into_iter().collect();
             self.writes.push(Write::InsertLabels { session: session.id.clone(), labels });
         }
     }
 
-    fn set_setting(&mut self, session: &mut Session, key: &str, value: &Value) {
+    fn set_setting(&mut self, session: &mut SessionRecord, key: &str, value: &Value) {
         let (id, key) = (session.id.clone(), key.to_owned());
         if value.is_null() {
             session.settings.remove(&key);

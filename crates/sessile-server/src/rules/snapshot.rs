@@ -1,9 +1,9 @@
 //! What a change depends on, and the rows that a store has loaded for it.
 
 use super::queue::QueueSnapshot;
-use crate::change::Change;
+use crate::change::StoreChange;
 use crate::ids::{Position, SessionId};
-use crate::model::{Conversation, Resource, Session};
+use crate::model::{AgentConversation, Resource, SessionRecord};
 
 /// Rows that a change depends on: what a store loads, and locks where it has row locks.
 #[derive(Debug, Default)]
@@ -39,34 +39,34 @@ pub(crate) enum QueueLock {
 
 impl<'a> Dependencies<'a> {
     /// Dependencies of a change.
-    pub(crate) fn of(change: &'a Change) -> Self {
+    pub(crate) fn of(change: &'a StoreChange) -> Self {
         let none = Dependencies::default();
         match change {
-            Change::StartSession { name, .. } => Dependencies { name: name.as_deref(), ..none },
-            Change::EditSession { session, name, .. } | Change::Fork { session, name, .. } => {
+            StoreChange::StartSession { name, .. } => Dependencies { name: name.as_deref(), ..none },
+            StoreChange::EditSession { session, name, .. } | StoreChange::Fork { session, name, .. } => {
                 Dependencies { session: Some(session), name: name.as_deref(), settings: true, ..none }
             }
-            Change::EndSession { session, .. } => {
+            StoreChange::EndSession { session, .. } => {
                 Dependencies { session: Some(session), settings: true, ..none }
             }
-            Change::Append { session, .. }
-            | Change::Rewind { session, .. }
-            | Change::CommitTurn { session, .. } => Dependencies::of_turn(session),
-            Change::TakeConversation { session, .. } => {
+            StoreChange::Append { session, .. }
+            | StoreChange::Rewind { session, .. }
+            | StoreChange::CommitTurn { session, .. } => Dependencies::of_turn(session),
+            StoreChange::TakeConversation { session, .. } => {
                 Dependencies { conversation: true, ..Dependencies::of_turn(session) }
             }
-            Change::SetEntry { session, key, .. } => {
+            StoreChange::SetEntry { session, key, .. } => {
                 Dependencies { session: Some(session), entry: Some(key), ..none }
             }
-            Change::Ask { resource, .. } => Dependencies::of_queue(resource, QueueLock::Insert),
-            Change::Wait { resource, place, .. } => Dependencies {
+            StoreChange::Ask { resource, .. } => Dependencies::of_queue(resource, QueueLock::Insert),
+            StoreChange::Wait { resource, place, .. } => Dependencies {
                 position: Some(*place),
                 ..Dependencies::of_queue(resource, QueueLock::Existing)
             },
-            Change::Leave { resource, claim, .. } | Change::StepAside { resource, claim } => {
+            StoreChange::Leave { resource, claim, .. } | StoreChange::StepAside { resource, claim } => {
                 Dependencies { claim: Some(claim), ..Dependencies::of_queue(resource, QueueLock::Existing) }
             }
-            Change::Renew { resource, .. } | Change::Release { resource, .. } => {
+            StoreChange::Renew { resource, .. } | StoreChange::Release { resource, .. } => {
                 Dependencies::of_queue(resource, QueueLock::Existing)
             }
         }
@@ -100,19 +100,19 @@ impl<'a> Dependencies<'a> {
 
 /// The rows that a change depends on, as of one moment.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshot {
+pub(crate) struct ChangeSnapshot {
     /// Time of the change, in milliseconds since 1970.
     pub(crate) now: i64,
     /// The session that the change is about.
-    pub(crate) session: Option<SessionRecord>,
+    pub(crate) session: Option<LoadedSession>,
     /// Another session that has the name that the change gives.
-    pub(crate) named: Option<SessionRecord>,
+    pub(crate) named: Option<LoadedSession>,
     /// The queue.
     pub(crate) queue: QueueSnapshot,
     /// The value that the change sets.
     pub(crate) entry: Option<StoredEntry>,
     /// The session's conversation with its agent.
-    pub(crate) conversation: Option<Conversation>,
+    pub(crate) conversation: Option<AgentConversation>,
     /// What was answered before under the idempotency key of the request.
     pub(crate) answered: Option<StoredAnswer>,
 }
@@ -157,17 +157,17 @@ pub(super) enum Dirty {
 
 /// The row of a session.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionRecord {
-    pub(crate) session: Session,
+pub(crate) struct LoadedSession {
+    pub(crate) session: SessionRecord,
     /// Number of the next event.
     pub(crate) next_event: i64,
     pub(super) dirty: Dirty,
 }
 
-impl SessionRecord {
+impl LoadedSession {
     /// A session as it was loaded.
-    pub(crate) fn new(session: Session, next_event: i64) -> Self {
-        SessionRecord { session, next_event, dirty: Dirty::No }
+    pub(crate) fn new(session: SessionRecord, next_event: i64) -> Self {
+        LoadedSession { session, next_event, dirty: Dirty::No }
     }
 
     /// Marks the session as used. A transaction that began earlier may get its lock later, so the time never goes back.

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::queue::QueuePlace;
-use super::snapshot::SessionRecord;
+use super::snapshot::LoadedSession;
 use crate::ids::{FencingToken, Position, SessionId};
 use crate::json_text::JsonText;
-use crate::model::Conversation;
+use crate::model::AgentConversation;
 
 /// Kind of an event, as those who follow a session know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl EventKind {
 #[derive(Debug)]
 pub(crate) enum Write<'c> {
     /// Inserts a session.
-    InsertSession(Box<SessionRecord>),
+    InsertSession(Box<LoadedSession>),
     /// Updates a session.
-    UpdateSession(Box<SessionRecord>),
+    UpdateSession(Box<LoadedSession>),
     /// Updates the time of last use and the counters of a session, and nothing else of it.
-    UpdateCounters(Box<SessionRecord>),
+    UpdateCounters(Box<LoadedSession>),
     /// Deletes the labels by which a session is found.
     DeleteLabels { session: SessionId },
     /// Inserts labels by which a session is found.
@@ -63,7 +63,7 @@ pub(crate) enum Write<'c> {
     /// Deletes a session's conversation with its agent.
     DeleteConversation { session: SessionId },
     /// Inserts a session's conversation with its agent, if the agent's context is this session's or nobody's.
-    InsertConversation { session: SessionId, conversation: &'c Conversation },
+    InsertConversation { session: SessionId, conversation: &'c AgentConversation },
     /// Inserts an event.
     InsertEvent { session: SessionId, number: i64, kind: EventKind, body: Value },
     /// Deletes all places of a session's turn.

@@ -19,10 +19,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::http::{self, AnonymousLimits, App, Gate, Logger, Metrics, Shared};
+use crate::http::{self, AnonymousLimits, AppParts, AppState, Gate, Logger, Metrics};
 use crate::limits::Limits;
 use crate::mcp;
-use crate::retention::{self, Keep, SessionRetention};
+use crate::retention::{self, RetentionPolicy, SessionRetention};
 use crate::store::{ServiceStore, ServiceStoreError};
 use crate::upstream::Upstream;
 
@@ -36,7 +36,7 @@ pub struct Options {
     /// Where it listens.
     pub listen: SocketAddr,
     /// The certificate and the key, as PEM files.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsFiles>,
     /// Somebody else sees to TLS, before requests come here.
     pub behind_proxy: bool,
     /// How requests are logged.
@@ -46,7 +46,7 @@ pub struct Options {
     /// What is refused if it is more.
     pub limits: Limits,
     /// How long things are kept. Ended sessions by what `session_retention` says.
-    pub keep: Keep,
+    pub keep: RetentionPolicy,
     /// Retention of ended sessions.
     pub session_retention: SessionRetention,
     /// Whether reads are recorded in the audit log too; changes and refusals always are.
@@ -57,7 +57,7 @@ pub struct Options {
 
 /// The files of a certificate.
 #[derive(Clone, Debug)]
-pub struct Tls {
+pub struct TlsFiles {
     /// The certificate, and those that it rests on.
     pub cert: PathBuf,
     /// Its key.
@@ -73,7 +73,7 @@ impl Default for Options {
             log: Log::default(),
             upstream: None,
             limits: Limits::default(),
-            keep: Keep::default(),
+            keep: RetentionPolicy::default(),
             session_retention: SessionRetention::default(),
             audit_reads: false,
             grace: Duration::from_secs(30),
@@ -223,7 +223,7 @@ impl Server {
         tokio::spawn(retention::run(db.clone(), options.keep.clone(), is_closing.clone()));
         let (busy, idle) = mpsc::channel(1);
         let heartbeat = Heartbeat::new(db.clone(), Arc::clone(&metrics));
-        let app = App::new(Shared {
+        let app = AppState::new(AppParts {
             gate: Gate::new(db, audit, options.audit_reads),
             anonymous_limits: AnonymousLimits::new(&options.limits, options.behind_proxy),
             limits: options.limits.clone(),

@@ -9,9 +9,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{ServeError, Tls};
+use super::{ServeError, TlsFiles};
 
-pub(super) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServeError> {
+pub(super) fn acceptor(tls: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     let failed = |path: &Path, why: &dyn std::fmt::Display| ServeError::Tls(path.to_owned(), why.to_string());
     let certs = CertificateDer::pem_file_iter(&tls.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)

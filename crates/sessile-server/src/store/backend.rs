@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::retention::KEEP_SESSIONS;
-use super::{ExpiringRows, Postgres, PostgresOptions, ServiceStoreError, Sqlite, SweepKind};
-use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
-use crate::change::{Done, Refusal};
+use super::{
+    ExpiringRows, PostgresOptions, PostgresStore, ServiceStoreError, SqliteStore, Sweep, SweepLimit,
+};
+use crate::account::{Account, AccountChange, Login, LoginCollection, NewLogin, NewTokenHash, Token};
+use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryAnswer};
 use crate::request::{Read, Request};
 
 /// What a store returns: the outcome once it is on the disk, or its failure.
@@ -21,10 +23,10 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceStore
 /// A store. SQLite and PostgreSQL behave the same, and one suite of tests holds for both.
 pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     /// Makes a change, whole or not at all. It is on the disk when this returns.
-    fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>>;
+    fn change(&self, request: Request) -> StoreFuture<'_, Result<ChangeOutcome, Refusal>>;
 
     /// Answers a query of a user.
-    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>>;
+    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>>;
 
     /// Returns when a waiting place may be next, or a little later anyway. Counts from the call on, so that a caller which
     /// calls it, looks, and then awaits it misses nothing.
@@ -49,7 +51,7 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     fn check_writable(&self) -> StoreFuture<'_, ()>;
 
     /// Changes users and tokens. For administrators of the service only: it is not bound to one user.
-    fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>>;
+    fn administer(&self, change: AccountChange) -> StoreFuture<'_, Result<(), Refusal>>;
 
     /// The users, in order.
     fn accounts(&self) -> StoreFuture<'_, Vec<Account>>;
@@ -67,54 +69,48 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     fn owner<'a>(&'a self, token: &'a TokenId) -> StoreFuture<'a, Option<UserName>>;
 
     /// Adds a device login. False if `most` are pending already.
-    fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool>;
+    fn begin_login(&self, asked: NewLogin, most: i64) -> StoreFuture<'_, bool>;
 
     /// The pending device login with a user code, by the hash of the code.
     fn login<'a>(&'a self, code_hash: &'a SecretHash) -> StoreFuture<'a, Option<Login>>;
 
     /// Creates the token of an approved device login, once, however often it is asked for.
-    fn collect_login<'a>(&'a self, device_hash: &'a SecretHash, minted: Minted)
-    -> StoreFuture<'a, Collected>;
+    fn collect_login<'a>(
+        &'a self,
+        device_hash: &'a SecretHash,
+        minted: NewTokenHash,
+    ) -> StoreFuture<'a, LoginCollection>;
 
-    /// Deletes rows of a user that are older than a time, `most` of them at most; how many.
+    /// Deletes rows of a user; how many.
     fn delete_expired<'a>(
         &'a self,
         user: &'a UserName,
         rows: ExpiringRows,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, usize>;
 
-    /// Sessions of a user that ended or expired before a time, `most` of them at most.
+    /// Sessions of a user that ended or expired before a time.
     fn expired_sessions<'a>(
         &'a self,
         user: &'a UserName,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, Vec<SessionId>>;
 
-    /// Deletes a session that ended or expired before a time, with all that it has. At most `most` messages at once, the last
-    /// ones first; whether all of it is deleted.
+    /// Deletes a session that ended or expired before a time, with all that it has: the last messages first, and no
+    /// more of them at once than the limit says. Whether all of it is deleted.
     fn delete_session<'a>(
         &'a self,
         user: &'a UserName,
         session: &'a SessionId,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, bool>;
 
     /// Users who may have something that is older than a time, `most` of them at most. A user whose last sweep is in the
     /// future, by a clock that was ahead, is due too.
-    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserName>>;
+    fn due(&self, sweep: Sweep, most: i64) -> StoreFuture<'_, Vec<UserName>>;
 
     /// Records that everything that a user had before a time is deleted: until something else is as old, the user is not due.
-    fn mark_swept<'a>(
-        &'a self,
-        user: &'a UserName,
-        kind: SweepKind,
-        before_ms: i64,
-        now_ms: i64,
-    ) -> StoreFuture<'a, ()>;
+    fn mark_swept<'a>(&'a self, user: &'a UserName, sweep: Sweep) -> StoreFuture<'a, ()>;
 
     /// Acquires or renews a lease, by which one process does something for all. Whether this process has it.
     fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool>;
@@ -130,12 +126,12 @@ pub struct ServiceStore(Arc<dyn StoreBackend>);
 impl ServiceStore {
     /// Opens a store in a file, and creates it if it is missing.
     pub async fn sqlite(path: &Path) -> Result<Self, ServiceStoreError> {
-        Ok(ServiceStore(Arc::new(Sqlite::open(path).await?)))
+        Ok(ServiceStore(Arc::new(SqliteStore::open(path).await?)))
     }
 
     /// Opens a store in a PostgreSQL database, and creates its tables if they are missing.
     pub async fn postgres(url: &str, options: PostgresOptions) -> Result<Self, ServiceStoreError> {
-        Ok(ServiceStore(Arc::new(Postgres::open(url, options).await?)))
+        Ok(ServiceStore(Arc::new(PostgresStore::open(url, options).await?)))
     }
 
     /// Retention of ended sessions that the store was created with; none if it keeps them for ever.

@@ -1,18 +1,18 @@
 //! Failures of a store.
 
-/// A store could not do what it was asked; whether the change was made is then not known, unless it says so.
+/// Failure of a store. Whether the change was made is not known, unless the variant says so.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ServiceStoreError {
-    /// It cannot be reached, or is too busy. Trying again may help; with an idempotency key nothing is done twice.
+    /// The store is unreachable or too busy. A retry may succeed; with an idempotency key nothing is done twice.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
-    /// Something is wrong with it.
+    /// The store failed.
     #[error("the store failed: {0}")]
     Failed(String),
-    /// It does not let this program in: the role or the password is not one of its own.
+    /// The database refused the role or the password.
     #[error("the store lets nobody in with this role and password: {0}")]
     Refused(String),
-    /// It wants a password, and none was given.
+    /// The database requires a password, and none was given.
     #[error("the store wants a password, and none was given")]
     NoPassword,
     /// A newer version of this program has changed the tables.
@@ -25,7 +25,7 @@ pub enum ServiceStoreError {
         /// The newest schema version that this program knows.
         known: i64,
     },
-    /// The address is none, or leads to what must not be used.
+    /// The address is invalid, or the database must not be used.
     #[error("the store cannot be used: {0}")]
     Unfit(String),
 }

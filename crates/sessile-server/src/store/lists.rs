@@ -1,11 +1,11 @@
 //! Lists with filters, for both stores: what a bounded scan found becomes a page and the cursor of the next one.
 
 use crate::ids::SessionId;
-use crate::model::{Accessed, Ticket};
-use crate::query::{ListPage, Locked, SCAN_ROWS};
+use crate::model::{HistoryEntry, Ticket};
+use crate::query::{ListPage, LockRecord, SCAN_ROWS};
 
 /// A session that a scan came across.
-pub(super) struct Candidate {
+pub(super) struct SessionCandidate {
     pub(super) id: SessionId,
     /// Whether the session passes the filters.
     pub(super) matches: bool,
@@ -15,10 +15,14 @@ pub(super) struct Candidate {
 pub(super) const LAST_ID: &str = "g";
 
 /// Sessions to load for a page, and the cursor of the next page.
-pub(super) type Picked = (Vec<SessionId>, Option<String>);
+pub(super) type SessionPick = (Vec<SessionId>, Option<String>);
 
 /// A page of the live sessions, if `live` are all of them; else they have to be searched for. In any order.
-pub(super) fn pick_live(mut live: Vec<Candidate>, after: Option<&str>, limit: i64) -> Option<Picked> {
+pub(super) fn pick_live(
+    mut live: Vec<SessionCandidate>,
+    after: Option<&str>,
+    limit: i64,
+) -> Option<SessionPick> {
     if rows(live.len()) > SCAN_ROWS {
         return None;
     }
@@ -30,7 +34,7 @@ pub(super) fn pick_live(mut live: Vec<Candidate>, after: Option<&str>, limit: i6
 
 /// A page of what a scan of `scan` rows found, the newest first. The next page goes on where the page is full, or behind the
 /// last row of the scan.
-pub(super) fn pick(candidates: Vec<Candidate>, scan: i64, limit: i64) -> Picked {
+pub(super) fn pick(candidates: Vec<SessionCandidate>, scan: i64, limit: i64) -> SessionPick {
     let is_cut = rows(candidates.len()) >= scan;
     let (mut picked, mut last) = (Vec::new(), None);
     for candidate in candidates {
@@ -56,11 +60,11 @@ const CLOCK_SKEW_MS: i64 = 3_600_000;
 
 /// A page of the audit log, from the rows of a scan.
 pub(super) fn history(
-    scanned: Vec<Accessed>,
+    scanned: Vec<HistoryEntry>,
     session: Option<&str>,
     since_ms: Option<i64>,
     limit: i64,
-) -> ListPage<Accessed> {
+) -> ListPage<HistoryEntry> {
     let is_cut = rows(scanned.len()) >= history_scan(session, since_ms, limit);
     let since_ms = since_ms.unwrap_or(0);
     let (mut items, mut last, mut is_older) = (Vec::new(), None, false);
@@ -92,7 +96,7 @@ pub(super) struct LockPlace {
 
 /// What a scan of locks came to.
 pub(super) enum LockScan {
-    Page(ListPage<Locked>),
+    Page(ListPage<LockRecord>),
     /// One lock alone has more places than were scanned: read all of its places.
     Whole(String),
 }
@@ -127,17 +131,17 @@ pub(super) fn locks(places: Vec<LockPlace>, scan: i64, limit: i64, now: i64) -> 
 }
 
 /// A page of one lock, from all of its places.
-pub(super) fn whole_lock(places: Vec<LockPlace>, name: String, now: i64) -> ListPage<Locked> {
+pub(super) fn whole_lock(places: Vec<LockPlace>, name: String, now: i64) -> ListPage<LockRecord> {
     let next = Some(name.clone());
     ListPage { items: locked(name, places, now).into_iter().collect(), next }
 }
 
-fn locked(name: String, places: Vec<LockPlace>, now: i64) -> Option<Locked> {
+fn locked(name: String, places: Vec<LockPlace>, now: i64) -> Option<LockRecord> {
     let is_current = |place: &&LockPlace| place.ticket.expires_ms > now;
     let waits = |place: &&LockPlace| place.has_process && place.ticket.token.is_none();
     let waiting = rows(places.iter().filter(is_current).filter(waits).count());
     let held = places.into_iter().find(|place| place.ticket.token.is_some() && is_current(&place))?;
-    Some(Locked { name, ticket: held.ticket, waiting })
+    Some(LockRecord { name, ticket: held.ticket, waiting })
 }
 
 fn rows(count: usize) -> i64 {

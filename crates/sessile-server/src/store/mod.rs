@@ -12,9 +12,9 @@ mod wakeups;
 
 pub use backend::{ServiceStore, StoreBackend, StoreFuture};
 pub use error::ServiceStoreError;
-pub use postgres::{Postgres, PostgresOptions, UserIsolation};
-pub use retention::{ExpiringRows, SweepKind};
-pub use sqlite::{Sqlite, backup};
+pub use postgres::{PostgresOptions, PostgresStore, UserIsolation};
+pub use retention::{ExpiringRows, Sweep, SweepKind, SweepLimit};
+pub use sqlite::{SqliteStore, backup};
 
 use std::sync::Arc;
 

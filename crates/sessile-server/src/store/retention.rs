@@ -32,6 +32,26 @@ impl SweepKind {
     }
 }
 
+/// One pass over a user's rows of a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// Rows that the sweep deletes.
+    pub kind: SweepKind,
+    /// Time before which rows are deleted, in milliseconds since 1970.
+    pub before_ms: i64,
+    /// Time of the sweep.
+    pub now_ms: i64,
+}
+
+/// Bounds of one deletion.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepLimit {
+    /// Time before which rows are deleted, in milliseconds since 1970.
+    pub before_ms: i64,
+    /// Rows that are deleted at once, at most.
+    pub most: i64,
+}
+
 /// Days for which a store that is created now keeps sessions after their end.
 const KEEP_SESSIONS_DAYS: i64 = 30;
 

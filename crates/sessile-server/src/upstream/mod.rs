@@ -17,7 +17,7 @@ use sessile_wire::sse::{SseReader, SseTooLarge};
 use tokio::sync::{Semaphore, watch};
 
 use crate::json_text::JsonText;
-use crate::model::Conversation;
+use crate::model::AgentConversation;
 use a2a::{AgentExchange, UpstreamAgent};
 use connect::{SiteRequest, SiteResponse, UpstreamSite};
 
@@ -65,7 +65,7 @@ pub(crate) struct ReplyRequest<'a> {
 #[derive(Debug)]
 pub(crate) struct UpstreamReply {
     pub(crate) body: JsonText,
-    pub(crate) conversation: Option<Conversation>,
+    pub(crate) conversation: Option<AgentConversation>,
 }
 
 /// Failure of the upstream. The details are for the log, not for users.
@@ -106,7 +106,7 @@ impl Upstream {
     pub(crate) async fn reply<E: From<UpstreamError>>(
         &self,
         request: ReplyRequest<'_>,
-        conversation: impl Future<Output = Result<Option<Conversation>, E>> + Send,
+        conversation: impl Future<Output = Result<Option<AgentConversation>, E>> + Send,
     ) -> Result<UpstreamReply, E> {
         let failed = |error: UpstreamError| E::from(error.redact(self.site.key()));
         let reply = async {

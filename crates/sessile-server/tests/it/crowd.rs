@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use sessile_server::change::{Busy, Done};
+use sessile_server::change::{Busy, ChangeOutcome};
 
 use crate::stores::{Throwaway, User, turn};
 
 /// Takes a turn, says what it was, and commits; waits as a server would.
-async fn one_turn(user: &User, session: &sessile_server::model::Session, mark: &str) {
+async fn one_turn(user: &User, session: &sessile_server::model::SessionRecord, mark: &str) {
     let turn = turn(session);
     let mut placed = user.ask_for(&turn, Busy::Enqueue, 30_000).await;
     let (token, seen) = loop {
         match placed {
-            Ok(Done::Ticket { ticket, history: Some(history) }) => {
+            Ok(ChangeOutcome::Ticket { ticket, history: Some(history) }) => {
                 break (ticket.token.unwrap(), history.len());
             }
-            Ok(Done::Ticket { ticket, history: None }) => {
+            Ok(ChangeOutcome::Ticket { ticket, history: None }) => {
                 let woken = user.db.wait_for_wakeup(&user.id, &turn, ticket.place);
                 placed = user.wait_for(&turn, ticket.place, 30_000).await;
-                if matches!(placed, Ok(Done::Ticket { history: None, .. })) {
+                if matches!(placed, Ok(ChangeOutcome::Ticket { history: None, .. })) {
                     woken.await;
                 }
             }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::change::{Busy, ChangeOutcome, Refusal, StoreChange};
 use sessile_server::ids::SessionId;
-use sessile_server::query::{Answer, Query};
-use testkit::linear::{Had, Seen, What, contradiction, overlap, tick};
+use sessile_server::query::{Query, QueryAnswer};
+use testkit::linear::{LeaseInterval, Observation, ObservedRevision, contradiction, overlap, tick};
 
 use crate::stores::{Throwaway, User, lock};
 
 /// One client of a value: reads it, and changes it if nobody else has meanwhile.
-async fn client(user: User, session: SessionId, rounds: usize) -> Vec<Seen> {
+async fn client(user: User, session: SessionId, rounds: usize) -> Vec<Observation> {
     let mut seen = Vec::new();
     for _ in 0..rounds {
         let begun = tick();
@@ -22,22 +22,22 @@ async fn client(user: User, session: SessionId, rounds: usize) -> Vec<Seen> {
             limit: 1,
             bytes: i64::MAX,
         };
-        let Ok(Answer::Entries(entries)) = user.ask(query).await else { panic!() };
+        let Ok(QueryAnswer::Entries(entries)) = user.ask(query).await else { panic!() };
         let revision = entries.items.first().map_or(0, |entry| entry.revision);
-        seen.push(Seen { begun, ended: tick(), what: What::Read(revision) });
+        seen.push(Observation { begun, ended: tick(), what: ObservedRevision::Read(revision) });
         let begun = tick();
-        let set = Change::SetEntry {
+        let set = StoreChange::SetEntry {
             session: session.clone(),
             key: "k".to_owned(),
             value: Some(json!(begun).into()),
             if_revision: Some(revision),
         };
         let what = match user.change(set).await {
-            Ok(Done::Entry(Some(entry))) => What::Wrote(entry.revision),
-            Err(Refusal::Changed { revision }) => What::Read(revision),
+            Ok(ChangeOutcome::Entry(Some(entry))) => ObservedRevision::Wrote(entry.revision),
+            Err(Refusal::Changed { revision }) => ObservedRevision::Read(revision),
             other => panic!("{other:?}"),
         };
-        seen.push(Seen { begun, ended: tick(), what });
+        seen.push(Observation { begun, ended: tick(), what });
     }
     seen
 }
@@ -60,9 +60,9 @@ async fn a_value_could_have_been_changed_one_after_the_other(store: Throwaway) {
         let user = User::new(if number % 2 == 0 { &store.db } else { &other }, "ann");
         clients.spawn(client(user, session.clone(), 25));
     }
-    let seen: Vec<Seen> = clients.join_all().await.concat();
+    let seen: Vec<Observation> = clients.join_all().await.concat();
     assert_eq!(contradiction(&seen), None);
-    assert!(seen.iter().any(|one| matches!(one.what, What::Wrote(_))));
+    assert!(seen.iter().any(|one| matches!(one.what, ObservedRevision::Wrote(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,8 +88,10 @@ async fn a_lock_is_never_had_by_two(store: Throwaway) {
                 let mut placed = user.ask_for(&lock, Busy::Enqueue, 30_000).await;
                 let (ticket, from) = loop {
                     match placed {
-                        Ok(Done::Ticket { ticket, .. }) if ticket.token.is_some() => break (ticket, tick()),
-                        Ok(Done::Ticket { ticket, .. }) => {
+                        Ok(ChangeOutcome::Ticket { ticket, .. }) if ticket.token.is_some() => {
+                            break (ticket, tick());
+                        }
+                        Ok(ChangeOutcome::Ticket { ticket, .. }) => {
                             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
                             placed = user.wait_for(&lock, ticket.place, 30_000).await;
                         }
@@ -97,8 +99,8 @@ async fn a_lock_is_never_had_by_two(store: Throwaway) {
                     }
                 };
                 let (until, token) = (tick(), ticket.token.unwrap());
-                user.change(Change::Release { resource: lock.clone(), token }).await.unwrap();
-                all.lock().unwrap().push(Had { from, until, token: token.get() });
+                user.change(StoreChange::Release { resource: lock.clone(), token }).await.unwrap();
+                all.lock().unwrap().push(LeaseInterval { from, until, token: token.get() });
             }
         });
     }

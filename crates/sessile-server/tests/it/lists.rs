@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sessile_server::change::{Busy, Change};
+use sessile_server::change::{Busy, StoreChange};
 use sessile_server::ids::SessionId;
-use sessile_server::model::Message;
-use sessile_server::query::{Answer, ListPage, Query, SCAN_ROWS};
+use sessile_server::model::MessageRecord;
+use sessile_server::query::{ListPage, Query, QueryAnswer, SCAN_ROWS};
 use sessile_server::request::{Access, Read};
 
-use crate::stores::{Throwaway, User, id, lock, session, starting, ticket};
+use crate::stores::{Throwaway, User, before, id, lock, session, starting, ticket};
 use crate::suite::with_every_store;
 
 with_every_store! {
@@ -31,7 +31,7 @@ fn sessions(live: bool, label: Option<(&str, &str)>, after: Option<String>, limi
 
 async fn list(user: &User, query: Query) -> (Vec<SessionId>, Option<String>) {
     match user.ask(query).await {
-        Ok(Answer::Sessions(ListPage { items, next })) => {
+        Ok(QueryAnswer::Sessions(ListPage { items, next })) => {
             (items.into_iter().map(|session| session.id).collect(), next)
         }
         other => panic!("{other:?}"),
@@ -76,7 +76,7 @@ async fn labels_are_found_edited_and_removed(store: &Throwaway) {
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let labelled = |team: &str| {
         let mut change = starting(None, 3_600_000);
-        if let Change::StartSession { labels, .. } = &mut change {
+        if let StoreChange::StartSession { labels, .. } = &mut change {
             labels.insert("team".to_owned(), team.to_owned());
             labels.insert("empty".to_owned(), String::new());
         }
@@ -93,7 +93,7 @@ async fn labels_are_found_edited_and_removed(store: &Throwaway) {
         assert_eq!(find(&ann, ("team", "")).await, []);
         assert_eq!(find(&bob, ("team", "ops")).await, []);
     }
-    let edit = |labels: Option<(&str, &str)>| Change::EditSession {
+    let edit = |labels: Option<(&str, &str)>| StoreChange::EditSession {
         session: web.clone(),
         if_revision: None,
         name: None,
@@ -109,14 +109,14 @@ async fn labels_are_found_edited_and_removed(store: &Throwaway) {
     ann.change(edit(Some(("team", "ops")))).await.unwrap();
     assert_eq!(all(&ann, true, Some(("team", "web")), 10).await.0, []);
     assert_eq!(all(&ann, true, Some(("empty", "")), 10).await.0, std::slice::from_ref(&ops));
-    let fork = Change::Fork { session: ops.clone(), at: None, id: id(), name: None };
+    let fork = StoreChange::Fork { session: ops.clone(), at: None, id: id(), name: None };
     let forked = session(ann.change(fork).await);
     assert_eq!(all(&ann, true, Some(("team", "ops")), 10).await.0, [forked.id, ops.clone(), web.clone()]);
-    let end = Change::EndSession { session: ops.clone(), reason: String::new() };
+    let end = StoreChange::EndSession { session: ops.clone(), reason: String::new() };
     let ended = session(ann.change(end).await).ended_ms.unwrap();
     assert_eq!(all(&ann, true, Some(("team", "ops")), 10).await.0.len(), 2);
     assert_eq!(all(&ann, false, Some(("team", "ops")), 10).await.0.len(), 3);
-    assert!(store.db.delete_session(&ann.id, &ops, ended + 1, 10).await.unwrap());
+    assert!(store.db.delete_session(&ann.id, &ops, before(ended + 1)).await.unwrap());
     assert_eq!(all(&ann, false, Some(("team", "ops")), 10).await.0.len(), 2);
     assert_eq!(store.left_of(&ops), 0);
 }
@@ -161,7 +161,7 @@ async fn audit_log_of_one_session_is_read_in_bounded_pages(store: &Throwaway) {
     let ask = async |session: &str, since_ms, reads, before| {
         let session = Some(session.to_owned());
         match ann.ask(Query::History { session, since_ms, reads, before, limit: 5 }).await {
-            Ok(Answer::History(page)) => page,
+            Ok(QueryAnswer::History(page)) => page,
             other => panic!("{other:?}"),
         }
     };
@@ -207,7 +207,7 @@ async fn locks_are_found_behind_many_expired_ones(store: &Throwaway) {
     assert!(ticket(ann.ask_for(&lock("d"), Busy::Enqueue, 60_000).await).token.is_none());
     let (mut after, mut found, mut pages) = (None, Vec::new(), 0);
     loop {
-        let Ok(Answer::Locks(page)) = ann.ask(Query::Locks { after, limit: 10 }).await else { panic!() };
+        let Ok(QueryAnswer::Locks(page)) = ann.ask(Query::Locks { after, limit: 10 }).await else { panic!() };
         found.extend(page.items.into_iter().map(|lock| (lock.name, lock.waiting)));
         pages += 1;
         after = page.next;
@@ -260,19 +260,19 @@ async fn page_ends_with_the_item_that_fills_it(store: &Throwaway) {
     user.append(&session, &["a", "b", "c", "d"]).await.unwrap();
     for key in ["a", "b", "c", "d"] {
         let (key, value) = (key.to_owned(), Some(json!(key).into()));
-        let set = Change::SetEntry { session: session.clone(), key, value, if_revision: None };
+        let set = StoreChange::SetEntry { session: session.clone(), key, value, if_revision: None };
         user.change(set).await.unwrap();
     }
     for (bytes, count) in [(1, 1), (3, 1), (4, 2), (9, 3), (12, 4), (i64::MAX, 4)] {
         let first = Query::Messages { session: session.clone(), after: 0, limit: 9, bytes };
-        let Ok(Answer::Messages(first)) = user.ask(first).await else { panic!() };
-        let numbers = |read: &[Message]| read.iter().map(|one| one.number).collect::<Vec<_>>();
+        let Ok(QueryAnswer::Messages(first)) = user.ask(first).await else { panic!() };
+        let numbers = |read: &[MessageRecord]| read.iter().map(|one| one.number).collect::<Vec<_>>();
         assert_eq!(numbers(&first), (1..=count).collect::<Vec<_>>(), "{bytes} bytes");
         let last = Query::LastMessages { session: session.clone(), limit: 9, bytes };
-        let Ok(Answer::Messages(last)) = user.ask(last).await else { panic!() };
+        let Ok(QueryAnswer::Messages(last)) = user.ask(last).await else { panic!() };
         assert_eq!(numbers(&last), (5 - count..=4).collect::<Vec<_>>(), "{bytes} bytes");
         let entries = Query::Entries { session: session.clone(), key: None, after: None, limit: 9, bytes };
-        let Ok(Answer::Entries(page)) = user.ask(entries).await else { panic!() };
+        let Ok(QueryAnswer::Entries(page)) = user.ask(entries).await else { panic!() };
         assert_eq!(i64::try_from(page.items.len()).unwrap(), count, "{bytes} bytes");
         let is_full = bytes <= 12;
         assert_eq!(page.next, page.items.last().filter(|_| is_full).map(|last| last.key.clone()));

@@ -1,8 +1,8 @@
 //! Letting a machine in by a code, in each store.
 
-use sessile_server::account::{Asked, Decision, Minted, TokenScope};
+use sessile_server::account::{LoginDecision, NewLogin, NewTokenHash, TokenScope};
 use sessile_server::ids::SecretHash;
-use sessile_server::login::{self, Begun, Outcome};
+use sessile_server::login::{self, LoginCodes, LoginOutcome};
 use sessile_server::store::ServiceStore;
 use sessile_server::users::{self, UserError};
 
@@ -18,7 +18,7 @@ with_every_store! {
     no_secret_of_a_login_is_in_the_store
 }
 
-async fn begun(db: &ServiceStore) -> Begun {
+async fn begun(db: &ServiceStore) -> LoginCodes {
     login::begin(db, "ann's laptop", Some("10.0.0.7".to_owned()), 1000).await.unwrap().unwrap()
 }
 
@@ -27,11 +27,11 @@ fn hash(kind: &str, name: &str) -> SecretHash {
     SecretHash::of(&format!("{kind} of {name}"))
 }
 
-fn approve(user: &str, expires_ms: Option<i64>) -> Decision {
-    Decision::Approve { user: user.parse().unwrap(), scopes: vec![TokenScope::Read], expires_ms }
+fn approve(user: &str, expires_ms: Option<i64>) -> LoginDecision {
+    LoginDecision::Approve { user: user.parse().unwrap(), scopes: vec![TokenScope::Read], expires_ms }
 }
 
-async fn collect(db: &ServiceStore, begun: &Begun) -> Outcome {
+async fn collect(db: &ServiceStore, begun: &LoginCodes) -> LoginOutcome {
     login::collect(db, begun.device_code.expose()).await.unwrap()
 }
 
@@ -39,23 +39,24 @@ async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
     let (db, admin) = (&store.db, &store.another().await);
     users::add(db, "ann").await.unwrap();
     let login = begun(db).await;
-    assert!(matches!(collect(db, &login).await, Outcome::Pending));
+    assert!(matches!(collect(db, &login).await, LoginOutcome::Pending));
     let found = login::find(admin, &login.user_code.to_lowercase()).await.unwrap();
     assert_eq!((found.client.as_str(), found.peer.as_deref()), ("ann's laptop", Some("10.0.0.7")));
     assert_eq!(found.expires_ms - found.asked_ms, login::LIFE_MS);
     assert!(!found.is_approved && found.asked_ms > 0);
     let nobody = login::decide(admin, &login.user_code, approve("nobody", None)).await;
     assert!(matches!(nobody, Err(UserError::NoUser(_))), "{nobody:?}");
-    let nothing = Decision::Approve { user: "ann".parse().unwrap(), scopes: Vec::new(), expires_ms: None };
+    let nothing =
+        LoginDecision::Approve { user: "ann".parse().unwrap(), scopes: Vec::new(), expires_ms: None };
     let nothing = login::decide(admin, &login.user_code, nothing).await;
     assert!(matches!(nothing, Err(UserError::NoScope)), "{nothing:?}");
-    assert!(matches!(collect(db, &login).await, Outcome::Pending));
+    assert!(matches!(collect(db, &login).await, LoginOutcome::Pending));
     let expires = Some(found.asked_ms + 3_600_000);
     login::decide(admin, &login.user_code, approve("ann", expires)).await.unwrap();
     let again = login::decide(admin, &login.user_code, approve("ann", None)).await;
     assert!(matches!(again, Err(UserError::NoLogin(_))), "{again:?}");
     assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty(), "none was made yet");
-    let Outcome::Token(token, secret) = collect(db, &login).await else { panic!() };
+    let LoginOutcome::Token(token, secret) = collect(db, &login).await else { panic!() };
     assert_eq!(
         (token.user.as_str(), &token.scopes[..], token.expires_ms),
         ("ann", &[TokenScope::Read][..], expires)
@@ -63,9 +64,9 @@ async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
     assert_eq!(users::tokens(db, &token.user).await.unwrap(), std::slice::from_ref(&token));
     assert!(secret.expose().starts_with("sst_"));
     for db in [db, admin] {
-        assert!(matches!(collect(db, &login).await, Outcome::Nothing), "it was collected");
+        assert!(matches!(collect(db, &login).await, LoginOutcome::Nothing), "it was collected");
         assert!(matches!(login::find(db, &login.user_code).await, Err(UserError::NoLogin(_))));
-        let late = login::decide(db, &login.user_code, Decision::Deny).await;
+        let late = login::decide(db, &login.user_code, LoginDecision::Deny).await;
         assert!(matches!(late, Err(UserError::NoLogin(_))), "{late:?}");
     }
 }
@@ -79,11 +80,11 @@ async fn a_login_is_refused_before_or_after_it_was_approved(store: &Throwaway) {
             login::decide(db, &login.user_code, approve("ann", None)).await.unwrap();
             assert!(login::find(db, &login.user_code).await.unwrap().is_approved);
         }
-        login::decide(db, &login.user_code, Decision::Deny).await.unwrap();
+        login::decide(db, &login.user_code, LoginDecision::Deny).await.unwrap();
         for _ in 0..2 {
-            assert!(matches!(collect(db, &login).await, Outcome::Denied));
+            assert!(matches!(collect(db, &login).await, LoginOutcome::Denied));
         }
-        for late in [Decision::Deny, approve("ann", None)] {
+        for late in [LoginDecision::Deny, approve("ann", None)] {
             let late = login::decide(db, &login.user_code, late).await;
             assert!(matches!(late, Err(UserError::NoLogin(_))), "{late:?}");
         }
@@ -107,8 +108,8 @@ async fn many_who_collect_at_once_get_one_token(store: &Throwaway) {
         let mut collected = 0;
         for one in asking {
             match one.await.unwrap() {
-                Outcome::Token(..) => collected += 1,
-                Outcome::Nothing => {}
+                LoginOutcome::Token(..) => collected += 1,
+                LoginOutcome::Nothing => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -121,14 +122,14 @@ async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
     let db = &store.db;
     users::add(db, "ann").await.unwrap();
     for code in ["", "ssd_", "ssd_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "nul\u{0}"] {
-        assert!(matches!(login::collect(db, code).await.unwrap(), Outcome::Nothing), "{code}");
+        assert!(matches!(login::collect(db, code).await.unwrap(), LoginOutcome::Nothing), "{code}");
     }
     for code in ["BCDF-GHJK", "", "'; DROP TABLE login; --"] {
         assert!(matches!(login::find(db, code).await, Err(UserError::NoLogin(_))), "{code}");
         let decided = login::decide(db, code, approve("ann", None)).await;
         assert!(matches!(decided, Err(UserError::NoLogin(_))), "{code}: {decided:?}");
     }
-    let asked = |name: &str, lives_ms| Asked {
+    let asked = |name: &str, lives_ms| NewLogin {
         device_hash: hash("device", name),
         code_hash: hash("code", name),
         client: name.to_owned(),
@@ -140,23 +141,23 @@ async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
         assert!(db.begin_login(asked(name, short), 10).await.unwrap());
     }
     let approved =
-        sessile_server::account::Administer::Decide(hash("code", "approved"), approve("ann", None));
+        sessile_server::account::AccountChange::Decide(hash("code", "approved"), approve("ann", None));
     assert_eq!(db.administer(approved).await.unwrap(), Ok(()));
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     for name in ["pending", "approved"] {
         assert_eq!(db.login(&hash("code", name)).await.unwrap(), None);
-        let minted = Minted { id: id().as_str().parse().unwrap(), hash: hash("token", name) };
+        let minted = NewTokenHash { id: id().as_str().parse().unwrap(), hash: hash("token", name) };
         let collected = db.collect_login(&hash("device", name), minted).await.unwrap();
-        assert_eq!(collected, sessile_server::account::Collected::Nothing);
+        assert_eq!(collected, sessile_server::account::LoginCollection::Nothing);
     }
-    let late = sessile_server::account::Administer::Decide(hash("code", "pending"), approve("ann", None));
+    let late = sessile_server::account::AccountChange::Decide(hash("code", "pending"), approve("ann", None));
     assert!(db.administer(late).await.unwrap().is_err());
     assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty());
 }
 
 async fn strangers_cannot_fill_a_store(store: &Throwaway) {
     let db = &store.db;
-    let asked = |name: &str, lives_ms| Asked {
+    let asked = |name: &str, lives_ms| NewLogin {
         device_hash: hash("device", name),
         code_hash: hash("code", name),
         client: name.to_owned(),
@@ -184,7 +185,7 @@ async fn no_secret_of_a_login_is_in_the_store(store: &Throwaway) {
     for login in [&waiting, &done] {
         login::decide(db, &login.user_code, approve("ann", None)).await.unwrap();
     }
-    let Outcome::Token(_, token) = collect(db, &done).await else { panic!() };
+    let LoginOutcome::Token(_, token) = collect(db, &done).await else { panic!() };
     let kept = store.text();
     assert!(kept.contains("ann's laptop"), "it was looked where things are kept");
     for login in [&waiting, &done] {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessile_server::change::{Busy, Change, Done};
+use sessile_server::change::{Busy, ChangeOutcome, StoreChange};
 use sessile_server::ids::{FencingToken, Position, SessionId};
-use sessile_server::query::{Answer, Query};
+use sessile_server::query::{Query, QueryAnswer};
 use sessile_server::request::{Access, Request};
 use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError, UserIsolation};
 use testkit::Postgres;
@@ -143,7 +143,7 @@ async fn two_processes_exclude_each_other() {
                     let token = u32::try_from(held.token.unwrap().get()).unwrap();
                     assert!(largest.fetch_max(token, Ordering::SeqCst) < token, "tokens grow");
                     inside.store(false, Ordering::SeqCst);
-                    let release = Change::Release {
+                    let release = StoreChange::Release {
                         resource: queue.clone(),
                         token: FencingToken::new(i64::from(token)),
                     };
@@ -187,7 +187,10 @@ async fn who_waits_in_another_process_is_woken() {
         woken.await;
         fast += u32::from(since.elapsed() < Duration::from_millis(80));
         let held = ticket(there.wait_for(&queue, waits.place, 30_000).await);
-        there.change(Change::Release { resource: queue.clone(), token: held.token.unwrap() }).await.unwrap();
+        there
+            .change(StoreChange::Release { resource: queue.clone(), token: held.token.unwrap() })
+            .await
+            .unwrap();
     }
     assert!(fast >= 3, "{fast} of 5 were woken, and the others looked by themselves");
 }
@@ -197,7 +200,7 @@ async fn those_who_come_first_at_once_agree() {
     let store = Throwaway::postgres().await;
     let other = store.another().await;
     let user = |number: u32| User::new(if number.is_multiple_of(2) { &store.db } else { &other }, "ann");
-    let all = |change: &dyn Fn(u32) -> (Option<&'static str>, Change)| {
+    let all = |change: &dyn Fn(u32) -> (Option<&'static str>, StoreChange)| {
         let mut work = tokio::task::JoinSet::new();
         for number in 0..8 {
             let (user, (key, change)) = (user(number), change(number));
@@ -220,7 +223,7 @@ async fn those_who_come_first_at_once_agree() {
     // Two who exchange names do not wait for each other for ever.
     let user = user(0);
     let (one, two) = (user.start(Some("one")).await, user.start(Some("two")).await);
-    let rename = |of: &SessionId, to: &str| Change::EditSession {
+    let rename = |of: &SessionId, to: &str| StoreChange::EditSession {
         session: of.to_owned(),
         if_revision: None,
         name: Some(to.to_owned()),
@@ -235,7 +238,7 @@ async fn those_who_come_first_at_once_agree() {
 }
 
 /// Sends a change under a key until it is answered, as a client of the service does.
-async fn until_answered(user: &User, change: Change) -> Outcome {
+async fn until_answered(user: &User, change: StoreChange) -> Outcome {
     let key = Some(id().to_string());
     loop {
         let access = Access { id: id().into(), token: None };
@@ -267,11 +270,12 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
                 let text = format!("{mark} {}", said.len());
                 let bodies = vec![json!(text).into()];
                 if said.len() % 2 == 0 {
-                    let append = Change::Append { session: of.id.clone(), bodies, if_last: None };
+                    let append = StoreChange::Append { session: of.id.clone(), bodies, if_last: None };
                     until_answered(&user, append).await.unwrap();
                 } else {
                     let ask = asking(&turn(&of), CLAIM, Busy::Enqueue, 60_000);
-                    let Ok(Done::Ticket { ticket, history: Some(seen) }) = until_answered(&user, ask).await
+                    let Ok(ChangeOutcome::Ticket { ticket, history: Some(seen) }) =
+                        until_answered(&user, ask).await
                     else {
                         panic!("nobody else is there")
                     };
@@ -280,9 +284,12 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
                         said.last().map(|last| json!(last))
                     );
                     let (session, token) = (of.id.clone(), ticket.token.unwrap());
-                    until_answered(&user, Change::CommitTurn { session, token, bodies, conversation: None })
-                        .await
-                        .unwrap();
+                    until_answered(
+                        &user,
+                        StoreChange::CommitTurn { session, token, bodies, conversation: None },
+                    )
+                    .await
+                    .unwrap();
                 }
                 said.push(text);
             }
@@ -306,7 +313,7 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
         all += said.len();
         assert_eq!(user.texts(&of.id).await, said);
         let events = Query::Events { session: of.id, after: 0, limit: 1_000_000 };
-        let Ok(Answer::Events(page)) = user.ask(events).await else { panic!() };
+        let Ok(QueryAnswer::Events(page)) = user.ask(events).await else { panic!() };
         let appended = page.events.iter().filter(|event| event.kind == "messages.appended").count();
         assert_eq!(appended, said.len());
     }
@@ -329,8 +336,11 @@ async fn without_a_key_nothing_is_made_twice_either() {
             let mut said = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let text = format!("writer-{number} {}", said.len());
-                let change =
-                    Change::Append { session: of.clone(), bodies: vec![json!(text).into()], if_last: None };
+                let change = StoreChange::Append {
+                    session: of.clone(),
+                    bodies: vec![json!(text).into()],
+                    if_last: None,
+                };
                 let access = Access { id: id().into(), token: None };
                 let request = Request { user: user.id.clone(), change, key: None, access };
                 let outcome = user.db.change(request).await;

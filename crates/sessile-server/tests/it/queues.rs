@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use sessile_server::change::{Busy, Change, Done, PRESENT_MS, Refusal};
+use sessile_server::change::{Busy, ChangeOutcome, PRESENT_MS, Refusal, StoreChange};
 use sessile_server::model::Resource;
-use sessile_server::query::{Answer, Query};
+use sessile_server::query::{Query, QueryAnswer};
 
 use crate::stores::{Throwaway, User, asking, lock, ticket, turn};
 use crate::suite::with_every_store;
@@ -34,13 +34,14 @@ async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
     assert!(first.token.is_some() && second.token.is_none() && third.token.is_none());
     assert!(matches!(user.append(&session.id, &["x"]).await, Err(Refusal::Held { .. })));
     assert!(matches!(
-        user.change(Change::Rewind { session: session.id.clone(), to: 0 }).await,
+        user.change(StoreChange::Rewind { session: session.id.clone(), to: 0 }).await,
         Err(Refusal::Held { .. })
     ));
     let token = first.token.unwrap();
     user.commit(&session.id, token, &["one".to_owned(), "two".to_owned()]).await.unwrap();
     assert_eq!(ticket(user.wait_for(&turn, third.place, 1000).await).token, None, "the second comes before");
-    let Ok(Done::Ticket { ticket: second, history }) = user.wait_for(&turn, second.place, 60_000).await
+    let Ok(ChangeOutcome::Ticket { ticket: second, history }) =
+        user.wait_for(&turn, second.place, 60_000).await
     else {
         panic!()
     };
@@ -59,7 +60,7 @@ async fn a_turn_that_was_lost_commits_nothing(store: &Throwaway) {
     let turn = turn(&session);
     let late = ticket(user.ask_for(&turn, Busy::Enqueue, 30).await).token.unwrap();
     tokio::time::sleep(Duration::from_millis(60)).await;
-    let renewed = Change::Renew { resource: turn.clone(), token: late, ttl_ms: 60_000 };
+    let renewed = StoreChange::Renew { resource: turn.clone(), token: late, ttl_ms: 60_000 };
     assert_eq!(user.change(renewed).await, Err(Refusal::Lost { token: late }));
     let next = ticket(user.ask_for(&turn, Busy::Enqueue, 60_000).await).token.unwrap();
     assert!(next > late);
@@ -125,7 +126,7 @@ async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
     assert_eq!((again.place, again.token), (dies.place, None));
     here.leave(&lock, waits.place).await.unwrap();
     assert_eq!(ticket(here.wait_for(&lock, behind.place, 60_000).await).token, None);
-    let wait = Change::Wait {
+    let wait = StoreChange::Wait {
         resource: lock.clone(),
         place: again.place,
         claim: "again".to_owned(),
@@ -139,7 +140,7 @@ async fn who_steps_aside_is_passed_over_and_can_be_back(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let lock = lock("deploy");
     let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
-    let aside = |claim: &str| Change::StepAside { resource: lock.clone(), claim: claim.to_owned() };
+    let aside = |claim: &str| StoreChange::StepAside { resource: lock.clone(), claim: claim.to_owned() };
     let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
     let first = ticket(user.keyed(Some("k"), asks("first")).await);
     let second = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
@@ -178,7 +179,7 @@ async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
-    let leaves = |place, claim: &str| Change::Leave {
+    let leaves = |place, claim: &str| StoreChange::Leave {
         resource: lock.clone(),
         place: Some(place),
         claim: claim.to_owned(),
@@ -203,7 +204,7 @@ async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
     // Who leaves without having been told of it lets the same key ask anew.
     let new = ticket(here.keyed(Some("new"), asks("sixth")).await).place;
     let (resource, claim, key) = (lock.clone(), "sixth".to_owned(), Some("new".to_owned()));
-    here.change(Change::Leave { resource, place: None, claim, key }).await.unwrap();
+    here.change(StoreChange::Leave { resource, place: None, claim, key }).await.unwrap();
     assert!(ticket(there.keyed(Some("new"), asks("seventh")).await).place > new);
 }
 
@@ -213,9 +214,11 @@ pub(crate) async fn a_lock_excludes_within_a_user_and_not_between_users(store: &
     let hers = ticket(ann.ask_for(&lock, Busy::Reject, 60_000).await).token.unwrap();
     assert!(matches!(ann.ask_for(&lock, Busy::Reject, 60_000).await, Err(Refusal::Held { .. })));
     ticket(bob.ask_for(&lock, Busy::Reject, 60_000).await);
-    let renew = Change::Renew { resource: lock.clone(), token: hers, ttl_ms: 120_000 };
+    let renew = StoreChange::Renew { resource: lock.clone(), token: hers, ttl_ms: 120_000 };
     assert!(ticket(ann.change(renew).await).expires_ms > 0);
-    let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    let Ok(QueryAnswer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else {
+        panic!()
+    };
     let locks = locks.items;
     assert_eq!(locks.len(), 1);
     assert_eq!((locks[0].name.as_str(), locks[0].ticket.token), ("deploy", Some(hers)));
@@ -224,12 +227,14 @@ pub(crate) async fn a_lock_excludes_within_a_user_and_not_between_users(store: &
     ticket(ann.ask_for(&lock, Busy::Enqueue, 60_000).await);
     ticket(ann.ask_for(&Resource::Lock { name: "other".to_owned() }, Busy::Reject, 60_000).await);
     for (name, user, waiting) in [("ann", &ann, &[2, 0][..]), ("bob", &bob, &[0])] {
-        let Ok(Answer::Locks(locks)) = user.ask(Query::Locks { after: None, limit: 10 }).await else {
+        let Ok(QueryAnswer::Locks(locks)) = user.ask(Query::Locks { after: None, limit: 10 }).await else {
             panic!()
         };
         assert_eq!(locks.items.iter().map(|lock| lock.waiting).collect::<Vec<_>>(), waiting, "{name}");
     }
     ann.leave(&lock, waits.place).await.unwrap();
-    let Ok(Answer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    let Ok(QueryAnswer::Locks(locks)) = ann.ask(Query::Locks { after: None, limit: 10 }).await else {
+        panic!()
+    };
     assert_eq!(locks.items[0].waiting, 1);
 }

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sessile_server::change::{Busy, Change, Refusal};
+use sessile_server::change::{Busy, Refusal, StoreChange};
 use sessile_server::ids::SessionId;
-use sessile_server::query::{Answer, EventPage, Query};
+use sessile_server::query::{EventPage, Query, QueryAnswer};
 use sessile_server::request::{Access, Read};
-use sessile_server::retention::{Keep, sweep};
-use sessile_server::store::{ExpiringRows, SweepKind};
+use sessile_server::retention::{RetentionPolicy, sweep};
+use sessile_server::store::{ExpiringRows, Sweep, SweepKind};
 use sessile_server::users;
 
-use crate::stores::{Throwaway, User, id, session, starting, ticket, turn};
+use crate::stores::{Throwaway, User, before, id, session, starting, ticket, turn};
 use crate::suite::with_every_store;
 
 with_every_store! {
@@ -25,9 +25,9 @@ with_every_store! {
 }
 
 /// Every kind for this long.
-fn keep(seconds: u64) -> Keep {
+fn keep(seconds: u64) -> RetentionPolicy {
     let time = Duration::from_secs(seconds);
-    Keep { answered: time, events: time, audit: time, sessions: None }
+    RetentionPolicy { answered: time, events: time, audit: time, sessions: None }
 }
 
 fn followed(session: &SessionId) -> Query {
@@ -36,7 +36,7 @@ fn followed(session: &SessionId) -> Query {
 
 async fn events(user: &User, session: &SessionId) -> Vec<i64> {
     match user.ask(followed(session)).await {
-        Ok(Answer::Events(page)) => page.events.iter().map(|event| event.number).collect(),
+        Ok(QueryAnswer::Events(page)) => page.events.iter().map(|event| event.number).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -44,7 +44,7 @@ async fn events(user: &User, session: &SessionId) -> Vec<i64> {
 async fn record(user: &User) -> usize {
     let query = Query::History { session: None, since_ms: None, reads: true, before: None, limit: 100_000 };
     match user.ask(query).await {
-        Ok(Answer::History(page)) => page.items.len(),
+        Ok(QueryAnswer::History(page)) => page.items.len(),
         other => panic!("{other:?}"),
     }
 }
@@ -56,7 +56,7 @@ async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
     }
     let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
     let (hers, his) = (ann.start(None).await, bob.start(None).await);
-    let append = |text: &str| Change::Append {
+    let append = |text: &str| StoreChange::Append {
         session: hers.id.clone(),
         bodies: vec![json!(text).into()],
         if_last: None,
@@ -75,7 +75,7 @@ async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
     for (user, session) in [(&ann, &hers), (&bob, &his)] {
         assert_eq!((events(user, &session.id).await, record(user).await), (Vec::new(), 0));
         let page = EventPage { events: Vec::new(), last: 2 };
-        assert_eq!(user.ask(followed(&session.id)).await, Ok(Answer::Events(page)), "the numbers go on");
+        assert_eq!(user.ask(followed(&session.id)).await, Ok(QueryAnswer::Events(page)), "the numbers go on");
     }
     assert_eq!(bob.ask(followed(&hers.id)).await, Err(Refusal::NoSession));
     assert_eq!(ann.texts(&hers.id).await, ["a"], "messages stay");
@@ -100,7 +100,7 @@ async fn only_so_much_is_removed_at_once_and_only_of_one_user(store: &Throwaway)
     db.record(vec![read(&ann, 1000), read(&bob, 1)]).await.unwrap();
     let mut removed = Vec::new();
     for _ in 0..4 {
-        removed.push(db.delete_expired(&ann.id, ExpiringRows::Audit, 1000, 10).await.unwrap());
+        removed.push(db.delete_expired(&ann.id, ExpiringRows::Audit, before(1000)).await.unwrap());
     }
     assert_eq!(removed, [10, 10, 5, 0]);
     assert_eq!((record(&ann).await, record(&bob).await), (1, 1));
@@ -113,7 +113,7 @@ async fn several_may_remove_at_the_same_time(store: &Throwaway) {
     let session = ann.start(None).await;
     for number in 0..30 {
         let bodies = vec![json!(number).into()];
-        let append = Change::Append { session: session.id.clone(), bodies, if_last: None };
+        let append = StoreChange::Append { session: session.id.clone(), bodies, if_last: None };
         ann.keyed(Some(&format!("key {number}")), append).await.unwrap();
     }
     let later = session.started_ms + 7_200_000;
@@ -142,7 +142,7 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
     let his = bob.start(None).await;
     for of in [&ended, &live] {
         ann.append(&of.id, &["x"; 25]).await.unwrap();
-        let value = Change::SetEntry {
+        let value = StoreChange::SetEntry {
             session: of.id.clone(),
             key: "k".to_owned(),
             value: Some(json!(1).into()),
@@ -153,24 +153,26 @@ async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway
         ann.commit(&of.id, held.token.unwrap(), &["last".to_owned()]).await.unwrap();
     }
     for (user, of) in [(&ann, &ended), (&bob, &his)] {
-        user.change(Change::EndSession { session: of.id.clone(), reason: "done".to_owned() }).await.unwrap();
+        user.change(StoreChange::EndSession { session: of.id.clone(), reason: "done".to_owned() })
+            .await
+            .unwrap();
     }
     let now = ended.started_ms;
     let soon = now + 60_000;
-    assert_eq!(db.expired_sessions(&ann.id, now - 1000, 10).await.unwrap(), []);
+    assert_eq!(db.expired_sessions(&ann.id, before(now - 1000)).await.unwrap(), []);
     let mut over = [ended.id.clone(), expired.id.clone()];
     over.sort_unstable();
-    let mut found = db.expired_sessions(&ann.id, soon, 10).await.unwrap();
+    let mut found = db.expired_sessions(&ann.id, before(soon)).await.unwrap();
     found.sort_unstable();
     assert_eq!(found, over);
-    assert!(db.delete_session(&ann.id, &live.id, soon, 10).await.unwrap());
+    assert!(db.delete_session(&ann.id, &live.id, before(soon)).await.unwrap());
     assert_eq!(ann.texts(&live.id).await.len(), 26, "one that lives is left alone");
     // In pieces, and never with a gap.
-    assert!(!db.delete_session(&ann.id, &ended.id, soon, 10).await.unwrap());
+    assert!(!db.delete_session(&ann.id, &ended.id, before(soon)).await.unwrap());
     assert_eq!(ann.texts(&ended.id).await.len(), 16);
-    assert!(!db.delete_session(&ann.id, &ended.id, soon, 10).await.unwrap());
+    assert!(!db.delete_session(&ann.id, &ended.id, before(soon)).await.unwrap());
     assert_eq!(ann.texts(&ended.id).await.len(), 6);
-    let keep = Keep { sessions: Some(Duration::from_secs(3600)), ..keep(1_000_000) };
+    let keep = RetentionPolicy { sessions: Some(Duration::from_secs(3600)), ..keep(1_000_000) };
     assert_eq!(sweep(db, &keep, now + 60_000).await.unwrap(), 0);
     assert_eq!(sweep(db, &keep, soon + 3_600_000).await.unwrap(), 3, "hers, hers that expired, and his");
     for of in [&ended, &expired] {
@@ -201,14 +203,20 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
     let due = async |at: i64| {
         let mut due = Vec::new();
         for what in kinds {
-            due.extend(db.due(what, at - hour, at, 10).await.unwrap().into_iter().map(String::from));
+            due.extend(
+                db.due(Sweep { kind: what, before_ms: at - hour, now_ms: at }, 10)
+                    .await
+                    .unwrap()
+                    .into_iter()
+                    .map(String::from),
+            );
         }
         due.sort_unstable();
         due
     };
     assert_eq!(due(now).await, [""; 0]);
     assert_eq!(due(now + 2 * hour).await.len(), 3 * kinds.len(), "nobody knows yet who has what");
-    let keep = Keep { sessions: Some(Duration::from_secs(3600)), ..keep(3600) };
+    let keep = RetentionPolicy { sessions: Some(Duration::from_secs(3600)), ..keep(3600) };
     sweep(db, &keep, now + 2 * hour).await.unwrap();
     assert_eq!(due(now + 2 * hour).await, [""; 0]);
     let later = due(now + 2 * hour + hour / 2).await;

@@ -5,25 +5,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessile_server::change::Change;
-use sessile_server::model::Session;
+use sessile_server::change::StoreChange;
+use sessile_server::model::SessionRecord;
 
 use crate::stores::{Throwaway, User, id, session};
 
 const MESSAGES: usize = 100_000;
 
-async fn long_session(user: &User) -> Session {
+async fn long_session(user: &User) -> SessionRecord {
     let of = user.start(None).await;
     let body = json!({ "role": "user", "content": "x".repeat(200) });
     for _ in 0..MESSAGES / 1000 {
         let bodies = (0..1000).map(|_| body.clone().into()).collect();
-        user.change(Change::Append { session: of.id.clone(), bodies, if_last: None }).await.unwrap();
+        user.change(StoreChange::Append { session: of.id.clone(), bodies, if_last: None }).await.unwrap();
     }
     of
 }
 
 /// Makes a change beside another user who appends all the time: how long it took, and the longest wait of the other.
-async fn beside(store: &Throwaway, user: &User, change: Change) -> (Duration, Duration) {
+async fn beside(store: &Throwaway, user: &User, change: StoreChange) -> (Duration, Duration) {
     let other = User::new(&store.db, "bob");
     let of = other.start(None).await.id;
     let over = Arc::new(AtomicBool::new(false));
@@ -52,10 +52,10 @@ async fn fork_and_rewind_of_a_long_session_let_other_writers_in() {
     let store = Throwaway::sqlite().await;
     let ann = User::new(&store.db, "ann");
     let of = long_session(&ann).await.id;
-    let fork = Change::Fork { session: of.clone(), at: None, id: id(), name: None };
+    let fork = StoreChange::Fork { session: of.clone(), at: None, id: id(), name: None };
     let (fork_took, fork_stall) = beside(&store, &ann, fork).await;
     let began = Instant::now();
-    let rewind = Change::Rewind { session: of.clone(), to: 10 };
+    let rewind = StoreChange::Rewind { session: of.clone(), to: 10 };
     let (rewind_took, rewind_stall) = beside(&store, &ann, rewind).await;
     println!(
         "fork {fork_took:?}, longest stall {fork_stall:?}; rewind {rewind_took:?}, longest stall {rewind_stall:?}"
@@ -71,10 +71,10 @@ async fn fork_beside_rewinds_is_whole_and_of_one_moment() {
     let of = ann.start(None).await.id;
     // Every message says how often the session was rewound: a mix of two would show.
     let fill = async |round: i64| {
-        let rewind = Change::Rewind { session: of.clone(), to: 0 };
+        let rewind = StoreChange::Rewind { session: of.clone(), to: 0 };
         ann.change(rewind).await.unwrap();
         let bodies = (0..5000).map(|_| json!(round).into()).collect();
-        ann.change(Change::Append { session: of.clone(), bodies, if_last: Some(0) }).await.unwrap();
+        ann.change(StoreChange::Append { session: of.clone(), bodies, if_last: Some(0) }).await.unwrap();
     };
     fill(0).await;
     let over = Arc::new(AtomicBool::new(false));
@@ -83,7 +83,7 @@ async fn fork_beside_rewinds_is_whole_and_of_one_moment() {
         async move {
             let mut lengths = Vec::new();
             while !over.load(Ordering::Relaxed) {
-                let fork = Change::Fork { session: of.clone(), at: None, id: id(), name: None };
+                let fork = StoreChange::Fork { session: of.clone(), at: None, id: id(), name: None };
                 let forked = session(ann.change(fork).await);
                 let bodies = ann.bodies(&forked.id).await;
                 assert_eq!(i64::try_from(bodies.len()).unwrap(), forked.messages);
@@ -116,9 +116,10 @@ async fn refused_fork_and_unfinished_fork_leave_nothing() {
     let ann = User::new(&store.db, "ann");
     let of = ann.start(Some("taken")).await.id;
     let bodies = (0..5000).map(|number| json!(number).into()).collect();
-    ann.change(Change::Append { session: of.clone(), bodies, if_last: None }).await.unwrap();
+    ann.change(StoreChange::Append { session: of.clone(), bodies, if_last: None }).await.unwrap();
     let to = id();
-    let fork = Change::Fork { session: of.clone(), at: None, id: to.clone(), name: Some("taken".to_owned()) };
+    let fork =
+        StoreChange::Fork { session: of.clone(), at: None, id: to.clone(), name: Some("taken".to_owned()) };
     ann.change(fork).await.unwrap_err();
     // As a process leaves it that died while it copied, long ago; and one that died after a rewind.
     let unfinished = id();

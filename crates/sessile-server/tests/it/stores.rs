@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::change::{Busy, ChangeOutcome, Refusal, StoreChange};
 use sessile_server::ids::{FencingToken, Position, SessionId, UserName};
-use sessile_server::model::{Message, Resource, Session, Ticket};
-use sessile_server::query::{Answer, Query};
+use sessile_server::model::{MessageRecord, Resource, SessionRecord, Ticket};
+use sessile_server::query::{Query, QueryAnswer};
 use sessile_server::request::{Access, Request};
-use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError, UserIsolation};
+use sessile_server::store::{PostgresOptions, ServiceStore, ServiceStoreError, SweepLimit, UserIsolation};
 use testkit::{Database, Postgres};
 
 /// A store that is thrown away.
@@ -210,6 +210,11 @@ pub(crate) fn id() -> SessionId {
     format!("0199aaaa-0000-7000-8000-{number:012x}").parse().unwrap()
 }
 
+/// Bounds of a deletion of ten rows from before a time.
+pub(crate) fn before(before_ms: i64) -> SweepLimit {
+    SweepLimit { before_ms, most: 10 }
+}
+
 /// Who asks for a place, where it does not matter who.
 pub(crate) const CLAIM: &str = "claim";
 
@@ -220,48 +225,48 @@ pub(crate) struct User {
     pub(crate) id: UserName,
 }
 
-pub(crate) type Outcome = Result<Done, Refusal>;
+pub(crate) type Outcome = Result<ChangeOutcome, Refusal>;
 
 impl User {
     pub(crate) fn new(db: &ServiceStore, name: &str) -> Self {
         User { db: db.clone(), id: name.parse().unwrap() }
     }
 
-    pub(crate) async fn change(&self, change: Change) -> Outcome {
+    pub(crate) async fn change(&self, change: StoreChange) -> Outcome {
         self.keyed(None, change).await
     }
 
-    pub(crate) async fn keyed(&self, key: Option<&str>, change: Change) -> Outcome {
+    pub(crate) async fn keyed(&self, key: Option<&str>, change: StoreChange) -> Outcome {
         let access = Access { id: id().into(), token: None };
         let request = Request { user: self.id.clone(), change, key: key.map(str::to_owned), access };
         self.db.change(request).await.unwrap()
     }
 
-    pub(crate) async fn ask(&self, query: Query) -> Result<Answer, Refusal> {
+    pub(crate) async fn ask(&self, query: Query) -> Result<QueryAnswer, Refusal> {
         self.db.ask(&self.id, query).await.unwrap()
     }
 
-    pub(crate) async fn start(&self, name: Option<&str>) -> Session {
+    pub(crate) async fn start(&self, name: Option<&str>) -> SessionRecord {
         session(self.change(starting(name, 3_600_000)).await)
     }
 
     pub(crate) async fn append(&self, session: &SessionId, bodies: &[&str]) -> Outcome {
         let bodies = bodies.iter().map(|body| serde_json::json!(body).into()).collect();
-        self.change(Change::Append { session: session.clone(), bodies, if_last: None }).await
+        self.change(StoreChange::Append { session: session.clone(), bodies, if_last: None }).await
     }
 
     pub(crate) async fn texts(&self, session: &SessionId) -> Vec<String> {
         let query = Query::Messages { session: session.clone(), after: 0, limit: 1_000_000, bytes: i64::MAX };
-        let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
+        let Ok(QueryAnswer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         let numbers: Vec<i64> = messages.iter().map(|message| message.number).collect();
         assert!(numbers.iter().copied().eq(1..=i64::try_from(numbers.len()).unwrap()), "{numbers:?}");
-        let text = |message: &Message| message.body.to_value().as_str().unwrap_or_default().to_owned();
+        let text = |message: &MessageRecord| message.body.to_value().as_str().unwrap_or_default().to_owned();
         messages.iter().map(text).collect()
     }
 
     pub(crate) async fn bodies(&self, session: &SessionId) -> Vec<serde_json::Value> {
         let query = Query::Messages { session: session.clone(), after: 0, limit: 1_000_000, bytes: i64::MAX };
-        let Ok(Answer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
+        let Ok(QueryAnswer::Messages(messages)) = self.ask(query).await else { panic!("no messages") };
         messages.iter().map(|message| message.body.to_value()).collect()
     }
 
@@ -271,12 +276,12 @@ impl User {
 
     pub(crate) async fn wait_for(&self, resource: &Resource, place: Position, ttl_ms: i64) -> Outcome {
         let (resource, claim) = (resource.clone(), CLAIM.to_owned());
-        self.change(Change::Wait { resource, place, claim, ttl_ms, history: 100 }).await
+        self.change(StoreChange::Wait { resource, place, claim, ttl_ms, history: 100 }).await
     }
 
     pub(crate) async fn leave(&self, resource: &Resource, place: Position) -> Outcome {
         let (resource, place, claim) = (resource.clone(), Some(place), CLAIM.to_owned());
-        self.change(Change::Leave { resource, place, claim, key: None }).await
+        self.change(StoreChange::Leave { resource, place, claim, key: None }).await
     }
 
     pub(crate) async fn commit(
@@ -286,17 +291,18 @@ impl User {
         bodies: &[String],
     ) -> Outcome {
         let bodies = bodies.iter().map(|body| serde_json::json!(body).into()).collect();
-        self.change(Change::CommitTurn { session: session.clone(), token, bodies, conversation: None }).await
+        self.change(StoreChange::CommitTurn { session: session.clone(), token, bodies, conversation: None })
+            .await
     }
 }
 
-pub(crate) fn asking(resource: &Resource, claim: &str, busy: Busy, ttl_ms: i64) -> Change {
+pub(crate) fn asking(resource: &Resource, claim: &str, busy: Busy, ttl_ms: i64) -> StoreChange {
     let (resource, holder, claim) = (resource.clone(), "test".to_owned(), claim.to_owned());
-    Change::Ask { resource, holder, claim, busy, ttl_ms, wait_ms: 60_000, history: 100 }
+    StoreChange::Ask { resource, holder, claim, busy, ttl_ms, wait_ms: 60_000, history: 100 }
 }
 
-pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> Change {
-    Change::StartSession {
+pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> StoreChange {
+    StoreChange::StartSession {
         id: id(),
         name: name.map(str::to_owned),
         context: None,
@@ -307,21 +313,21 @@ pub(crate) fn starting(name: Option<&str>, idle_ms: i64) -> Change {
     }
 }
 
-pub(crate) fn session(outcome: Outcome) -> Session {
+pub(crate) fn session(outcome: Outcome) -> SessionRecord {
     match outcome {
-        Ok(Done::Session(session)) => session,
+        Ok(ChangeOutcome::Session(session)) => session,
         other => panic!("{other:?}"),
     }
 }
 
 pub(crate) fn ticket(outcome: Outcome) -> Ticket {
     match outcome {
-        Ok(Done::Ticket { ticket, .. }) => ticket,
+        Ok(ChangeOutcome::Ticket { ticket, .. }) => ticket,
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) fn turn(session: &Session) -> Resource {
+pub(crate) fn turn(session: &SessionRecord) -> Resource {
     Resource::Turn { session: session.id.clone() }
 }
 

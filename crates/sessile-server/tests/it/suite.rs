@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessile_server::account::{Administer, Decision, Token, TokenScope};
-use sessile_server::change::{Busy, Change, Done, Refusal};
+use sessile_server::account::{AccountChange, LoginDecision, Token, TokenScope};
+use sessile_server::change::{Busy, ChangeOutcome, Refusal, StoreChange};
 use sessile_server::ids::{FencingToken, Position, SecretHash, SessionId, SessionRef, TokenId, UserName};
 use sessile_server::json_text::JsonText;
-use sessile_server::model::{Accessed, Conversation, Resource};
-use sessile_server::query::{Answer, Answered, CommittedTurn, ListPage, Query};
+use sessile_server::model::{AgentConversation, HistoryEntry, Resource};
+use sessile_server::query::{CommittedTurn, ListPage, Query, QueryAnswer, StoredOutcome};
 use sessile_server::request::{Access, Read};
 use sessile_server::{login, users};
 
@@ -67,7 +67,7 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     let same = starting(Some("same"), 60_000);
     let hers = session(ann.keyed(Some("key"), same.clone()).await).id;
     assert_eq!(session(bob.keyed(Some("key"), same).await).id, hers);
-    let set = |value: i64| Change::SetEntry {
+    let set = |value: i64| StoreChange::SetEntry {
         session: hers.clone(),
         key: "k".to_owned(),
         value: Some(json!(value).into()),
@@ -79,30 +79,32 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
         let resource = lock("same");
         assert!(ticket(user.ask_for(&resource, Busy::Reject, 60_000).await).token.is_some());
     }
-    ann.change(Change::Rewind { session: hers.clone(), to: 1 }).await.unwrap();
-    let fork = Change::Fork { session: hers.clone(), at: None, id: id(), name: None };
+    ann.change(StoreChange::Rewind { session: hers.clone(), to: 1 }).await.unwrap();
+    let fork = StoreChange::Fork { session: hers.clone(), at: None, id: id(), name: None };
     let forked = session(ann.change(fork).await).id;
     assert_eq!(ann.texts(&forked).await, ["hers"]);
-    ann.change(Change::EndSession { session: hers.clone(), reason: String::new() }).await.unwrap();
+    ann.change(StoreChange::EndSession { session: hers.clone(), reason: String::new() }).await.unwrap();
     assert_eq!(ann.texts(&hers).await, ["hers"]);
     assert_eq!(bob.texts(&hers).await, ["his", "his", "his"]);
     bob.append(&hers, &["his is not over"]).await.unwrap();
     let all = Query::Entries { session: hers.clone(), key: None, after: None, limit: 10, bytes: i64::MAX };
     assert!(
-        matches!(bob.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(2))
+        matches!(bob.ask(all).await, Ok(QueryAnswer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(2))
     );
     let live = Query::Sessions { live: true, label: None, after: None, limit: 10 };
     assert!(
-        matches!(bob.ask(live).await, Ok(Answer::Sessions(all)) if all.items.iter().any(|one| one.id == hers))
+        matches!(bob.ask(live).await, Ok(QueryAnswer::Sessions(all)) if all.items.iter().any(|one| one.id == hers))
     );
-    let Ok(Answer::Locks(locks)) = bob.ask(Query::Locks { after: None, limit: 10 }).await else { panic!() };
+    let Ok(QueryAnswer::Locks(locks)) = bob.ask(Query::Locks { after: None, limit: 10 }).await else {
+        panic!()
+    };
     assert_eq!(locks.items.len(), 2, "{locks:?}");
 }
 
 async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let mut change = starting(Some("work"), 60_000);
-    if let Change::StartSession { labels, settings, context, .. } = &mut change {
+    if let StoreChange::StartSession { labels, settings, context, .. } = &mut change {
         labels.insert("team".to_owned(), "web".to_owned());
         settings.insert("model".to_owned(), json!("small"));
         *context = Some("staging".to_owned());
@@ -112,9 +114,9 @@ async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     assert_eq!((started.revision, started.messages), (1, 0));
     for which in [SessionRef::Id(started.id.clone()), SessionRef::Name("work".to_owned())] {
         let found = user.ask(Query::Session { session: which }).await;
-        assert_eq!(found, Ok(Answer::Session(started.clone())));
+        assert_eq!(found, Ok(QueryAnswer::Session(started.clone())));
     }
-    let edit = |if_revision| Change::EditSession {
+    let edit = |if_revision| StoreChange::EditSession {
         session: started.id.clone(),
         if_revision,
         name: Some("other".to_owned()),
@@ -126,15 +128,15 @@ async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     assert_eq!((edited.name.as_deref(), edited.revision), (Some("other"), 2));
     assert_eq!((edited.settings.get("model"), edited.settings.get("top")), (None, Some(&json!(1))));
     assert_eq!(edited.labels, started.labels);
-    let end = || Change::EndSession { session: started.id.clone(), reason: "done".to_owned() };
+    let end = || StoreChange::EndSession { session: started.id.clone(), reason: "done".to_owned() };
     let ended = session(user.change(end()).await);
     assert_eq!(ended.end_reason.as_deref(), Some("done"));
     assert_eq!(session(user.change(end()).await).ended_ms, ended.ended_ms, "once is enough");
     assert_eq!(user.append(&started.id, &["late"]).await, Err(Refusal::SessionOver));
     let list = |live| Query::Sessions { live, label: None, after: None, limit: 10 };
     let none = ListPage { items: Vec::new(), next: None };
-    assert_eq!(user.ask(list(true)).await, Ok(Answer::Sessions(none)));
-    assert!(matches!(user.ask(list(false)).await, Ok(Answer::Sessions(all)) if all.items.len() == 1));
+    assert_eq!(user.ask(list(true)).await, Ok(QueryAnswer::Sessions(none)));
+    assert!(matches!(user.ask(list(false)).await, Ok(QueryAnswer::Sessions(all)) if all.items.len() == 1));
 }
 
 async fn another_user_sees_nothing_of_it(store: &Throwaway) {
@@ -157,22 +159,22 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
     assert_eq!(bob.append(&started.id, &["his"]).await, nothing);
     assert_eq!(bob.ask_for(&turn(&started), Busy::Enqueue, 1000).await, nothing);
     for change in [
-        Change::EndSession { session: id(), reason: String::new() },
-        Change::Rewind { session: id(), to: 0 },
-        Change::Fork { session: id(), at: None, id: crate::stores::id(), name: None },
-        Change::SetEntry {
+        StoreChange::EndSession { session: id(), reason: String::new() },
+        StoreChange::Rewind { session: id(), to: 0 },
+        StoreChange::Fork { session: id(), at: None, id: crate::stores::id(), name: None },
+        StoreChange::SetEntry {
             session: id(),
             key: "k".to_owned(),
             value: Some(json!(1).into()),
             if_revision: None,
         },
-        Change::CommitTurn {
+        StoreChange::CommitTurn {
             session: id(),
             token: FencingToken::new(1),
             bodies: Vec::new(),
             conversation: None,
         },
-        Change::TakeConversation { session: id(), token: FencingToken::new(1) },
+        StoreChange::TakeConversation { session: id(), token: FencingToken::new(1) },
     ] {
         assert_eq!(bob.change(change.clone()).await, nothing, "{change:?}");
     }
@@ -185,11 +187,11 @@ async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let first = user.start(Some("work")).await;
     assert_eq!(user.change(starting(Some("work"), 1000)).await, Err(Refusal::NameTaken));
-    user.change(Change::EndSession { session: first.id, reason: String::new() }).await.unwrap();
+    user.change(StoreChange::EndSession { session: first.id, reason: String::new() }).await.unwrap();
     let short = session(user.change(starting(Some("work"), 1)).await);
     tokio::time::sleep(Duration::from_millis(5)).await;
     let third = user.start(Some("work")).await;
-    let Ok(Answer::Session(over)) = user.ask(Query::Session { session: short.id.into() }).await else {
+    let Ok(QueryAnswer::Session(over)) = user.ask(Query::Session { session: short.id.into() }).await else {
         panic!()
     };
     assert_eq!(over.end_reason.as_deref(), Some("expired"));
@@ -210,29 +212,32 @@ async fn an_expired_session_is_over(store: &Throwaway) {
 async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
-    assert_eq!(user.append(&of, &["a", "b"]).await, Ok(Done::Appended { first: 1, last: 2 }));
-    assert_eq!(user.append(&of, &["c", "d", "e"]).await, Ok(Done::Appended { first: 3, last: 5 }));
-    let stale = Change::Append { session: of.clone(), bodies: vec![json!("x").into()], if_last: Some(2) };
+    assert_eq!(user.append(&of, &["a", "b"]).await, Ok(ChangeOutcome::Appended { first: 1, last: 2 }));
+    assert_eq!(user.append(&of, &["c", "d", "e"]).await, Ok(ChangeOutcome::Appended { first: 3, last: 5 }));
+    let stale =
+        StoreChange::Append { session: of.clone(), bodies: vec![json!("x").into()], if_last: Some(2) };
     assert_eq!(user.change(stale).await, Err(Refusal::Changed { revision: 5 }));
     let page = |after, limit| Query::Messages { session: of.clone(), after, limit, bytes: i64::MAX };
-    let Ok(Answer::Messages(two)) = user.ask(page(2, 2)).await else { panic!() };
+    let Ok(QueryAnswer::Messages(two)) = user.ask(page(2, 2)).await else { panic!() };
     assert_eq!(two.iter().map(|one| one.body.to_value()).collect::<Vec<_>>(), ["c", "d"]);
-    let Ok(Answer::Messages(last)) =
+    let Ok(QueryAnswer::Messages(last)) =
         user.ask(Query::LastMessages { session: of.clone(), limit: 2, bytes: i64::MAX }).await
     else {
         panic!()
     };
     assert_eq!(last.iter().map(|one| one.number).collect::<Vec<_>>(), [4, 5]);
-    let fork = Change::Fork { session: of.clone(), at: Some(3), id: id(), name: Some("fork".to_owned()) };
+    let fork =
+        StoreChange::Fork { session: of.clone(), at: Some(3), id: id(), name: Some("fork".to_owned()) };
     let forked = session(user.change(fork).await);
     assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);
-    let same = Change::Fork { session: forked.id.clone(), at: None, id: id(), name: Some("fork".to_owned()) };
+    let same =
+        StoreChange::Fork { session: forked.id.clone(), at: None, id: id(), name: Some("fork".to_owned()) };
     assert_eq!(user.change(same).await, Err(Refusal::NameTaken));
-    let rewind = |to| Change::Rewind { session: of.clone(), to };
-    assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 3 }));
-    assert_eq!(user.change(rewind(2)).await, Ok(Done::Rewound { removed: 0 }));
+    let rewind = |to| StoreChange::Rewind { session: of.clone(), to };
+    assert_eq!(user.change(rewind(2)).await, Ok(ChangeOutcome::Rewound { removed: 3 }));
+    assert_eq!(user.change(rewind(2)).await, Ok(ChangeOutcome::Rewound { removed: 0 }));
     assert_eq!(user.change(rewind(3)).await, Err(Refusal::NoMessage { number: 3, messages: 2 }));
-    let beyond = Change::Fork { session: of.clone(), at: Some(99), id: id(), name: None };
+    let beyond = StoreChange::Fork { session: of.clone(), at: Some(99), id: id(), name: None };
     assert_eq!(user.change(beyond).await, Err(Refusal::NoMessage { number: 99, messages: 2 }));
     user.append(&of, &["again"]).await.unwrap();
     assert_eq!(user.texts(&of).await, ["a", "b", "again"]);
@@ -242,29 +247,29 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
 async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
-    let set = |value: Option<Value>, if_revision| Change::SetEntry {
+    let set = |value: Option<Value>, if_revision| StoreChange::SetEntry {
         session: of.clone(),
         key: "k".to_owned(),
         value: value.map(JsonText::from),
         if_revision,
     };
-    let revision = |done: Result<Done, Refusal>| match done {
-        Ok(Done::Entry(Some(entry))) => entry.revision,
+    let revision = |done: Result<ChangeOutcome, Refusal>| match done {
+        Ok(ChangeOutcome::Entry(Some(entry))) => entry.revision,
         other => panic!("{other:?}"),
     };
     assert_eq!(revision(user.change(set(Some(json!(1)), Some(0))).await), 1);
     assert_eq!(user.change(set(Some(json!(9)), Some(0))).await, Err(Refusal::Changed { revision: 1 }));
     assert_eq!(revision(user.change(set(Some(json!(2)), Some(1))).await), 2);
-    assert_eq!(user.change(set(None, None)).await, Ok(Done::Entry(None)));
+    assert_eq!(user.change(set(None, None)).await, Ok(ChangeOutcome::Entry(None)));
     assert_eq!(revision(user.change(set(Some(json!(null)), Some(0))).await), 4, "none comes twice");
     let all = Query::Entries { session: of.clone(), key: None, after: None, limit: 10, bytes: i64::MAX };
     assert!(
-        matches!(user.ask(all).await, Ok(Answer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(null))
+        matches!(user.ask(all).await, Ok(QueryAnswer::Entries(all)) if all.items.len() == 1 && all.items[0].value == json!(null))
     );
 }
 
-fn talking(context: &str, task: Option<&str>) -> Conversation {
-    Conversation {
+fn talking(context: &str, task: Option<&str>) -> AgentConversation {
+    AgentConversation {
         agent: "https://agent.example".to_owned(),
         context_id: context.to_owned(),
         task_id: task.map(str::to_owned),
@@ -278,20 +283,20 @@ async fn held(user: &User, session: &SessionId) -> FencingToken {
 }
 
 /// Commits a turn after which the session stands so with its agent.
-async fn talk(user: &User, session: &SessionId, conversation: &Conversation) {
+async fn talk(user: &User, session: &SessionId, conversation: &AgentConversation) {
     let token = held(user, session).await;
     let (session, bodies, conversation) =
         (session.to_owned(), vec![json!("said").into()], Some(conversation.clone()));
-    user.change(Change::CommitTurn { session, token, bodies, conversation }).await.unwrap();
+    user.change(StoreChange::CommitTurn { session, token, bodies, conversation }).await.unwrap();
 }
 
 /// What is known of the conversation, and no longer after this.
-async fn taken(user: &User, session: &SessionId) -> Option<Conversation> {
+async fn taken(user: &User, session: &SessionId) -> Option<AgentConversation> {
     let token = held(user, session).await;
-    let take = Change::TakeConversation { session: session.clone(), token };
-    let Ok(Done::Conversation(taken)) = user.change(take).await else { panic!() };
+    let take = StoreChange::TakeConversation { session: session.clone(), token };
+    let Ok(ChangeOutcome::Conversation(taken)) = user.change(take).await else { panic!() };
     let resource = Resource::Turn { session: session.clone() };
-    user.change(Change::Release { resource, token }).await.unwrap();
+    user.change(StoreChange::Release { resource, token }).await.unwrap();
     taken
 }
 
@@ -306,7 +311,7 @@ async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throw
     talk(&user, &of, &first).await;
     let second = talking("c2", None);
     talk(&user, &of, &second).await;
-    let fork = Change::Fork { session: of.clone(), at: None, id: id(), name: None };
+    let fork = StoreChange::Fork { session: of.clone(), at: None, id: id(), name: None };
     let fork = session(user.change(fork).await).id;
     assert_eq!(taken(&user, &fork).await, None);
     assert_eq!(taken(&user, &of).await, Some(second.clone()));
@@ -314,19 +319,21 @@ async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throw
     user.append(&of, &["by somebody else"]).await.unwrap();
     assert_eq!(taken(&user, &of).await, None);
     talk(&user, &of, &second).await;
-    user.change(Change::Rewind { session: of.clone(), to: 2 }).await.unwrap();
+    user.change(StoreChange::Rewind { session: of.clone(), to: 2 }).await.unwrap();
     assert_eq!(taken(&user, &of).await, None);
     talk(&user, &of, &second).await;
     let token = held(&user, &of).await;
     user.commit(&of, token, &["by hand".to_owned()]).await.unwrap();
     assert_eq!(taken(&user, &of).await, None);
-    let late = Change::TakeConversation { session: of.clone(), token };
+    let late = StoreChange::TakeConversation { session: of.clone(), token };
     assert_eq!(user.change(late).await, Err(Refusal::Lost { token }));
     // Neither among the values nor among the settings.
     talk(&user, &of, &second).await;
     let entries = Query::Entries { session: of.clone(), key: None, after: None, limit: 9, bytes: i64::MAX };
-    assert_eq!(user.ask(entries).await, Ok(Answer::Entries(ListPage { items: Vec::new(), next: None })));
-    let Ok(Answer::Session(shown)) = user.ask(Query::Session { session: of.into() }).await else { panic!() };
+    assert_eq!(user.ask(entries).await, Ok(QueryAnswer::Entries(ListPage { items: Vec::new(), next: None })));
+    let Ok(QueryAnswer::Session(shown)) = user.ask(Query::Session { session: of.into() }).await else {
+        panic!()
+    };
     assert!(shown.settings.is_empty());
 }
 
@@ -344,7 +351,7 @@ async fn a_context_belongs_to_one_session(store: &Throwaway) {
     // Also while hers is under way.
     talk(&bob, &his, &same).await;
     assert_eq!(taken(&bob, &his).await, None);
-    let elsewhere = Conversation { agent: "https://other.example".to_owned(), ..same };
+    let elsewhere = AgentConversation { agent: "https://other.example".to_owned(), ..same };
     talk(&bob, &his, &elsewhere).await;
     assert_eq!(taken(&bob, &his).await, Some(elsewhere));
 }
@@ -352,21 +359,24 @@ async fn a_context_belongs_to_one_session(store: &Throwaway) {
 async fn the_same_key_does_it_once(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
-    let say =
-        |text: &str| Change::Append { session: of.clone(), bodies: vec![json!(text).into()], if_last: None };
+    let say = |text: &str| StoreChange::Append {
+        session: of.clone(),
+        bodies: vec![json!(text).into()],
+        if_last: None,
+    };
     let first = user.keyed(Some("k1"), say("hello")).await;
     assert_eq!(user.keyed(Some("k1"), say("hello")).await, first);
     assert_eq!(user.keyed(Some("k1"), say("other")).await, Err(Refusal::KeyReused));
-    assert_eq!(user.keyed(Some("k2"), say("hello")).await, Ok(Done::Appended { first: 2, last: 2 }));
+    assert_eq!(user.keyed(Some("k2"), say("hello")).await, Ok(ChangeOutcome::Appended { first: 2, last: 2 }));
     let made =
         |session: &SessionId, key: &str| Query::Answered { session: session.clone(), key: key.to_owned() };
-    let before = Box::new(Answered { turn: None, done: Done::Appended { first: 2, last: 2 } });
-    assert_eq!(user.ask(made(&of, "k2")).await, Ok(Answer::Answered(Some(before))));
-    assert_eq!(user.ask(made(&of, "k9")).await, Ok(Answer::Answered(None)));
+    let before = Box::new(StoredOutcome { turn: None, done: ChangeOutcome::Appended { first: 2, last: 2 } });
+    assert_eq!(user.ask(made(&of, "k2")).await, Ok(QueryAnswer::Answered(Some(before))));
+    assert_eq!(user.ask(made(&of, "k9")).await, Ok(QueryAnswer::Answered(None)));
     let other = User::new(&store.db, "carl");
     assert_eq!(other.ask(made(&of, "k2")).await, Err(Refusal::NoSession));
     let own = other.start(None).await.id;
-    assert_eq!(other.ask(made(&own, "k2")).await, Ok(Answer::Answered(None)));
+    assert_eq!(other.ask(made(&own, "k2")).await, Ok(QueryAnswer::Answered(None)));
     let start = || starting(Some("named"), 60_000);
     let started = user.keyed(Some("k3"), start()).await;
     assert_eq!(
@@ -377,7 +387,10 @@ async fn the_same_key_does_it_once(store: &Throwaway) {
     // A refusal is none of what a key remembers.
     assert_eq!(user.keyed(Some("k4"), start()).await, Err(Refusal::NameTaken));
     let bob = User::new(&store.db, "bob");
-    assert!(matches!(bob.keyed(Some("k3"), start()).await, Ok(Done::Session(_))), "a key is the user's");
+    assert!(
+        matches!(bob.keyed(Some("k3"), start()).await, Ok(ChangeOutcome::Session(_))),
+        "a key is the user's"
+    );
     assert_eq!(user.texts(&of).await, ["hello", "hello"]);
 }
 
@@ -387,10 +400,10 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     let (session, turn) = (|| of.id.clone(), turn(&of));
     let set = |value: Option<Value>| {
         let value = value.map(JsonText::from);
-        Change::SetEntry { session: session(), key: "n".to_owned(), value, if_revision: None }
+        StoreChange::SetEntry { session: session(), key: "n".to_owned(), value, if_revision: None }
     };
     let ask = || asking(&turn, CLAIM, Busy::Enqueue, 60_000);
-    let twice = async |key: &str, change: Change| {
+    let twice = async |key: &str, change: StoreChange| {
         let first = user.keyed(Some(key), change.clone()).await;
         assert!(first.is_ok(), "{change:?}: {first:?}");
         assert_eq!(user.keyed(Some(key), change.clone()).await, first, "{change:?}");
@@ -399,40 +412,43 @@ async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
     twice("start", starting(Some("other"), 60_000)).await.unwrap();
     let labels = Some([("a".to_owned(), "b".to_owned())].into());
     let (if_revision, settings) = (None, [("output".to_owned(), json!("json"))].into());
-    twice("edit", Change::EditSession { session: session(), if_revision, name: None, labels, settings })
+    twice("edit", StoreChange::EditSession { session: session(), if_revision, name: None, labels, settings })
         .await
         .unwrap();
     let bodies = || vec![json!("one").into(), json!({ "two": null }).into()];
-    twice("append", Change::Append { session: session(), bodies: bodies(), if_last: None }).await.unwrap();
+    twice("append", StoreChange::Append { session: session(), bodies: bodies(), if_last: None })
+        .await
+        .unwrap();
     twice("set", set(Some(json!([1, "a"])))).await.unwrap();
     twice("remove", set(None)).await.unwrap();
     let held = ticket(twice("ask", ask()).await);
     let (resource, token, ttl_ms) = (turn.clone(), held.token.unwrap(), 90_000);
     let place = held.place;
     let claim = CLAIM.to_owned();
-    let wait = Change::Wait { resource: resource.clone(), place, claim: claim.clone(), ttl_ms, history: 1 };
+    let wait =
+        StoreChange::Wait { resource: resource.clone(), place, claim: claim.clone(), ttl_ms, history: 1 };
     twice("wait", wait).await.unwrap();
-    twice("renew", Change::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
+    twice("renew", StoreChange::Renew { resource: resource.clone(), token, ttl_ms }).await.unwrap();
     let conversation = Some(talking("c", Some("t")));
-    let commit = Change::CommitTurn { session: session(), token, bodies: bodies(), conversation };
+    let commit = StoreChange::CommitTurn { session: session(), token, bodies: bodies(), conversation };
     twice("commit", commit).await.unwrap();
     let made = Query::Answered { session: session(), key: "commit".to_owned() };
-    let Ok(Answer::Answered(Some(made))) = user.ask(made).await else { panic!() };
+    let Ok(QueryAnswer::Answered(Some(made))) = user.ask(made).await else { panic!() };
     assert_eq!(made.turn, Some(CommittedTurn { session: session(), bodies: bodies() }));
     let held = ticket(twice("ask again", ask()).await);
-    let take = || Change::TakeConversation { session: session(), token: held.token.unwrap() };
+    let take = || StoreChange::TakeConversation { session: session(), token: held.token.unwrap() };
     let taken = twice("take", take()).await;
-    assert_eq!(taken, Ok(Done::Conversation(Some(talking("c", Some("t"))))));
-    assert_eq!(twice("take again", take()).await, Ok(Done::Conversation(None)));
+    assert_eq!(taken, Ok(ChangeOutcome::Conversation(Some(talking("c", Some("t"))))));
+    assert_eq!(twice("take again", take()).await, Ok(ChangeOutcome::Conversation(None)));
     let place = held.place;
-    let leave = Change::Leave { resource: resource.clone(), place: Some(place), claim, key: None };
+    let leave = StoreChange::Leave { resource: resource.clone(), place: Some(place), claim, key: None };
     twice("leave", leave).await.unwrap();
     let token = ticket(twice("and again", ask()).await).token.unwrap();
-    twice("release", Change::Release { resource, token }).await.unwrap();
+    twice("release", StoreChange::Release { resource, token }).await.unwrap();
     let id = id();
-    twice("fork", Change::Fork { session: session(), at: None, id, name: None }).await.unwrap();
-    twice("rewind", Change::Rewind { session: session(), to: 1 }).await.unwrap();
-    twice("end", Change::EndSession { session: session(), reason: "done".to_owned() }).await.unwrap();
+    twice("fork", StoreChange::Fork { session: session(), at: None, id, name: None }).await.unwrap();
+    twice("rewind", StoreChange::Rewind { session: session(), to: 1 }).await.unwrap();
+    twice("end", StoreChange::EndSession { session: session(), reason: "done".to_owned() }).await.unwrap();
 }
 
 async fn events_can_be_followed_from_any_number(store: &Throwaway) {
@@ -441,10 +457,10 @@ async fn events_can_be_followed_from_any_number(store: &Throwaway) {
     user.append(&of, &["a"]).await.unwrap();
     user.append(&of, &["b"]).await.unwrap();
     let events = |after| Query::Events { session: of.clone(), after, limit: 100 };
-    let Ok(Answer::Events(all)) = user.ask(events(0)).await else { panic!() };
+    let Ok(QueryAnswer::Events(all)) = user.ask(events(0)).await else { panic!() };
     let kinds: Vec<&str> = all.events.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["session.started", "messages.appended", "messages.appended"]);
-    let Ok(Answer::Events(rest)) = user.ask(events(2)).await else { panic!() };
+    let Ok(QueryAnswer::Events(rest)) = user.ask(events(2)).await else { panic!() };
     assert_eq!((&rest.events[..], rest.last), (&all.events[2..], 3));
 }
 
@@ -452,9 +468,13 @@ async fn users_and_tokens_come_and_go(store: &Throwaway) {
     let db = &store.db;
     let user = |name: &str| -> UserName { name.parse().unwrap() };
     let administer = async |change| db.administer(change).await.unwrap();
-    assert_eq!(administer(Administer::AddUser(user("bob"))).await, Ok(()));
-    assert_eq!(administer(Administer::AddUser(user("ann"))).await, Ok(()));
-    assert_eq!(administer(Administer::AddUser(user("ann"))).await, Err(Refusal::NoAccount), "there is one");
+    assert_eq!(administer(AccountChange::AddUser(user("bob"))).await, Ok(()));
+    assert_eq!(administer(AccountChange::AddUser(user("ann"))).await, Ok(()));
+    assert_eq!(
+        administer(AccountChange::AddUser(user("ann"))).await,
+        Err(Refusal::NoAccount),
+        "there is one"
+    );
     let names: Vec<UserName> = db.accounts().await.unwrap().into_iter().map(|account| account.user).collect();
     assert_eq!(names, [user("ann"), user("bob")]);
     let ids: [TokenId; 5] = std::array::from_fn(|_| id().as_str().parse().unwrap());
@@ -468,7 +488,7 @@ async fn users_and_tokens_come_and_go(store: &Throwaway) {
     };
     let hash = |number: usize| SecretHash::of(&format!("token {number}"));
     let add = |number: usize, of: &str, expires_ms| {
-        Administer::AddToken(token(number, of, expires_ms), hash(number))
+        AccountChange::AddToken(token(number, of, expires_ms), hash(number))
     };
     assert_eq!(administer(add(0, "ann", None)).await, Ok(()));
     assert_eq!(administer(add(1, "ann", Some(1))).await, Ok(()), "its time is over");
@@ -482,21 +502,21 @@ async fn users_and_tokens_come_and_go(store: &Throwaway) {
     let tokens = db.tokens(&user("ann")).await.unwrap();
     assert_eq!(tokens.iter().map(|token| token.id.clone()).collect::<Vec<_>>(), ids[..2]);
     assert!(tokens[0].made_ms > 0 && tokens[0].scopes == [TokenScope::Read, TokenScope::Write]);
-    assert_eq!(administer(Administer::Disable(user("bob"), true)).await, Ok(()));
+    assert_eq!(administer(AccountChange::Disable(user("bob"), true)).await, Ok(()));
     assert_eq!(of(2).await, None);
-    assert_eq!(administer(Administer::Disable(user("bob"), false)).await, Ok(()));
+    assert_eq!(administer(AccountChange::Disable(user("bob"), false)).await, Ok(()));
     assert_eq!(of(2).await.as_deref(), Some("bob"));
-    assert_eq!(administer(Administer::Revoke(ids[0].clone())).await, Ok(()));
+    assert_eq!(administer(AccountChange::Revoke(ids[0].clone())).await, Ok(()));
     assert_eq!(of(0).await, None);
-    assert_eq!(administer(Administer::Revoke(ids[4].clone())).await, Err(Refusal::NoAccount));
+    assert_eq!(administer(AccountChange::Revoke(ids[4].clone())).await, Err(Refusal::NoAccount));
     db.ready().await.unwrap();
 }
 
-async fn history(user: &User, session: Option<&str>, before: Option<&str>, limit: i64) -> Vec<Accessed> {
+async fn history(user: &User, session: Option<&str>, before: Option<&str>, limit: i64) -> Vec<HistoryEntry> {
     let (session, before) = (session.map(str::to_owned), before.map(str::to_owned));
     let query = Query::History { session, since_ms: None, reads: false, before, limit };
     match user.ask(query).await {
-        Ok(Answer::History(page)) => page.items,
+        Ok(QueryAnswer::History(page)) => page.items,
         other => panic!("{other:?}"),
     }
 }
@@ -516,7 +536,7 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
     assert_eq!(named.collect::<Vec<_>>(), [("set_entry", Some("n"))], "a turn is that of its session");
     let cat = User::new(&store.db, "cat");
     let held = ticket(cat.ask_for(&lock("deploy"), Busy::Enqueue, 60_000).await);
-    cat.change(Change::Release { resource: lock("deploy"), token: held.token.unwrap() }).await.unwrap();
+    cat.change(StoreChange::Release { resource: lock("deploy"), token: held.token.unwrap() }).await.unwrap();
     cat.wait_for(&lock("other"), Position::new(1), 60_000).await.unwrap_err();
     let locks = history(&cat, None, None, 10).await;
     let locks: Vec<_> =
@@ -551,8 +571,8 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
     assert_eq!(history(&ann, Some(bobs.id.as_str()), None, 10).await, []);
     let since = |since_ms| Query::History { session: None, since_ms, reads: true, before: None, limit: 10 };
     let later = Some(theirs[1].at_ms);
-    assert!(matches!(bob.ask(since(later)).await, Ok(Answer::History(some)) if some.items == theirs));
-    assert!(matches!(bob.ask(since(None)).await, Ok(Answer::History(all)) if all.items.len() == 3));
+    assert!(matches!(bob.ask(since(later)).await, Ok(QueryAnswer::History(some)) if some.items == theirs));
+    assert!(matches!(bob.ask(since(None)).await, Ok(QueryAnswer::History(all)) if all.items.len() == 3));
 }
 
 async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
@@ -564,9 +584,11 @@ async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
     users::disable(db, &ann, false).await.unwrap();
     users::add(db, "bob").await.unwrap();
     let login = login::begin(db, "laptop", None, 10).await.unwrap().unwrap();
-    let decision = Decision::Approve { user: ann.clone(), scopes: vec![TokenScope::Read], expires_ms: None };
+    let decision =
+        LoginDecision::Approve { user: ann.clone(), scopes: vec![TokenScope::Read], expires_ms: None };
     login::decide(db, &login.user_code, decision).await.unwrap();
-    let Ok(login::Outcome::Token(collected, _)) = login::collect(db, login.device_code.expose()).await else {
+    let Ok(login::LoginOutcome::Token(collected, _)) = login::collect(db, login.device_code.expose()).await
+    else {
         panic!()
     };
     assert!(users::add(db, "ann").await.is_err(), "and what was not done is not");
@@ -613,13 +635,13 @@ async fn texts_come_back_as_they_were(store: &Throwaway) {
     let strange = r#"{"nul":"a\u0000b","big":123456789012345678901234567890,"b":1,"a":1.50,"a":1,"text":"🦪 ' \\ %s $1"}"#;
     let strange = JsonText::parse(strange).unwrap();
     let of = user.start(Some("it's; {mine} $1")).await.id;
-    let append = Change::Append {
+    let append = StoreChange::Append {
         session: of.clone(),
         bodies: vec![strange.clone(), json!(null).into()],
         if_last: None,
     };
     user.change(append).await.unwrap();
-    let Ok(Answer::Messages(all)) =
+    let Ok(QueryAnswer::Messages(all)) =
         user.ask(Query::LastMessages { session: of.clone(), limit: 9, bytes: i64::MAX }).await
     else {
         panic!()
@@ -627,7 +649,7 @@ async fn texts_come_back_as_they_were(store: &Throwaway) {
     assert_eq!(all[0].body, strange);
     assert_eq!(all[1].body, json!(null));
     let named = SessionRef::Name("it's; {mine} $1".to_owned());
-    let Ok(Answer::Session(found)) = user.ask(Query::Session { session: named }).await else { panic!() };
+    let Ok(QueryAnswer::Session(found)) = user.ask(Query::Session { session: named }).await else { panic!() };
     assert_eq!(found.id, of);
 }
 

@@ -14,6 +14,10 @@ import threading
 import urllib.parse
 import urllib.request
 
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.tasks import TaskUpdater
+
 PLACEHOLDER = 'http://agent.invalid'
 
 OPEN_PATHS = ('/.well-known/agent-card.json', '/.well-known/agent.json')
@@ -192,3 +196,31 @@ async def play_task(kit, word, rest):
 
 def digest(body):
     return hashlib.sha256(body).hexdigest()
+
+
+class Executor(AgentExecutor):
+    """Plays the script in a message with the kit of an SDK version."""
+
+    def __init__(self, kit, memory, store):
+        self.kit, self.memory, self.store = kit, memory, store
+
+    async def execute(self, context, event_queue):
+        await play(self.kit(context, event_queue, self.store), self.memory)
+
+    async def cancel(self, context, event_queue):
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+
+
+class ForgetfulHandler(DefaultRequestHandler):
+    """Refuses messages of contexts and tasks that were forgotten: `check` raises the error of the SDK version."""
+
+    memory = Memory()
+
+    async def on_message_send(self, params, context=None):
+        self.check(params.message)
+        return await super().on_message_send(params, context)
+
+    async def on_message_send_stream(self, params, context=None):
+        self.check(params.message)
+        async for event in super().on_message_send_stream(params, context):
+            yield event

@@ -5,12 +5,10 @@ import json
 import uuid
 
 import httpx
-from agent_common import Memory, Setting, digest, play
+from agent_common import Executor, ForgetfulHandler, Setting, digest
 from fastapi import FastAPI
 
-from a2a.server.agent_execution import AgentExecutor
 from a2a.server.apps import A2ARESTFastAPIApplication, A2AStarletteApplication
-from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
@@ -93,34 +91,12 @@ class Kit:
         return json.dumps({'parts': parts, 'configuration': shown, 'metadata': self.context.metadata})
 
 
-class Executor(AgentExecutor):
-    def __init__(self, memory, store):
-        self.memory, self.store = memory, store
-
-    async def execute(self, context, event_queue):
-        await play(Kit(context, event_queue, self.store), self.memory)
-
-    async def cancel(self, context, event_queue):
-        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
-
-
-class Handler(DefaultRequestHandler):
-    memory = Memory()
-
+class Handler(ForgetfulHandler):
     def check(self, message):
         if message.task_id and self.memory.forgot('', message.task_id):
             raise ServerError(TaskNotFoundError(message=f'Task {message.task_id} was not found'))
         if self.memory.forgot(message.context_id, ''):
             raise ServerError(InvalidParamsError(message=f'Context {message.context_id} has expired'))
-
-    async def on_message_send(self, params, context=None):
-        self.check(params.message)
-        return await super().on_message_send(params, context)
-
-    async def on_message_send_stream(self, params, context=None):
-        self.check(params.message)
-        async for event in super().on_message_send_stream(params, context):
-            yield event
 
 
 setting = Setting()
@@ -133,7 +109,7 @@ if options['push']:
     configs = InMemoryPushNotificationConfigStore()
     sender = BasePushNotificationSender(httpx.AsyncClient(trust_env=False), configs)
     more = {'push_config_store': configs, 'push_sender': sender}
-handler = Handler(Executor(Handler.memory, store), store, **more)
+handler = Handler(Executor(Kit, Handler.memory, store), store, **more)
 app = A2ARESTFastAPIApplication(card, handler, extended_agent_card=extended).build(rpc_url='/rest')
 A2AStarletteApplication(card, handler, extended_agent_card=extended).add_routes_to_app(app, rpc_url='/rpc')
 assert isinstance(app, FastAPI)

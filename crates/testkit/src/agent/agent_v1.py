@@ -4,14 +4,12 @@ import json
 import uuid
 
 import httpx
-from agent_common import Memory, Setting, digest, play
+from agent_common import Executor, ForgetfulHandler, Setting, digest
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from a2a.server.agent_execution import AgentExecutor
-from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import (
     BasePushNotificationSender,
@@ -75,34 +73,12 @@ class Kit:
         return json.dumps({'parts': parts, 'configuration': configuration, 'metadata': self.context.metadata})
 
 
-class Executor(AgentExecutor):
-    def __init__(self, memory, store):
-        self.memory, self.store = memory, store
-
-    async def execute(self, context, event_queue):
-        await play(Kit(context, event_queue, self.store), self.memory)
-
-    async def cancel(self, context, event_queue):
-        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
-
-
-class Handler(DefaultRequestHandler):
-    memory = Memory()
-
+class Handler(ForgetfulHandler):
     def check(self, message):
         if message.task_id and self.memory.forgot('', message.task_id):
             raise TaskNotFoundError(message=f'Task {message.task_id} was not found')
         if self.memory.forgot(message.context_id, ''):
             raise InvalidParamsError(message=f'Context {message.context_id} has expired')
-
-    async def on_message_send(self, params, context):
-        self.check(params.message)
-        return await super().on_message_send(params, context)
-
-    async def on_message_send_stream(self, params, context):
-        self.check(params.message)
-        async for event in super().on_message_send_stream(params, context):
-            yield event
 
 
 setting = Setting()
@@ -116,7 +92,7 @@ if options['push']:
     more = {'push_config_store': configs, 'push_sender': sender}
 if options['extended_card']:
     more['extended_agent_card'] = ParseDict(options['extended_card'], AgentCard())
-handler = Handler(Executor(Handler.memory, store), store, card, **more)
+handler = Handler(Executor(Kit, Handler.memory, store), store, card, **more)
 compat = options['compat']
 routes = create_agent_card_routes(card)
 if options['older_card_path']:

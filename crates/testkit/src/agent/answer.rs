@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 
 use super::guard::{account, challenge};
 use super::hostile::{Misbehaviour, Where};
-use super::http::{Pieces, Seen, reply};
+use super::http::{Pieces, ReceivedRequest, reply};
 use super::listing;
-use super::options::{AgentAuth, AgentOptions, Binding, Protocol};
-use super::script::{Asker, Outcome, rest, take};
+use super::options::{AgentAuth, AgentBinding, AgentOptions, Protocol};
+use super::script::{Asker, ScriptOutcome, rest, take};
 use super::tasks::{Tasks, is_last, is_terminal};
-use super::wire::{Action, Asked, Fault, Place};
+use super::wire::{Action, AgentCall, Fault, ReplyTarget};
 
 /// What all of an agent's connections have in common.
-pub(super) struct Shared {
+pub(super) struct AgentShared {
     pub(super) options: AgentOptions,
     pub(super) base: String,
     pub(super) tasks: Arc<Tasks>,
-    pub(super) seen: Mutex<Vec<Seen>>,
+    pub(super) seen: Mutex<Vec<ReceivedRequest>>,
     pub(super) bad: Mutex<HashMap<Where, Misbehaviour>>,
 }
 
-impl Shared {
+impl AgentShared {
     /// Answers, and says whether the connection may be used again.
-    pub(super) fn answer(&self, seen: &Seen, stream: &mut TcpStream) -> std::io::Result<bool> {
+    pub(super) fn answer(&self, seen: &ReceivedRequest, stream: &mut TcpStream) -> std::io::Result<bool> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
         let is_card = seen.path.starts_with("/.well-known/");
         let place = if is_card { Where::Card } else { Where::Calls };
@@ -43,7 +43,7 @@ impl Shared {
             let challenge = format!("WWW-Authenticate: {}\r\n", challenge(&self.options.auth));
             return reply(stream, 401, "application/json", &challenge, "{\"error\": \"unauthorized\"}");
         }
-        match Asked::read(seen).and_then(|asked| self.check(seen, asked)) {
+        match AgentCall::read(seen).and_then(|asked| self.check(seen, asked)) {
             Ok(asked) => match asked.action {
                 Action::Send | Action::Stream => {
                     self.answer_message(&asked, &Asker { account, seen }, stream)
@@ -58,7 +58,7 @@ impl Shared {
         }
     }
 
-    fn answer_card(&self, seen: &Seen, stream: &mut TcpStream) -> std::io::Result<bool> {
+    fn answer_card(&self, seen: &ReceivedRequest, stream: &mut TcpStream) -> std::io::Result<bool> {
         let path = if self.options.older_card_path { "agent.json" } else { "agent-card.json" };
         if seen.path != format!("/.well-known/{path}") {
             return reply(stream, 404, "text/plain", "", "no card here");
@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// Whether it is spoken here.
-    fn check(&self, seen: &Seen, asked: Asked) -> Result<Asked, (Place, Fault)> {
+    fn check(&self, seen: &ReceivedRequest, asked: AgentCall) -> Result<AgentCall, (ReplyTarget, Fault)> {
         let version = seen.header("a2a-version").filter(|version| !version.is_empty()).unwrap_or("0.3");
         if !self.options.interfaces.contains(&(asked.binding, asked.protocol)) {
             return Err((asked.place(), Fault::MethodNotFound));
@@ -96,7 +96,7 @@ impl Shared {
 
     fn answer_message(
         &self,
-        asked: &Asked,
+        asked: &AgentCall,
         asker: &Asker<'_>,
         stream: &mut TcpStream,
     ) -> std::io::Result<bool> {
@@ -107,7 +107,7 @@ impl Shared {
         };
         let kind = place.media_type();
         match outcome {
-            Outcome::Message(message, wait) => {
+            ScriptOutcome::Message(message, wait) => {
                 if !wait.is_zero() && !self.tasks.sleep(wait) {
                     return Ok(false);
                 }
@@ -120,7 +120,7 @@ impl Shared {
                 self.send(&mut pieces, &event(&said, &place))?;
                 pieces.end()
             }
-            Outcome::Task { value, said, bare, cut } => {
+            ScriptOutcome::Task { value, said, bare, cut } => {
                 let id = value["id"].as_str().unwrap_or_default().to_owned();
                 if streams {
                     return self.follow(&place, (!bare).then_some(&value), (&id, said), cut, stream);
@@ -136,7 +136,7 @@ impl Shared {
         }
     }
 
-    fn answer_subscribe(&self, asked: &Asked, stream: &mut TcpStream) -> std::io::Result<bool> {
+    fn answer_subscribe(&self, asked: &AgentCall, stream: &mut TcpStream) -> std::io::Result<bool> {
         let (place, id) = (asked.place(), &asked.task);
         let found = self.tasks.lock().tasks.get(id).map(|task| (task.value.clone(), task.said()));
         let Some((value, said)) = found else {
@@ -155,7 +155,7 @@ impl Shared {
 
     fn follow(
         &self,
-        place: &Place,
+        place: &ReplyTarget,
         first: Option<&Value>,
         (id, mut said): (&str, usize),
         cut: Option<usize>,
@@ -190,7 +190,7 @@ impl Shared {
     }
 
     /// What is answered at once.
-    fn answer_rest(&self, asked: &Asked) -> Result<Value, Fault> {
+    fn answer_rest(&self, asked: &AgentCall) -> Result<Value, Fault> {
         let place = asked.place();
         if asked.action == Action::ExtendedCard {
             return match self.options.extended_card {
@@ -224,8 +224,8 @@ impl Shared {
 }
 
 /// An event of a stream; 0.3's REST spreads it over several lines, as the official SDK does.
-fn event(said: &Value, place: &Place) -> String {
-    if (place.binding, place.protocol) != (Binding::Rest, Protocol::V03) {
+fn event(said: &Value, place: &ReplyTarget) -> String {
+    if (place.binding, place.protocol) != (AgentBinding::Rest, Protocol::V03) {
         return format!("data: {said}\n\n");
     }
     let spread = serde_json::to_string_pretty(said).unwrap_or_default();
@@ -233,9 +233,14 @@ fn event(said: &Value, place: &Place) -> String {
 }
 
 /// An error. A stream of 0.3's JSON-RPC has it as an event; all others answer with it instead of a stream.
-fn refuse(stream: &mut TcpStream, place: &Place, fault: &Fault, streams: bool) -> std::io::Result<bool> {
+fn refuse(
+    stream: &mut TcpStream,
+    place: &ReplyTarget,
+    fault: &Fault,
+    streams: bool,
+) -> std::io::Result<bool> {
     let (status, body) = place.fault(fault);
-    if streams && (place.binding, place.protocol) == (Binding::JsonRpc, Protocol::V03) {
+    if streams && (place.binding, place.protocol) == (AgentBinding::JsonRpc, Protocol::V03) {
         let mut pieces = Pieces(stream);
         pieces.begin("text/event-stream")?;
         pieces.piece(event(&body, place))?;

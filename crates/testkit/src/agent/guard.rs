@@ -3,12 +3,12 @@
 use sessile_wire::percent::decode_lossy;
 
 use super::base64::from_base64;
-use super::http::Seen;
+use super::http::ReceivedRequest;
 use super::options::{AgentAuth, AgentOptions};
 use crate::node::get;
 
 /// Whose the credential of a request is.
-pub(super) fn account(options: &AgentOptions, seen: &Seen) -> Option<String> {
+pub(super) fn account(options: &AgentOptions, seen: &ReceivedRequest) -> Option<String> {
     let of_scheme = |scheme: &str| {
         let (given, secret) = seen.header("authorization")?.split_once(' ')?;
         given.eq_ignore_ascii_case(scheme).then(|| secret.trim().to_owned())

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::http::{Pieces, Seen, reply};
+use super::http::{Pieces, ReceivedRequest, reply};
 
 /// Where an agent misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +50,11 @@ pub enum Misbehaviour {
 
 impl Misbehaviour {
     /// Does it, and says whether the connection may be used again; or not at all, if the answer is the usual one.
-    pub(super) fn act(&self, seen: &Seen, stream: &mut TcpStream) -> Option<std::io::Result<bool>> {
+    pub(super) fn act(
+        &self,
+        seen: &ReceivedRequest,
+        stream: &mut TcpStream,
+    ) -> Option<std::io::Result<bool>> {
         let streams = seen.header("accept").is_some_and(|accept| accept.contains("text/event-stream"))
             || seen.path.ends_with(":stream")
             || ["SendStreamingMessage", "message/stream"].iter().any(|name| seen.body.contains(name));

@@ -16,7 +16,7 @@ const LARGEST: usize = 64 << 20;
 
 /// A request, as it came.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// `GET`, `POST`, ...
     pub method: String,
     /// Without the query.
@@ -29,7 +29,7 @@ pub struct Seen {
     pub body: String,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(had, _)| had.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -80,7 +80,7 @@ impl Listener {
     /// Answers; the function says whether the connection may be used again.
     pub(super) fn start(
         listener: TcpListener,
-        answer: impl Fn(&Seen, &mut TcpStream) -> std::io::Result<bool> + Send + Sync + 'static,
+        answer: impl Fn(&ReceivedRequest, &mut TcpStream) -> std::io::Result<bool> + Send + Sync + 'static,
     ) -> Self {
         let address = listener.local_addr().expect("an address");
         let open = Arc::new(Open::default());
@@ -130,7 +130,7 @@ fn converse(
     mut stream: TcpStream,
     id: u64,
     open: &Open,
-    answer: &(impl Fn(&Seen, &mut TcpStream) -> std::io::Result<bool> + ?Sized),
+    answer: &(impl Fn(&ReceivedRequest, &mut TcpStream) -> std::io::Result<bool> + ?Sized),
 ) -> std::io::Result<()> {
     let done = (|| {
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -151,13 +151,17 @@ fn converse(
 }
 
 /// The next request, unless the client has none.
-fn read(reader: &mut BufReader<TcpStream>, stream: &mut TcpStream) -> std::io::Result<Option<Seen>> {
+fn read(
+    reader: &mut BufReader<TcpStream>,
+    stream: &mut TcpStream,
+) -> std::io::Result<Option<ReceivedRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
     }
     let mut words = line.split_whitespace();
-    let mut seen = Seen { method: words.next().unwrap_or_default().to_owned(), ..Seen::default() };
+    let mut seen =
+        ReceivedRequest { method: words.next().unwrap_or_default().to_owned(), ..ReceivedRequest::default() };
     let target = words.next().unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     (seen.path, seen.query) = (path.to_owned(), query.to_owned());

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::options::{Binding, Protocol};
+use super::options::{AgentBinding, Protocol};
 use super::tasks::{Tasks, new_id};
-use super::wire::{Action, Asked, Fault};
+use super::wire::{Action, AgentCall, Fault};
 
 /// A page of tasks, newest first; a page's token is where it begins.
 pub(super) fn list(tasks: &Tasks, params: &Value) -> Value {
@@ -48,7 +48,7 @@ pub(super) fn shorten(task: &Value, params: &Value) -> Value {
 }
 
 /// Sets, gets, lists or removes configurations; none is ever used.
-pub(super) fn push(tasks: &Tasks, asked: &Asked) -> Result<Value, Fault> {
+pub(super) fn push(tasks: &Tasks, asked: &AgentCall) -> Result<Value, Fault> {
     let (place, id) = (asked.place(), &asked.task);
     let mut state = tasks.lock();
     let Some(task) = state.tasks.get_mut(id) else { return Err(Fault::TaskNotFound(id.clone())) };
@@ -78,14 +78,14 @@ pub(super) fn push(tasks: &Tasks, asked: &Asked) -> Result<Value, Fault> {
         Action::DeletePush => {
             configs.retain(|config| Some(&config["id"]) != wanted.map(|id| json!(id)).as_ref());
             Ok(match place.binding {
-                Binding::JsonRpc => place.wrap(Value::Null),
-                Binding::Rest => json!({}),
+                AgentBinding::JsonRpc => place.wrap(Value::Null),
+                AgentBinding::Rest => json!({}),
             })
         }
         _ => {
             let configs = configs.iter().map(|config| place.push(config)).collect::<Vec<_>>();
             Ok(match (place.protocol, place.binding) {
-                (Protocol::V03, Binding::JsonRpc) => place.wrap(json!(configs)),
+                (Protocol::V03, AgentBinding::JsonRpc) => place.wrap(json!(configs)),
                 _ => place.wrap(json!({"configs": configs})),
             })
         }

@@ -38,8 +38,8 @@ mod tasks;
 mod wire;
 
 pub use hostile::{Misbehaviour, Where};
-pub use http::Seen;
-pub use options::{AgentAuth, AgentOptions, Binding, Protocol};
+pub use http::ReceivedRequest;
+pub use options::{AgentAuth, AgentBinding, AgentOptions, Protocol};
 pub use python::PythonAgent;
 pub use scripted::ScriptedAgent;
 

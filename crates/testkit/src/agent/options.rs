@@ -13,7 +13,7 @@ pub enum Protocol {
 
 /// How requests are put into HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Binding {
+pub enum AgentBinding {
     /// JSON-RPC, at `/rpc`.
     JsonRpc,
     /// HTTP+JSON, below `/rest`.
@@ -49,7 +49,7 @@ pub enum AgentAuth {
 #[derive(Debug, Clone)]
 pub struct AgentOptions {
     /// What the card offers, in its order.
-    pub interfaces: Vec<(Binding, Protocol)>,
+    pub interfaces: Vec<(AgentBinding, Protocol)>,
     /// What is asked for.
     pub auth: AgentAuth,
     /// Secrets that are let in, and whose each one is.
@@ -83,7 +83,7 @@ impl AgentOptions {
     /// Both bindings of a version, JSON-RPC first, and nothing asked for.
     pub fn of(protocol: Protocol) -> Self {
         AgentOptions {
-            interfaces: vec![(Binding::JsonRpc, protocol), (Binding::Rest, protocol)],
+            interfaces: vec![(AgentBinding::JsonRpc, protocol), (AgentBinding::Rest, protocol)],
             auth: AgentAuth::None,
             accounts: Vec::new(),
             push: true,
@@ -99,7 +99,7 @@ impl AgentOptions {
 
     /// One binding of a version only.
     #[must_use]
-    pub fn only(mut self, binding: Binding, protocol: Protocol) -> Self {
+    pub fn only(mut self, binding: AgentBinding, protocol: Protocol) -> Self {
         self.interfaces = vec![(binding, protocol)];
         self
     }
@@ -213,17 +213,17 @@ fn skill(id: &str) -> Value {
     json!({"id": id, "name": id, "description": format!("Knows {id}"), "tags": ["test"]})
 }
 
-fn transport(binding: Binding) -> &'static str {
+fn transport(binding: AgentBinding) -> &'static str {
     match binding {
-        Binding::JsonRpc => "JSONRPC",
-        Binding::Rest => "HTTP+JSON",
+        AgentBinding::JsonRpc => "JSONRPC",
+        AgentBinding::Rest => "HTTP+JSON",
     }
 }
 
-fn url(base: &str, binding: Binding) -> String {
+fn url(base: &str, binding: AgentBinding) -> String {
     match binding {
-        Binding::JsonRpc => format!("{base}/rpc"),
-        Binding::Rest => format!("{base}/rest"),
+        AgentBinding::JsonRpc => format!("{base}/rpc"),
+        AgentBinding::Rest => format!("{base}/rest"),
     }
 }
 

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::base64::to_base64;
-use super::options::{Binding, Protocol};
-use super::wire::{Fault, Place};
+use super::options::{AgentBinding, Protocol};
+use super::wire::{Fault, ReplyTarget};
 
-impl Place {
+impl ReplyTarget {
     /// What surrounds a result.
     pub(super) fn wrap(&self, result: Value) -> Value {
         match self.binding {
-            Binding::JsonRpc => json!({"jsonrpc": "2.0", "id": self.id, "result": result}),
-            Binding::Rest => result,
+            AgentBinding::JsonRpc => json!({"jsonrpc": "2.0", "id": self.id, "result": result}),
+            AgentBinding::Rest => result,
         }
     }
 
@@ -20,8 +20,8 @@ impl Place {
     pub(super) fn say(&self, said: &Value) -> Value {
         match (self.protocol, self.binding) {
             (Protocol::V1, _) => self.wrap(said.clone()),
-            (Protocol::V03, Binding::Rest) => self.wrap(older_rest(said)),
-            (Protocol::V03, Binding::JsonRpc) => {
+            (Protocol::V03, AgentBinding::Rest) => self.wrap(older_rest(said)),
+            (Protocol::V03, AgentBinding::JsonRpc) => {
                 let (name, inner) = said.as_object().and_then(|said| said.iter().next()).expect("one thing");
                 let kind = match name.as_str() {
                     "statusUpdate" => "status-update",
@@ -42,8 +42,8 @@ impl Place {
     pub(super) fn task(&self, task: &Value) -> Value {
         match (self.protocol, self.binding) {
             (Protocol::V1, _) => self.wrap(task.clone()),
-            (Protocol::V03, Binding::Rest) => self.wrap(older_rest(task)),
-            (Protocol::V03, Binding::JsonRpc) => self.say(&json!({"task": task})),
+            (Protocol::V03, AgentBinding::Rest) => self.wrap(older_rest(task)),
+            (Protocol::V03, AgentBinding::JsonRpc) => self.say(&json!({"task": task})),
         }
     }
 
@@ -56,8 +56,10 @@ impl Place {
         let (task, id) = (&config["taskId"], &config["id"]);
         match (self.protocol, self.binding) {
             (Protocol::V1, _) => config.clone(),
-            (Protocol::V03, Binding::JsonRpc) => json!({"taskId": task, "pushNotificationConfig": inner}),
-            (Protocol::V03, Binding::Rest) => {
+            (Protocol::V03, AgentBinding::JsonRpc) => {
+                json!({"taskId": task, "pushNotificationConfig": inner})
+            }
+            (Protocol::V03, AgentBinding::Rest) => {
                 let (task, id) = (task.as_str().unwrap_or_default(), id.as_str().unwrap_or_default());
                 let name = format!("tasks/{task}/pushNotificationConfigs/{id}");
                 json!({"name": name, "pushNotificationConfig": inner})
@@ -124,26 +126,26 @@ impl Place {
             "metadata": {},
         }]);
         match (self.binding, self.protocol) {
-            (Binding::JsonRpc, Protocol::V1) => {
+            (AgentBinding::JsonRpc, Protocol::V1) => {
                 let error = json!({"code": code, "message": message, "data": details});
                 (200, json!({"jsonrpc": "2.0", "id": self.id, "error": error}))
             }
-            (Binding::JsonRpc, Protocol::V03) => {
+            (AgentBinding::JsonRpc, Protocol::V03) => {
                 let error = json!({"code": code, "message": message});
                 (200, json!({"jsonrpc": "2.0", "id": self.id, "error": error}))
             }
-            (Binding::Rest, Protocol::V1) => {
+            (AgentBinding::Rest, Protocol::V1) => {
                 let error = json!({"code": v1, "status": grpc, "message": message, "details": details});
                 (v1, json!({"error": error}))
             }
-            (Binding::Rest, Protocol::V03) => (v03, json!({"message": message})),
+            (AgentBinding::Rest, Protocol::V03) => (v03, json!({"message": message})),
         }
     }
 
     /// What a body is called.
     pub(super) fn media_type(&self) -> &'static str {
         match (self.binding, self.protocol) {
-            (Binding::Rest, Protocol::V1) => "application/a2a+json",
+            (AgentBinding::Rest, Protocol::V1) => "application/a2a+json",
             _ => "application/json",
         }
     }

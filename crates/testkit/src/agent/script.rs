@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::http::Seen;
+use super::http::ReceivedRequest;
 use super::tasks::{Tasks, is_last, is_terminal, new_id};
-use super::wire::{Asked, Fault};
+use super::wire::{AgentCall, Fault};
 use super::{Protocol, ScriptedAgent};
 
 /// What comes of a message.
-pub(super) enum Outcome {
+pub(super) enum ScriptOutcome {
     /// Only this, after so long.
     Message(Value, Duration),
     /// A task, as it was at first or when it went on; it has said so much before. A stream of it does not begin with the
@@ -22,11 +22,11 @@ pub(super) enum Outcome {
 /// Who asks, as the credential says.
 pub(super) struct Asker<'a> {
     pub(super) account: Option<String>,
-    pub(super) seen: &'a Seen,
+    pub(super) seen: &'a ReceivedRequest,
 }
 
 /// Takes a message.
-pub(super) fn take(tasks: &Arc<Tasks>, asked: &Asked, asker: &Asker<'_>) -> Result<Outcome, Fault> {
+pub(super) fn take(tasks: &Arc<Tasks>, asked: &AgentCall, asker: &Asker<'_>) -> Result<ScriptOutcome, Fault> {
     let message = asked.message();
     let parts = message["parts"].as_array().into_iter().flatten();
     let text = parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
@@ -82,24 +82,24 @@ pub(super) fn take(tasks: &Arc<Tasks>, asked: &Asked, asker: &Asker<'_>) -> Resu
         let said = json!({
             "messageId": new_id("message"), "contextId": context, "role": "ROLE_AGENT", "parts": [{"text": text}],
         });
-        return Ok(Outcome::Message(said, wait));
+        return Ok(ScriptOutcome::Message(said, wait));
     }
     let value = tasks.begin(&context, &message);
     let id = value["id"].as_str().unwrap_or_default().to_owned();
     let cut = (word == "cut").then(|| usize::try_from(number(rest, 1)).unwrap_or(1));
     let (tasks, played) = (Arc::clone(tasks), text.clone());
     std::thread::spawn(move || play(&tasks, &id, &played));
-    Ok(Outcome::Task { value, said: 0, bare: word == "bare", cut })
+    Ok(ScriptOutcome::Task { value, said: 0, bare: word == "bare", cut })
 }
 
 /// A message for a task that waits for one.
 fn go_on(
     tasks: &Arc<Tasks>,
-    asked: &Asked,
+    asked: &AgentCall,
     (id, context): (&str, Option<&str>),
     message: &Value,
     text: &str,
-) -> Result<Outcome, Fault> {
+) -> Result<ScriptOutcome, Fault> {
     let mut state = tasks.lock();
     let Some(task) = state.tasks.get_mut(id) else { return Err(Fault::TaskNotFound(id.to_owned())) };
     let own = task.value["contextId"].as_str().unwrap_or_default().to_owned();
@@ -130,7 +130,7 @@ fn go_on(
         tasks.status(&id, "COMPLETED", Some(&answer));
     });
     // The official SDK does not begin with the task when it only goes on.
-    Ok(Outcome::Task { value, said, bare: true, cut: None })
+    Ok(ScriptOutcome::Task { value, said, bare: true, cut: None })
 }
 
 /// What a task does, in a thread of its own.

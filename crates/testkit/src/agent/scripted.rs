@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::answer::Shared;
+use super::answer::AgentShared;
 use super::hostile::{Misbehaviour, Where};
-use super::http::{Listener, Seen};
+use super::http::{Listener, ReceivedRequest};
 use super::options::AgentOptions;
 
 /// An agent on a port of its own, which ends when this is dropped: what it was asked can be looked at, and it can be made
 /// to misbehave. The text of a message says what it does: see the [module](crate::agent).
 pub struct ScriptedAgent {
     listener: Listener,
-    shared: Arc<Shared>,
+    shared: Arc<AgentShared>,
 }
 
 impl ScriptedAgent {
@@ -24,7 +24,7 @@ impl ScriptedAgent {
     /// Starts one.
     pub fn start(options: AgentOptions) -> Self {
         let (listener, address) = Listener::bind();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(AgentShared {
             options,
             base: format!("http://{address}"),
             tasks: Arc::default(),
@@ -42,18 +42,18 @@ impl ScriptedAgent {
     }
 
     /// All that it was asked so far, in order; also what it refused.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<ReceivedRequest> {
         self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The last request for a path.
-    pub fn last(&self, path: &str) -> Option<Seen> {
+    pub fn last(&self, path: &str) -> Option<ReceivedRequest> {
         self.seen().into_iter().rev().find(|seen| seen.path == path)
     }
 
     /// How many requests were for what is called so: the method of JSON-RPC, or the path.
     pub fn count(&self, name: &str) -> usize {
-        let asks = |seen: &&Seen| {
+        let asks = |seen: &&ReceivedRequest| {
             let body = || serde_json::from_str::<Value>(&seen.body).unwrap_or_default();
             seen.path == name || seen.path == "/rpc" && body()["method"] == name
         };

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 /// Tasks and contexts, and a way to wait for what becomes of them.
 #[derive(Default)]
 pub(super) struct Tasks {
-    state: Mutex<State>,
+    state: Mutex<TaskTable>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct TaskTable {
     pub(super) tasks: HashMap<String, Task>,
     /// Ids, oldest first.
     pub(super) order: Vec<String>,
@@ -62,7 +62,7 @@ impl Task {
 }
 
 impl Tasks {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, TaskTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +159,7 @@ impl Tasks {
     pub(super) fn forget(&self, context: &str) {
         let mut state = self.lock();
         state.tasks.retain(|_, task| task.value["contextId"] != context);
-        let State { tasks, order, .. } = &mut *state;
+        let TaskTable { tasks, order, .. } = &mut *state;
         order.retain(|id| tasks.contains_key(id));
         state.contexts.remove(context);
         state.forgotten.insert(context.to_owned());

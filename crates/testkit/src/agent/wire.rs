@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::http::Seen;
-use super::options::{Binding, Protocol};
+use super::http::ReceivedRequest;
+use super::options::{AgentBinding, Protocol};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,9 @@ const METHODS: [(Action, &str, &str); 11] = [
 ];
 
 /// A request that was understood.
-pub(super) struct Asked {
+pub(super) struct AgentCall {
     pub(super) action: Action,
-    pub(super) binding: Binding,
+    pub(super) binding: AgentBinding,
     pub(super) protocol: Protocol,
     /// Of the request, in JSON-RPC.
     pub(super) id: Value,
@@ -54,19 +54,20 @@ pub(super) struct Asked {
     pub(super) params: Value,
 }
 
-impl Asked {
+impl AgentCall {
     /// What a request asks for, or the error that answers it.
-    pub(super) fn read(seen: &Seen) -> Result<Asked, (Place, Fault)> {
+    pub(super) fn read(seen: &ReceivedRequest) -> Result<AgentCall, (ReplyTarget, Fault)> {
         match seen.path.strip_prefix("/rest/") {
-            Some(rest) => Asked::read_rest(seen, rest),
-            None => Asked::read_rpc(seen),
+            Some(rest) => AgentCall::read_rest(seen, rest),
+            None => AgentCall::read_rpc(seen),
         }
     }
 
-    fn read_rpc(seen: &Seen) -> Result<Asked, (Place, Fault)> {
-        let mut place = Place { binding: Binding::JsonRpc, protocol: Protocol::V1, id: Value::Null };
+    fn read_rpc(seen: &ReceivedRequest) -> Result<AgentCall, (ReplyTarget, Fault)> {
+        let mut place =
+            ReplyTarget { binding: AgentBinding::JsonRpc, protocol: Protocol::V1, id: Value::Null };
         if seen.path != "/rpc" || seen.method != "POST" {
-            place.binding = Binding::Rest;
+            place.binding = AgentBinding::Rest;
             return Err((place, Fault::MethodNotFound));
         }
         let Ok(body) = serde_json::from_str::<Value>(&seen.body) else { return Err((place, Fault::Parse)) };
@@ -86,9 +87,9 @@ impl Asked {
             Protocol::V03 if is_push => (text("id"), params["pushNotificationConfigId"].clone()),
             _ => (text("id"), Value::Null),
         };
-        Ok(Asked {
+        Ok(AgentCall {
             action: *action,
-            binding: Binding::JsonRpc,
+            binding: AgentBinding::JsonRpc,
             protocol,
             id: place.id,
             tenant: text("tenant"),
@@ -98,12 +99,12 @@ impl Asked {
         })
     }
 
-    fn read_rest(seen: &Seen, rest: &str) -> Result<Asked, (Place, Fault)> {
+    fn read_rest(seen: &ReceivedRequest, rest: &str) -> Result<AgentCall, (ReplyTarget, Fault)> {
         let (protocol, rest) = match rest.strip_prefix("v1/") {
             Some(rest) => (Protocol::V03, rest),
             None => (Protocol::V1, rest),
         };
-        let place = Place { binding: Binding::Rest, protocol, id: Value::Null };
+        let place = ReplyTarget { binding: AgentBinding::Rest, protocol, id: Value::Null };
         let body = if seen.body.trim().is_empty() { "{}" } else { &seen.body };
         let Ok(mut params) = serde_json::from_str::<Value>(body) else { return Err((place, Fault::Parse)) };
         params = camel(params);
@@ -160,12 +161,12 @@ impl Asked {
             }
             _ => return Err((place, Fault::MethodNotFound)),
         };
-        let (id, binding, task) = (Value::Null, Binding::Rest, task.to_owned());
-        Ok(Asked { action, binding, protocol, id, tenant, task, push, params })
+        let (id, binding, task) = (Value::Null, AgentBinding::Rest, task.to_owned());
+        Ok(AgentCall { action, binding, protocol, id, tenant, task, push, params })
     }
 
-    pub(super) fn place(&self) -> Place {
-        Place { binding: self.binding, protocol: self.protocol, id: self.id.clone() }
+    pub(super) fn place(&self) -> ReplyTarget {
+        ReplyTarget { binding: self.binding, protocol: self.protocol, id: self.id.clone() }
     }
 
     /// The message, in the shape of 1.0.
@@ -190,8 +191,8 @@ impl Asked {
         let configuration = &self.params["configuration"];
         match (self.protocol, self.binding) {
             (Protocol::V1, _) => configuration["returnImmediately"] != true,
-            (Protocol::V03, Binding::JsonRpc) => configuration["blocking"] != false,
-            (Protocol::V03, Binding::Rest) => configuration["blocking"] == true,
+            (Protocol::V03, AgentBinding::JsonRpc) => configuration["blocking"] != false,
+            (Protocol::V03, AgentBinding::Rest) => configuration["blocking"] == true,
         }
     }
 }
@@ -238,8 +239,8 @@ fn part_of(part: &Value) -> Value {
 
 /// Where an answer goes.
 #[derive(Clone)]
-pub(super) struct Place {
-    pub(super) binding: Binding,
+pub(super) struct ReplyTarget {
+    pub(super) binding: AgentBinding,
     pub(super) protocol: Protocol,
     pub(super) id: Value,
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use tempfile::NamedTempFile;
 
-use super::message::{self, Kind};
+use super::message::{self, McpMessageKind};
 use crate::Call;
 
 /// How long the server may take for anything; a debug build beside other tests is slow.
@@ -328,8 +328,8 @@ impl McpClient {
             )),
         };
         match kind {
-            Kind::Notification => self.notifications.push(message.clone()),
-            Kind::Request => {
+            McpMessageKind::Notification => self.notifications.push(message.clone()),
+            McpMessageKind::Request => {
                 let answer = match self.handle(&message) {
                     Ok(result) => json!({"jsonrpc": "2.0", "id": message["id"], "result": result}),
                     Err(error) => json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
@@ -338,7 +338,7 @@ impl McpClient {
                     self.write(&answer);
                 }
             }
-            Kind::Answer => match message["id"].as_u64().filter(|id| self.open.remove(id)) {
+            McpMessageKind::Answer => match message["id"].as_u64().filter(|id| self.open.remove(id)) {
                 Some(id) => {
                     let answer = message.get("result").cloned().ok_or_else(|| message["error"].clone());
                     self.answers.insert(id, answer);

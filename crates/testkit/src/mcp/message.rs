@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 /// What a message is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum McpMessageKind {
     Request,
     Notification,
     Answer,
 }
 
 /// The message on a line and what it is, or what is wrong with it.
-pub(super) fn parse(line: &[u8]) -> Result<(Kind, Value), String> {
+pub(super) fn parse(line: &[u8]) -> Result<(McpMessageKind, Value), String> {
     let value: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let Value::Object(members) = &value else {
         return Err("not an object; revisions since 2025-06-18 have no batches".to_owned());
@@ -20,7 +20,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Kind, Value), String> {
     Ok((kind, value))
 }
 
-fn kind(members: &Map<String, Value>) -> Result<Kind, String> {
+fn kind(members: &Map<String, Value>) -> Result<McpMessageKind, String> {
     if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err("jsonrpc is not \"2.0\"".to_owned());
     }
@@ -28,7 +28,7 @@ fn kind(members: &Map<String, Value>) -> Result<Kind, String> {
     if id.is_some_and(|id| !(id.is_string() || id.is_i64() || id.is_u64() || id.is_null())) {
         return Err("the id is neither a string nor an integer".to_owned());
     }
-    let (kind, known): (Kind, &[&str]) = if let Some(method) = members.get("method") {
+    let (kind, known): (McpMessageKind, &[&str]) = if let Some(method) = members.get("method") {
         if !method.is_string() {
             return Err("the method is not a string".to_owned());
         }
@@ -36,9 +36,9 @@ fn kind(members: &Map<String, Value>) -> Result<Kind, String> {
             return Err("params is not an object".to_owned());
         }
         match id {
-            None => (Kind::Notification, &["jsonrpc", "method", "params"]),
+            None => (McpMessageKind::Notification, &["jsonrpc", "method", "params"]),
             Some(Value::Null) => return Err("the id of a request is null".to_owned()),
-            Some(_) => (Kind::Request, &["jsonrpc", "id", "method", "params"]),
+            Some(_) => (McpMessageKind::Request, &["jsonrpc", "id", "method", "params"]),
         }
     } else if let Some(result) = members.get("result") {
         if !result.is_object() {
@@ -47,13 +47,13 @@ fn kind(members: &Map<String, Value>) -> Result<Kind, String> {
         if id.is_none_or(Value::is_null) {
             return Err("a result without an id".to_owned());
         }
-        (Kind::Answer, &["jsonrpc", "id", "result"])
+        (McpMessageKind::Answer, &["jsonrpc", "id", "result"])
     } else if let Some(error) = members.get("error") {
         if !(error["code"].is_i64() && error["message"].is_string()) {
             return Err("the error has no integer code or no message".to_owned());
         }
         // Without an id: what was received could not be read so far.
-        (Kind::Answer, &["jsonrpc", "id", "error"])
+        (McpMessageKind::Answer, &["jsonrpc", "id", "error"])
     } else {
         return Err("neither method nor result nor error".to_owned());
     };
@@ -65,16 +65,25 @@ fn kind(members: &Map<String, Value>) -> Result<Kind, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, parse};
+    use super::{McpMessageKind, parse};
 
     #[test]
     fn messages_are_told_apart() {
         for (line, kind) in [
-            (r#"{"jsonrpc": "2.0", "id": "a", "method": "ping"}"#, Kind::Request),
-            (r#"{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}"#, Kind::Notification),
-            (r#"{"jsonrpc": "2.0", "id": 1, "result": {}}"#, Kind::Answer),
-            (r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": ""}}"#, Kind::Answer),
-            (r#"{"jsonrpc": "2.0", "error": {"code": -32700, "message": "", "data": 1}}"#, Kind::Answer),
+            (r#"{"jsonrpc": "2.0", "id": "a", "method": "ping"}"#, McpMessageKind::Request),
+            (
+                r#"{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}"#,
+                McpMessageKind::Notification,
+            ),
+            (r#"{"jsonrpc": "2.0", "id": 1, "result": {}}"#, McpMessageKind::Answer),
+            (
+                r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": ""}}"#,
+                McpMessageKind::Answer,
+            ),
+            (
+                r#"{"jsonrpc": "2.0", "error": {"code": -32700, "message": "", "data": 1}}"#,
+                McpMessageKind::Answer,
+            ),
         ] {
             assert_eq!(parse(line.as_bytes()).expect("a message").0, kind, "{line}");
         }

@@ -36,8 +36,8 @@ impl Partner {
         let version = if self == Partner::Sdk(Protocol::V03) { Protocol::V03 } else { Protocol::V1 };
         let mut options = AgentOptions::of(version);
         if version == Protocol::V1 {
-            options.interfaces.push((testkit::Binding::JsonRpc, Protocol::V03));
-            options.interfaces.push((testkit::Binding::Rest, Protocol::V03));
+            options.interfaces.push((testkit::AgentBinding::JsonRpc, Protocol::V03));
+            options.interfaces.push((testkit::AgentBinding::Rest, Protocol::V03));
         }
         options.extended_card = true;
         change(&mut options);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sessile::args::parse_duration;
 use sessile::text::{quoted, shown};
-use sessile_server::account::{Decision, Login};
+use sessile_server::account::{Login, LoginDecision};
 use sessile_server::login;
 
 use super::{at, expiry, scopes, with_store};
@@ -53,38 +53,38 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let found = with_store(cx, &args.store, async |db| login::find(db, &args.code).await)?;
     let decision = match &args.user {
-        None => Decision::Deny,
+        None => LoginDecision::Deny,
         Some(_) if found.is_approved => return Err(ServiceError::LoginNotFound(args.code.clone()).into()),
         Some(user) => {
             let (scopes, expires_ms) = (scopes(&args.scope), expiry(cx, args.expires)?);
             let user = with_store(cx, &args.store, async |db| login::check_user(db, user).await)?;
-            Decision::Approve { user, scopes, expires_ms }
+            LoginDecision::Approve { user, scopes, expires_ms }
         }
     };
-    if let Decision::Approve { user, .. } = &decision {
+    if let LoginDecision::Approve { user, .. } = &decision {
         ask::confirm(&cx.state, &format!("let in {} as {}", described(&found), quoted(user.as_str())))?;
     }
     with_store(cx, &args.store, async |db| login::decide(db, &args.code, decision.clone()).await)?;
     told(cx, &found, &decision)
 }
 
-fn told(cx: &Cx, found: &Login, decision: &Decision) -> Result<(), Failure> {
+fn told(cx: &Cx, found: &Login, decision: &LoginDecision) -> Result<(), Failure> {
     let mut json = json!({
         "client": found.client,
         "from": found.peer,
         "asked_at": at(found.asked_ms),
-        "approved": matches!(decision, Decision::Approve { .. }),
+        "approved": matches!(decision, LoginDecision::Approve { .. }),
     });
-    if let Decision::Approve { user, scopes, expires_ms } = decision {
+    if let LoginDecision::Approve { user, scopes, expires_ms } = decision {
         json["user"] = json!(user);
         json["scopes"] = json!(scopes);
         json["expires_at"] = json!(expires_ms.map(at));
     }
     cx.changed(json, || match decision {
-        Decision::Approve { user, .. } => {
+        LoginDecision::Approve { user, .. } => {
             format!("{} is let in as {}\n", described(found), shown(user.as_str()))
         }
-        Decision::Deny => format!("{} is refused\n", described(found)),
+        LoginDecision::Deny => format!("{} is refused\n", described(found)),
     })
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::Postgres;
-use testkit::linear::{Had, Seen, What, contradiction, overlap, tick};
+use testkit::linear::{LeaseInterval, Observation, ObservedRevision, contradiction, overlap, tick};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -185,9 +185,9 @@ struct Outcome {
 
 /// What one client came to.
 enum Did {
-    Turn { user: usize, acknowledged: Acknowledged, had: Had, anew: usize, refused: usize },
-    Locked { user: usize, had: Vec<Had> },
-    Counted { user: usize, seen: Vec<Seen> },
+    Turn { user: usize, acknowledged: Acknowledged, had: LeaseInterval, anew: usize, refused: usize },
+    Locked { user: usize, had: Vec<LeaseInterval> },
+    Counted { user: usize, seen: Vec<Observation> },
 }
 
 async fn crowd(users: &[User], size: Size) -> Outcome {
@@ -213,7 +213,7 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
     let mut outcome = Outcome { acknowledged: vec![Vec::new(); users.len()], ..Outcome::default() };
     let (mut turns, mut held) = (vec![Vec::new(); users.len()], vec![Vec::new(); users.len()]);
     // Everybody has set it once.
-    let set = Seen { begun: tick(), ended: tick(), what: What::Wrote(1) };
+    let set = Observation { begun: tick(), ended: tick(), what: ObservedRevision::Wrote(1) };
     let mut seen_by = vec![vec![set]; users.len()];
     while let Some(did) = clients.join_next().await {
         match did.unwrap() {
@@ -235,7 +235,7 @@ async fn crowd(users: &[User], size: Size) -> Outcome {
         let begun = tick();
         let (_, value) = user.pair.client(0, &user.token).get(&format!("{}/state/n", user.session)).await;
         let revision = value["revision"].as_i64().unwrap();
-        seen_by[at].push(Seen { begun, ended: tick(), what: What::Read(revision) });
+        seen_by[at].push(Observation { begun, ended: tick(), what: ObservedRevision::Read(revision) });
         assert_eq!(contradiction(&seen_by[at]), None, "{}", user.name);
         // It was set to nothing, and then counted up.
         assert_eq!(value["value"].as_i64(), Some(revision - 1), "{}", user.name);
@@ -272,7 +272,7 @@ async fn turn(at: usize, user: &User, number: usize, think: Duration) -> Did {
         let part = |part: i64| json!({ "user": user.name, "turn": name, "part": part, "after": after });
         let commit = format!("{turns}/{token}/commit");
         let said = json!({ "messages": [part(0), part(1)] });
-        let had = Had { from, until: tick(), token };
+        let had = LeaseInterval { from, until: tick(), token };
         let (status, done) = client.post(&commit, &format!("{key}-commit"), said).await;
         match status {
             200 => {
@@ -310,7 +310,7 @@ async fn lock(at: usize, user: User, number: usize, rounds: usize) -> Did {
         let release = Ask { method: "DELETE", path: &path, key: Some(&key), if_match: None, body: None };
         let (status, left) = client.ask(&release).await;
         assert_eq!(status, 204, "nobody else had it meanwhile: {} {key}: {left}", user.name);
-        had.push(Had { from, until, token });
+        had.push(LeaseInterval { from, until, token });
     }
     Did::Locked { user: at, had }
 }
@@ -324,8 +324,8 @@ async fn count(at: usize, user: User, number: usize, rounds: usize) -> Did {
         let begun = tick();
         let (status, value) = client.get(&path).await;
         assert_eq!(status, 200, "{value}");
-        let what = What::Read(value["revision"].as_i64().unwrap());
-        seen.push(Seen { begun, ended: tick(), what });
+        let what = ObservedRevision::Read(value["revision"].as_i64().unwrap());
+        seen.push(Observation { begun, ended: tick(), what });
         let revision = format!("\"{}\"", value["revision"]);
         let (key, body) = (format!("count-{number}-{round}"), json!(value["value"].as_i64().unwrap() + 1));
         let set =
@@ -334,8 +334,8 @@ async fn count(at: usize, user: User, number: usize, rounds: usize) -> Did {
         let (status, told) = client.ask(&set).await;
         match status {
             200 => {
-                let what = What::Wrote(told["revision"].as_i64().unwrap());
-                seen.push(Seen { begun, ended: tick(), what });
+                let what = ObservedRevision::Wrote(told["revision"].as_i64().unwrap());
+                seen.push(Observation { begun, ended: tick(), what });
             }
             412 => {}
             _ => panic!("{} {key}: {status} {told}", user.name),

@@ -14,19 +14,19 @@ use tokio::time::Instant;
 
 use sessile::Code;
 
-use super::super::app::App;
-use super::super::caller::{Bound, Caller};
+use super::super::app::AppState;
+use super::super::caller::{ApiCaller, UserStore};
 use super::super::feeds;
-use super::super::input::{self, Params, Segments};
+use super::super::input::{self, QueryParams, SessionSegment};
 use super::super::metrics::{Gauge, GaugeGuard};
 use super::super::parameters::{AFTER, LAST_EVENT_ID};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, ResponseBody, Route};
 use crate::ids::SessionId;
-use crate::model::Event;
-use crate::query::{Answer, EventPage, Query};
+use crate::model::SessionEvent;
+use crate::query::{EventPage, Query, QueryAnswer};
 
 /// Interval of keep-alive comments in a silent stream, at which the token is checked too.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -49,13 +49,12 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn follow(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(session): Segments<String>,
-    mut params: Params,
+    State(app): State<AppState>,
+    caller: ApiCaller,
+    mut params: QueryParams,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
-    let session = input::session(&session)?;
+    SessionSegment(session): SessionSegment,
+) -> Result<Response, ApiProblem> {
     let after = params.number("after", 0, input::MAX_INTEGER)?;
     params.done()?;
     let seen = match input::header(&headers, "last-event-id")? {
@@ -64,10 +63,10 @@ async fn follow(
     };
     // Without a position the stream begins at the first event that is kept.
     let takes_what_is_there = after.is_none() && !headers.contains_key("last-event-id");
-    let Some(mut seen) = seen else { return Err(Problem::invalid("Last-Event-ID is a number")) };
+    let Some(mut seen) = seen else { return Err(ApiProblem::invalid("Last-Event-ID is a number")) };
     let permit = caller.stream()?;
     let found = match caller.ask(Query::Session { session: session.clone().into() }).await? {
-        Answer::Session(found) => found,
+        QueryAnswer::Session(found) => found,
         other => return Err(unexpected(&other)),
     };
     let bound = caller.bound();
@@ -77,12 +76,12 @@ async fn follow(
     } else if seen > first.last {
         // Nobody has seen what has not happened; waiting for it would pass over what happens before.
         let detail = format!("invalid event number {seen}: the session's last event is {}", first.last);
-        return Err(Problem::invalid(detail));
+        return Err(ApiProblem::invalid(detail));
     } else if first.has_gap_after(seen) {
         let detail = format!(
             "events after {seen} are no longer kept; read the session again, then follow it without Last-Event-ID"
         );
-        return Err(Problem::new(StatusCode::GONE, Code::EventsGone, detail));
+        return Err(ApiProblem::new(StatusCode::GONE, Code::EventsGone, detail));
     }
     if first.events.is_empty() && found.ended_ms.is_some() {
         return Ok(reply::empty(StatusCode::NO_CONTENT));
@@ -106,8 +105,8 @@ async fn follow(
 }
 
 struct EventStream {
-    app: App,
-    bound: Bound,
+    app: AppState,
+    bound: UserStore,
     session: SessionId,
     seen: i64,
     pieces: mpsc::Sender<Bytes>,
@@ -181,7 +180,7 @@ impl EventStream {
     }
 
     /// Sends events up to the first gap. There the stream ends: the client reconnects and gets `EVENTS_GONE`.
-    async fn send_events<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> Option<()> {
+    async fn send_events<'e>(&mut self, events: impl Iterator<Item = &'e SessionEvent>) -> Option<()> {
         let mut text = String::new();
         let (before, mut over) = (self.seen, false);
         for event in events.filter(|event| event.number > before) {

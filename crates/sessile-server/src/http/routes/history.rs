@@ -2,18 +2,18 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use sessile_wire::service::HistoryPage;
 use sessile_wire::service::limits::MAX_SESSION_QUERY;
-use sessile_wire::service::{HistoryEntry, HistoryPage};
 
-use super::super::app::App;
-use super::super::caller::Caller;
-use super::super::input::{self, Params};
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
+use super::super::input::{self, QueryParams};
 use super::super::parameters::{CURSOR, LIMIT, SESSION, SINCE_MS};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, Route};
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryAnswer};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -27,7 +27,11 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
+async fn list(
+    State(app): State<AppState>,
+    caller: ApiCaller,
+    mut params: QueryParams,
+) -> Result<Response, ApiProblem> {
     let limit = params.limit(&app)?;
     let since_ms = params.number("since_ms", 0, input::MAX_INTEGER)?;
     let session = params.text("session");
@@ -37,10 +41,7 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
     let query = Query::History { session, since_ms, reads: false, before: params.cursor()?, limit };
     params.done()?;
     match caller.ask(query).await? {
-        Answer::History(page) => {
-            let history = page.items.into_iter().map(HistoryEntry::from).collect();
-            reply::page::<HistoryPage>(history, page.next.as_deref())
-        }
+        QueryAnswer::History(page) => reply::page::<HistoryPage>(page.items, page.next.as_deref()),
         other => Err(unexpected(&other)),
     }
 }

@@ -6,21 +6,21 @@ use axum::response::Response;
 use sessile_wire::service::limits::MAX_KEY;
 use sessile_wire::service::{LockPage, RenewLockRequest, ServiceLock, TakeLockRequest};
 
-use super::super::app::App;
-use super::super::caller::Caller;
-use super::super::input::{self, Params, Segments};
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
+use super::super::input::{self, QueryParams, Segments};
 use super::super::json::Json;
 use super::super::parameters::{CURSOR, LIMIT, TOKEN};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::{self, LeaseRequest, unexpected};
 use super::super::reply;
 use super::super::response::{held_lock, lease};
 use super::super::route::{READ, ResponseBody, Route, WRITE};
 use super::turns::{holder, ttl, wait};
-use crate::change::Change;
+use crate::change::StoreChange;
 use crate::ids::FencingToken;
 use crate::model::{Resource, Ticket};
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryAnswer};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -46,26 +46,30 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-fn resource(name: &str) -> Result<Resource, Problem> {
+fn resource(name: &str) -> Result<Resource, ApiProblem> {
     input::text("a lock's name", name, MAX_KEY)?;
     Ok(Resource::Lock { name: name.to_owned() })
 }
 
 /// A lock that is asked for, and may be new.
-fn new_resource(name: &str) -> Result<Resource, Problem> {
+fn new_resource(name: &str) -> Result<Resource, ApiProblem> {
     input::name("lock name", name, MAX_KEY)?;
     resource(name)
 }
 
-fn lock(name: String, ticket: Ticket) -> Result<ServiceLock, Problem> {
+fn lock(name: String, ticket: Ticket) -> Result<ServiceLock, ApiProblem> {
     Ok(ServiceLock { name, ticket: lease(ticket)? })
 }
 
-async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
+async fn list(
+    State(app): State<AppState>,
+    caller: ApiCaller,
+    mut params: QueryParams,
+) -> Result<Response, ApiProblem> {
     let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
     match caller.ask(Query::Locks { after, limit }).await? {
-        Answer::Locks(page) => {
+        QueryAnswer::Locks(page) => {
             let locks = page.items.into_iter().map(held_lock).collect::<Result<_, _>>()?;
             reply::page::<LockPage>(locks, page.next.as_deref())
         }
@@ -74,11 +78,11 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
 }
 
 async fn take(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments(name): Segments<String>,
     Json(new): Json<TakeLockRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let wanted = LeaseRequest {
         resource: new_resource(&name)?,
         holder: holder(&caller, new.holder)?,
@@ -94,27 +98,27 @@ async fn take(
 }
 
 async fn renew(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments(name): Segments<String>,
     Json(renewal): Json<RenewLockRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let ttl_ms = ttl(&app, renewal.ttl_ms)?;
     let change =
-        Change::Renew { resource: resource(&name)?, token: FencingToken::new(renewal.token), ttl_ms };
+        StoreChange::Renew { resource: resource(&name)?, token: FencingToken::new(renewal.token), ttl_ms };
     let ticket = queue::ticket(caller.change(change).await?)?;
     reply::json(StatusCode::OK, &lock(name, ticket)?)
 }
 
 async fn release(
-    caller: Caller,
+    caller: ApiCaller,
     Segments(name): Segments<String>,
-    mut params: Params,
-) -> Result<Response, Problem> {
+    mut params: QueryParams,
+) -> Result<Response, ApiProblem> {
     let token = params.number("token", 0, input::MAX_INTEGER)?;
     params.done()?;
-    let Some(token) = token else { return Err(Problem::usage("a lock is given back with its `token`")) };
+    let Some(token) = token else { return Err(ApiProblem::usage("a lock is given back with its `token`")) };
     let token = FencingToken::new(token);
-    caller.change(Change::Release { resource: resource(&name)?, token }).await?;
+    caller.change(StoreChange::Release { resource: resource(&name)?, token }).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

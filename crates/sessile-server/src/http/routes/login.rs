@@ -9,14 +9,14 @@ use sessile_wire::service::{
     BeginLoginRequest, BeginLoginResponse, CollectLoginRequest, CollectLoginResponse,
 };
 
-use super::super::app::App;
+use super::super::app::AppState;
 use super::super::input;
 use super::super::json::Json;
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::reply;
 use super::super::route::{ANY, Route};
 use super::super::router::Peer;
-use crate::login::{INTERVAL_MS, LIFE_MS, Outcome};
+use crate::login::{INTERVAL_MS, LIFE_MS, LoginOutcome};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -39,15 +39,15 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn begin(
-    State(app): State<App>,
+    State(app): State<AppState>,
     extensions: Extensions,
     Json(new): Json<BeginLoginRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     input::text("client", &new.client, MAX_LOGIN_FIELD)?;
     app.anonymous_limits
         .logins
         .take(&extensions)
-        .map_err(|after_ms| Problem::rate_limited("too many ask to be let in", after_ms))?;
+        .map_err(|after_ms| ApiProblem::rate_limited("too many ask to be let in", after_ms))?;
     let peer = extensions.get().map(|Peer(peer)| peer.ip().to_canonical().to_string());
     let begun = app.gate.begin_login(&new.client, peer, app.limits.logins).await?;
     let body = BeginLoginResponse {
@@ -60,31 +60,31 @@ async fn begin(
 }
 
 async fn collect(
-    State(app): State<App>,
+    State(app): State<AppState>,
     extensions: Extensions,
     Json(poll): Json<CollectLoginRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     input::text("device_code", &poll.device_code, MAX_LOGIN_FIELD)?;
     app.anonymous_limits
         .polls
         .take(&extensions)
-        .map_err(|after_ms| Problem::rate_limited("too many ask for a token", after_ms))?;
+        .map_err(|after_ms| ApiProblem::rate_limited("too many ask for a token", after_ms))?;
     let (token, secret) = match app.gate.collect_login(&poll.device_code).await? {
-        Outcome::Token(token, secret) => (token, secret),
-        Outcome::Pending => {
+        LoginOutcome::Token(token, secret) => (token, secret),
+        LoginOutcome::Pending => {
             let detail = "nobody has approved the code yet";
             return Err(
-                Problem::new(StatusCode::CONFLICT, Code::LoginPending, detail).retry_after(INTERVAL_MS)
+                ApiProblem::new(StatusCode::CONFLICT, Code::LoginPending, detail).retry_after(INTERVAL_MS)
             );
         }
-        Outcome::Denied => {
-            return Err(Problem::new(StatusCode::FORBIDDEN, Code::LoginRefused, "the login was refused"));
+        LoginOutcome::Denied => {
+            return Err(ApiProblem::new(StatusCode::FORBIDDEN, Code::LoginRefused, "the login was refused"));
         }
         // Which of them it is would tell a stranger something.
-        Outcome::Nothing => {
+        LoginOutcome::Nothing => {
             let detail =
                 "no login waits under this code: it is not one, its time is over, or its token was collected";
-            return Err(Problem::new(StatusCode::NOT_FOUND, Code::LoginNotFound, detail));
+            return Err(ApiProblem::new(StatusCode::NOT_FOUND, Code::LoginNotFound, detail));
         }
     };
     let body = CollectLoginResponse {

@@ -10,22 +10,22 @@ use sessile_wire::service::{
     ServiceSession,
 };
 
-use super::super::app::App;
-use super::super::caller::{Bound, Caller};
-use super::super::input::{self, Params, Segments};
+use super::super::app::AppState;
+use super::super::caller::{ApiCaller, UserStore};
+use super::super::input::{self, QueryParams, Segments, SessionSegment};
 use super::super::json::{Json, as_sent};
 use super::super::parameters::{AFTER, BUSY, HISTORY, LAST, LIMIT, REPLY, WAIT_MS};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::response::appended;
 use super::super::route::{BOTH, READ, Route, WRITE};
 use super::{replies, sessions};
-use crate::change::{Change, Done};
+use crate::change::{ChangeOutcome, StoreChange};
 use crate::ids::SessionId;
 use crate::json_text::JsonText;
-use crate::model::Message;
-use crate::query::{Answer, PageSize, Query};
+use crate::model::MessageRecord;
+use crate::query::{PageSize, Query, QueryAnswer};
 
 /// How many are written as JSON before other requests have their turn at this thread.
 const AT_ONCE: usize = 64;
@@ -58,17 +58,17 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn append(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments(session): Segments<String>,
-    mut params: Params,
+    mut params: QueryParams,
     headers: HeaderMap,
     Json(new): Json<AppendRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let wanted = replies::wanted(&app, &mut params)?;
     params.done()?;
     if new.messages.is_empty() {
-        return Err(Problem::invalid("there is no message to append"));
+        return Err(ApiProblem::invalid("there is no message to append"));
     }
     let messages = check_messages(&app, &new.messages)?;
     let if_last =
@@ -77,23 +77,22 @@ async fn append(
     if let Some(wanted) = wanted {
         return replies::complete(app, caller, session, (messages, if_last), wanted, &headers).await;
     }
-    let change = Change::Append { session, bodies: messages, if_last };
+    let change = StoreChange::Append { session, bodies: messages, if_last };
     reply::json(StatusCode::CREATED, &appended(&caller.change(change).await?)?)
 }
 
 async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(session): Segments<String>,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let session = input::session(&session)?;
+    State(app): State<AppState>,
+    caller: ApiCaller,
+    mut params: QueryParams,
+    SessionSegment(session): SessionSegment,
+) -> Result<Response, ApiProblem> {
     let after = params.number("after", 0, input::MAX_INTEGER)?;
     let limit = params.number("limit", 1, app.limits.page)?;
     let last = params.number("last", 1, app.limits.page)?;
     params.done()?;
     match (last, after.or(limit)) {
-        (Some(_), Some(_)) => Err(Problem::usage("`last` goes without `after` and `limit`")),
+        (Some(_), Some(_)) => Err(ApiProblem::usage("`last` goes without `after` and `limit`")),
         (Some(last), None) => {
             let query = Query::LastMessages { session, limit: last, bytes: page_bytes(&app) };
             let messages = written_from_end(&app, read(caller.ask(query).await?)?).await?;
@@ -107,12 +106,12 @@ async fn list(
 }
 
 async fn page(
-    app: &App,
-    caller: &Caller,
+    app: &AppState,
+    caller: &ApiCaller,
     session: SessionId,
     after: i64,
     limit: i64,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let query = Query::Messages { session, after, limit, bytes: page_bytes(app) };
     let read = read(caller.ask(query).await?)?;
     let mut size = PageSize::new(page_bytes(app));
@@ -127,33 +126,39 @@ async fn page(
 }
 
 async fn rewind(
-    caller: Caller,
+    caller: ApiCaller,
     Segments(session): Segments<String>,
     Json(rewind): Json<RewindRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let to = input::within("to", rewind.to, 0, input::MAX_INTEGER)?;
-    match caller.change(Change::Rewind { session: input::session(&session)?, to }).await? {
-        Done::Rewound { removed } => reply::json(StatusCode::OK, &RewindResponse { removed }),
+    match caller.change(StoreChange::Rewind { session: input::session(&session)?, to }).await? {
+        ChangeOutcome::Rewound { removed } => reply::json(StatusCode::OK, &RewindResponse { removed }),
         other => Err(unexpected(&other)),
     }
 }
 
 async fn fork(
-    caller: Caller,
+    caller: ApiCaller,
     Segments(session): Segments<String>,
     Json(fork): Json<ForkRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     sessions::check_name(fork.name.as_deref())?;
     let at = fork.at.map(|at| input::within("at", at, 0, input::MAX_INTEGER)).transpose()?;
     let session = input::session(&session)?;
-    let change = Change::Fork { session, at, id: input::new_session_id()?, name: fork.name };
+    let change = StoreChange::Fork { session, at, id: input::new_session_id()?, name: fork.name };
     sessions::session_reply(StatusCode::CREATED, sessions::session(caller.change(change).await?)?)
 }
 
 /// Messages as they are kept, if they are not too many and none is too large.
-pub(super) fn check_messages(app: &App, messages: &[Box<RawValue>]) -> Result<Vec<JsonText>, Problem> {
+pub(super) fn check_messages(
+    app: &AppState,
+    messages: &[Box<RawValue>],
+) -> Result<Vec<JsonText>, ApiProblem> {
     if messages.len() > app.limits.messages {
-        return Err(Problem::invalid(format!("at most {} messages are taken at once", app.limits.messages)));
+        return Err(ApiProblem::invalid(format!(
+            "at most {} messages are taken at once",
+            app.limits.messages
+        )));
     }
     let messages = as_sent(messages)?;
     messages.iter().try_for_each(|message| check_size(app, message))?;
@@ -161,32 +166,32 @@ pub(super) fn check_messages(app: &App, messages: &[Box<RawValue>]) -> Result<Ve
 }
 
 /// That a message or a value is not too large.
-pub(super) fn check_size(app: &App, value: &JsonText) -> Result<(), Problem> {
+pub(super) fn check_size(app: &AppState, value: &JsonText) -> Result<(), ApiProblem> {
     let most = app.limits.message_bytes;
     if value.get().len() > most {
-        return Err(Problem::too_large(format!("a message or a value has at most {most} bytes")));
+        return Err(ApiProblem::too_large(format!("a message or a value has at most {most} bytes")));
     }
     Ok(())
 }
 
 /// The last messages, oldest first: as many as were asked for, or as fit into a page.
 pub(crate) async fn last_messages(
-    app: &App,
-    bound: &Bound,
+    app: &AppState,
+    bound: &UserStore,
     session: &SessionId,
     count: i64,
-) -> Result<Vec<Box<RawValue>>, Problem> {
+) -> Result<Vec<Box<RawValue>>, ApiProblem> {
     let query = Query::LastMessages { session: session.clone(), limit: count, bytes: page_bytes(app) };
     written_from_end(app, read(bound.peek(query).await?)?).await
 }
 
 /// Bodies of the last messages, oldest first: as many as were asked for, or as fit into a page.
 pub(crate) async fn last_bodies(
-    app: &App,
-    bound: &Bound,
+    app: &AppState,
+    bound: &UserStore,
     session: &SessionId,
     count: i64,
-) -> Result<Vec<JsonText>, Problem> {
+) -> Result<Vec<JsonText>, ApiProblem> {
     let query = Query::LastMessages { session: session.clone(), limit: count, bytes: page_bytes(app) };
     let (mut bytes, mut bodies) = (0, Vec::new());
     for message in read(bound.peek(query).await?)?.into_iter().rev() {
@@ -200,23 +205,26 @@ pub(crate) async fn last_bodies(
     Ok(bodies)
 }
 
-fn page_bytes(app: &App) -> i64 {
+fn page_bytes(app: &AppState) -> i64 {
     i64::try_from(app.limits.page_bytes).unwrap_or(i64::MAX)
 }
 
-fn read(answer: Answer) -> Result<Vec<Message>, Problem> {
+fn read(answer: QueryAnswer) -> Result<Vec<MessageRecord>, ApiProblem> {
     match answer {
-        Answer::Messages(messages) => Ok(messages),
+        QueryAnswer::Messages(messages) => Ok(messages),
         other => Err(unexpected(&other)),
     }
 }
 
 /// Messages as JSON: those that fit into a page, and the first one in any case.
-async fn written(app: &App, messages: impl Iterator<Item = Message>) -> Result<Vec<Box<RawValue>>, Problem> {
+async fn written(
+    app: &AppState,
+    messages: impl Iterator<Item = MessageRecord>,
+) -> Result<Vec<Box<RawValue>>, ApiProblem> {
     let (mut bytes, mut written) = (0, Vec::new());
     for message in messages {
         let raw = to_raw_value(&ServiceMessage::from(message))
-            .map_err(|error| Problem::internal(error.to_string()))?;
+            .map_err(|error| ApiProblem::internal(error.to_string()))?;
         bytes += raw.get().len();
         if bytes > app.limits.page_bytes && !written.is_empty() {
             break;
@@ -230,7 +238,10 @@ async fn written(app: &App, messages: impl Iterator<Item = Message>) -> Result<V
 }
 
 /// The same from the end to the beginning, because the oldest are those that do not fit.
-async fn written_from_end(app: &App, messages: Vec<Message>) -> Result<Vec<Box<RawValue>>, Problem> {
+async fn written_from_end(
+    app: &AppState,
+    messages: Vec<MessageRecord>,
+) -> Result<Vec<Box<RawValue>>, ApiProblem> {
     let mut written = written(app, messages.into_iter().rev()).await?;
     written.reverse();
     Ok(written)

@@ -7,12 +7,12 @@ use serde::Serialize;
 use sessile_wire::service::{ChatMessage, ReplyDelta, ReplyResponse};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
-use super::super::app::App;
-use super::super::caller::Caller;
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
 use super::super::completion::Completion;
-use super::super::input::{self, Params};
+use super::super::input::{self, QueryParams};
 use super::super::metrics::{Gauge, GaugeGuard};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::reply;
 use super::events::{ChunkedBody, KEEP_ALIVE};
 use super::turns;
@@ -29,14 +29,14 @@ pub(super) struct ReplyOptions {
 }
 
 /// Options of the reply, if the request asks for one.
-pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<ReplyOptions>, Problem> {
+pub(super) fn wanted(app: &AppState, params: &mut QueryParams) -> Result<Option<ReplyOptions>, ApiProblem> {
     let is_wanted = params.flag("reply")?.unwrap_or(false);
     let busy = params.text("busy");
     let wait_ms = params.number("wait_ms", 0, app.limits.wait_ms)?;
     let history = params.number("history", 0, app.limits.page)?;
     if !is_wanted {
         if busy.is_some() || wait_ms.is_some() || history.is_some() {
-            return Err(Problem::usage("`busy`, `wait_ms` and `history` go with `reply=true`"));
+            return Err(ApiProblem::usage("`busy`, `wait_ms` and `history` go with `reply=true`"));
         }
         return Ok(None);
     }
@@ -44,7 +44,7 @@ pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<ReplyOptio
         None | Some("enqueue") => Busy::Enqueue,
         Some("reject") => Busy::Reject,
         Some("interrupt") => Busy::Interrupt,
-        Some(_) => return Err(Problem::invalid("busy is enqueue, reject or interrupt")),
+        Some(_) => return Err(ApiProblem::invalid("busy is enqueue, reject or interrupt")),
     };
     let wait_ms = turns::wait(app, wait_ms)?;
     Ok(Some(ReplyOptions { busy, wait_ms, history: history.unwrap_or(app.limits.page) }))
@@ -52,19 +52,19 @@ pub(super) fn wanted(app: &App, params: &mut Params) -> Result<Option<ReplyOptio
 
 /// Appends messages and the upstream's reply to them.
 pub(super) async fn complete(
-    app: App,
-    caller: Caller,
+    app: AppState,
+    caller: ApiCaller,
     session: SessionId,
     (messages, if_last): (Vec<JsonText>, Option<i64>),
     wanted: ReplyOptions,
     headers: &HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     // A reply says what the history says.
     if !caller.token().scopes.contains(&TokenScope::Read) {
-        return Err(Problem::out_of_scope(TokenScope::Read));
+        return Err(ApiProblem::out_of_scope(TokenScope::Read));
     }
     let Some(upstream) = app.upstream.clone() else {
-        return Err(Problem::no_upstream());
+        return Err(ApiProblem::no_upstream());
     };
     let accept = input::header(headers, header::ACCEPT.as_str())?.unwrap_or_default();
     let streams = accept.to_ascii_lowercase().contains("text/event-stream");
@@ -85,7 +85,8 @@ pub(super) async fn complete(
     } else {
         Some((&mut told).await)
     };
-    let answer = answer.map(|answer| answer.unwrap_or_else(|_| Err(Problem::closing_down()))).transpose()?;
+    let answer =
+        answer.map(|answer| answer.unwrap_or_else(|_| Err(ApiProblem::closing_down()))).transpose()?;
     if !streams {
         return reply::json(StatusCode::CREATED, &answer);
     }
@@ -103,7 +104,7 @@ pub(super) async fn complete(
 /// Stream of a reply. A slow client gets larger pieces, so that no more than the reply is buffered.
 struct ReplyStream {
     coming: watch::Receiver<String>,
-    told: oneshot::Receiver<Result<ReplyResponse, Problem>>,
+    told: oneshot::Receiver<Result<ReplyResponse, ApiProblem>>,
     pieces: mpsc::Sender<Bytes>,
     sent: usize,
     _permit: Option<OwnedSemaphorePermit>,
@@ -135,12 +136,12 @@ impl ReplyStream {
     }
 
     /// Hands on what comes, until it is known what became of it.
-    async fn follow(&mut self) -> Option<Result<ReplyResponse, Problem>> {
+    async fn follow(&mut self) -> Option<Result<ReplyResponse, ApiProblem>> {
         loop {
             tokio::select! {
                 biased;
                 answer = &mut self.told => {
-                    return Some(answer.unwrap_or_else(|_| Err(Problem::closing_down())));
+                    return Some(answer.unwrap_or_else(|_| Err(ApiProblem::closing_down())));
                 }
                 Ok(()) = self.coming.changed() => {
                     let piece = self.coming.borrow_and_update().get(self.sent..).unwrap_or_default().to_owned();

@@ -5,10 +5,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use sessile_wire::service::{HealthStatus, WhoAmI};
 
-use super::super::app::App;
-use super::super::caller::Caller;
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
 use super::super::openapi::OpenApiDocument;
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::reply;
 use super::super::route::{ANY, ResponseBody, Route};
 
@@ -40,7 +40,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn me(caller: Caller) -> Result<Response, Problem> {
+async fn me(caller: ApiCaller) -> Result<Response, ApiProblem> {
     let token = caller.token();
     let body = WhoAmI {
         user: token.user.to_string(),
@@ -51,26 +51,26 @@ async fn me(caller: Caller) -> Result<Response, Problem> {
     reply::json(StatusCode::OK, &body)
 }
 
-async fn healthy() -> Result<Response, Problem> {
+async fn healthy() -> Result<Response, ApiProblem> {
     reply::json(StatusCode::OK, &HealthStatus { status: "ok".to_owned() })
 }
 
-async fn ready(State(app): State<App>) -> Result<Response, Problem> {
+async fn ready(State(app): State<AppState>) -> Result<Response, ApiProblem> {
     if app.is_closing() {
-        return Err(Problem::closing_down());
+        return Err(ApiProblem::closing_down());
     }
     app.gate.ready().await?;
     healthy().await
 }
 
-async fn metrics(State(app): State<App>) -> Response {
+async fn metrics(State(app): State<AppState>) -> Response {
     let mut response = Response::new(app.metrics.text().into());
     let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, media);
     response
 }
 
-async fn openapi(State(app): State<App>) -> Response {
+async fn openapi(State(app): State<AppState>) -> Response {
     let mut response = Response::new(app.openapi.clone().into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -13,19 +13,19 @@ use sessile_wire::service::limits::{
 };
 use sessile_wire::service::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
 
-use super::super::app::App;
-use super::super::caller::Caller;
-use super::super::input::{self, Params, Segments};
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
+use super::super::input::{self, QueryParams, Segments};
 use super::super::json::Json;
 use super::super::pages::PagedList;
 use super::super::parameters::{CURSOR, LABEL, LIMIT, LIVE, REASON};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, Route, WRITE};
-use crate::change::{Change, Done, MOST_SETTINGS};
-use crate::model::Session;
-use crate::query::{Answer, Query};
+use crate::change::{ChangeOutcome, MOST_SETTINGS, StoreChange};
+use crate::model::SessionRecord;
+use crate::query::{Query, QueryAnswer};
 
 /// A setting is a choice, and not a document.
 const SETTING_BYTES: usize = 16 << 10;
@@ -61,14 +61,14 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn create(caller: Caller, Json(new): Json<CreateSessionRequest>) -> Result<Response, Problem> {
+async fn create(caller: ApiCaller, Json(new): Json<CreateSessionRequest>) -> Result<Response, ApiProblem> {
     check_name(new.name.as_deref())?;
     if let Some(context) = &new.context {
         input::text("context", context, 128)?;
     }
     check_labels(&new.labels)?;
     check_settings(&new.settings)?;
-    let change = Change::StartSession {
+    let change = StoreChange::StartSession {
         id: input::new_session_id()?,
         name: new.name,
         context: new.context,
@@ -80,13 +80,17 @@ async fn create(caller: Caller, Json(new): Json<CreateSessionRequest>) -> Result
     session_reply(StatusCode::CREATED, session(caller.change(change).await?)?)
 }
 
-async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Result<Response, Problem> {
+async fn list(
+    State(app): State<AppState>,
+    caller: ApiCaller,
+    mut params: QueryParams,
+) -> Result<Response, ApiProblem> {
     let limit = params.limit(&app)?;
     let label = match params.text("label") {
         None => None,
         Some(label) => match label.split_once('=') {
             Some((key, value)) => Some((key.to_owned(), value.to_owned())),
-            None => return Err(Problem::invalid("label is KEY=VALUE")),
+            None => return Err(ApiProblem::invalid("label is KEY=VALUE")),
         },
     };
     let live = params.flag("live")?.unwrap_or(true);
@@ -96,43 +100,43 @@ async fn list(State(app): State<App>, caller: Caller, mut params: Params) -> Res
         query: Box::new(move |after, limit| Query::Sessions { live, label: label.clone(), after, limit }),
         at_once: Some(AT_ONCE),
         answered: |answer| match answer {
-            Answer::Sessions(sessions) => Ok(sessions),
+            QueryAnswer::Sessions(sessions) => Ok(sessions),
             other => Err(unexpected(&other)),
         },
-        cursor: |session: &Session| session.id.as_str(),
+        cursor: |session: &SessionRecord| session.id.as_str(),
         response: ServiceSession::from,
     };
     sessions.page::<SessionPage<_>>(&caller, &app.limits, limit, after).await
 }
 
 async fn get(
-    caller: Caller,
+    caller: ApiCaller,
     Segments(which): Segments<String>,
-    params: Params,
+    params: QueryParams,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     params.done()?;
-    let session = which.parse().map_err(|_| Problem::no_session())?;
+    let session = which.parse().map_err(|_| ApiProblem::no_session())?;
     match caller.ask(Query::Session { session }).await? {
-        Answer::Session(session) if input::has(&headers, session.revision)? => {
+        QueryAnswer::Session(session) if input::has(&headers, session.revision)? => {
             Ok(reply::unchanged(session.revision))
         }
-        Answer::Session(session) => session_reply(StatusCode::OK, session),
+        QueryAnswer::Session(session) => session_reply(StatusCode::OK, session),
         other => Err(unexpected(&other)),
     }
 }
 
 async fn edit(
-    caller: Caller,
+    caller: ApiCaller,
     Segments(which): Segments<String>,
     headers: HeaderMap,
     Json(edit): Json<EditSessionRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     check_name(edit.name.as_deref())?;
     check_labels(edit.labels.as_ref().unwrap_or(&BTreeMap::new()))?;
     check_settings(&edit.settings)?;
     let if_revision = input::expected_revision(&headers)?;
-    let change = Change::EditSession {
+    let change = StoreChange::EditSession {
         session: input::session(&which)?,
         if_revision,
         name: edit.name,
@@ -145,42 +149,44 @@ async fn edit(
 }
 
 async fn end(
-    caller: Caller,
+    caller: ApiCaller,
     Segments(which): Segments<String>,
-    mut params: Params,
-) -> Result<Response, Problem> {
+    mut params: QueryParams,
+) -> Result<Response, ApiProblem> {
     let reason = params.text("reason").unwrap_or_else(|| "ended".to_owned());
     params.done()?;
     input::text("reason", &reason, MAX_REASON)?;
-    let change = Change::EndSession { session: input::session(&which)?, reason };
+    let change = StoreChange::EndSession { session: input::session(&which)?, reason };
     session_reply(StatusCode::OK, session(caller.change(change).await?)?)
 }
 
 /// Response with a session, whose ETag is its revision.
-pub(super) fn session_reply(status: StatusCode, session: Session) -> Result<Response, Problem> {
+pub(super) fn session_reply(status: StatusCode, session: SessionRecord) -> Result<Response, ApiProblem> {
     let revision = session.revision;
     reply::tagged(status, &ServiceSession::from(session), revision)
 }
 
 /// The session that a change was about.
-pub(super) fn session(done: Done) -> Result<Session, Problem> {
+pub(super) fn session(done: ChangeOutcome) -> Result<SessionRecord, ApiProblem> {
     match done {
-        Done::Session(session) => Ok(session),
+        ChangeOutcome::Session(session) => Ok(session),
         other => Err(unexpected(&other)),
     }
 }
 
 /// That a name can be one.
-pub(super) fn check_name(name: Option<&str>) -> Result<(), Problem> {
+pub(super) fn check_name(name: Option<&str>) -> Result<(), ApiProblem> {
     match name.map(str::parse::<SessionName>) {
-        Some(Err(error)) => Err(Problem::new(StatusCode::BAD_REQUEST, Code::InvalidName, error.to_string())),
+        Some(Err(error)) => {
+            Err(ApiProblem::new(StatusCode::BAD_REQUEST, Code::InvalidName, error.to_string()))
+        }
         _ => Ok(()),
     }
 }
 
-fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Problem> {
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), ApiProblem> {
     if labels.len() > MAX_LABELS {
-        return Err(Problem::invalid(format!("a session has at most {MAX_LABELS} labels")));
+        return Err(ApiProblem::invalid(format!("a session has at most {MAX_LABELS} labels")));
     }
     for (key, value) in labels {
         input::name("label", key, 64)?;
@@ -191,14 +197,14 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_settings(settings: &BTreeMap<String, Value>) -> Result<(), Problem> {
+fn check_settings(settings: &BTreeMap<String, Value>) -> Result<(), ApiProblem> {
     if settings.len() > MOST_SETTINGS {
-        return Err(Problem::invalid(format!("at most {MOST_SETTINGS} settings can be changed at once")));
+        return Err(ApiProblem::invalid(format!("at most {MOST_SETTINGS} settings can be changed at once")));
     }
     for (key, value) in settings {
         input::name("setting", key, 128)?;
         if serde_json::to_string(value).is_ok_and(|text| text.len() > SETTING_BYTES) {
-            return Err(Problem::too_large(format!("a setting has at most {SETTING_BYTES} bytes")));
+            return Err(ApiProblem::too_large(format!("a setting has at most {SETTING_BYTES} bytes")));
         }
     }
     Ok(())

@@ -6,20 +6,20 @@ use axum::response::Response;
 use sessile_wire::service::limits::MAX_KEY;
 use sessile_wire::service::{AnyValue, StateEntry, StatePage};
 
-use super::super::app::App;
-use super::super::caller::Caller;
-use super::super::input::{self, Params, Segments};
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
+use super::super::input::{self, QueryParams, Segments, SessionSegment};
 use super::super::json::AnyJson;
 use super::super::pages::PagedList;
 use super::super::parameters::{CURSOR, LIMIT};
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, ResponseBody, Route, WRITE};
-use crate::change::{Change, Done};
+use crate::change::{ChangeOutcome, StoreChange};
 use crate::json_text::JsonText;
-use crate::model::Entry;
-use crate::query::{Answer, Query};
+use crate::model::EntryRecord;
+use crate::query::{Query, QueryAnswer};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -44,17 +44,16 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-fn check_key(key: &str) -> Result<(), Problem> {
+fn check_key(key: &str) -> Result<(), ApiProblem> {
     input::text("a key", key, MAX_KEY)
 }
 
 async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    Segments(session): Segments<String>,
-    mut params: Params,
-) -> Result<Response, Problem> {
-    let session = input::session(&session)?;
+    State(app): State<AppState>,
+    caller: ApiCaller,
+    mut params: QueryParams,
+    SessionSegment(session): SessionSegment,
+) -> Result<Response, ApiProblem> {
     let (limit, after) = (params.limit(&app)?, params.cursor()?);
     params.done()?;
     let bytes = i64::try_from(app.limits.page_bytes).unwrap_or(i64::MAX);
@@ -68,27 +67,27 @@ async fn list(
         }),
         at_once: None,
         answered: |answer| match answer {
-            Answer::Entries(entries) => Ok(entries),
+            QueryAnswer::Entries(entries) => Ok(entries),
             other => Err(unexpected(&other)),
         },
-        cursor: |entry: &Entry| &entry.key,
+        cursor: |entry: &EntryRecord| &entry.key,
         response: StateEntry::from,
     };
     entries.page::<StatePage<_>>(&caller, &app.limits, limit, after).await
 }
 
 async fn get(
-    caller: Caller,
+    caller: ApiCaller,
     Segments((session, key)): Segments<(String, String)>,
-    params: Params,
+    params: QueryParams,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     params.done()?;
     let session = input::session(&session)?;
     check_key(&key)?;
     match caller.ask(Query::Entries { session, key: Some(key), after: None, limit: 1, bytes: 1 }).await? {
-        Answer::Entries(page) => match page.items.into_iter().next() {
-            None => Err(Problem::no_entry()),
+        QueryAnswer::Entries(page) => match page.items.into_iter().next() {
+            None => Err(ApiProblem::no_entry()),
             Some(entry) if input::has(&headers, entry.revision)? => Ok(reply::unchanged(entry.revision)),
             Some(entry) => entry_reply(entry),
         },
@@ -97,45 +96,45 @@ async fn get(
 }
 
 /// Response with a value, whose ETag is its revision.
-fn entry_reply(entry: Entry) -> Result<Response, Problem> {
+fn entry_reply(entry: EntryRecord) -> Result<Response, ApiProblem> {
     let revision = entry.revision;
     reply::tagged(StatusCode::OK, &StateEntry::from(entry), revision)
 }
 
 async fn put(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments((session, key)): Segments<(String, String)>,
     headers: HeaderMap,
     AnyJson(value): AnyJson,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     super::messages::check_size(&app, &value)?;
     match set(&caller, &session, key, Some(value), &headers).await? {
-        Done::Entry(Some(entry)) => entry_reply(entry),
+        ChangeOutcome::Entry(Some(entry)) => entry_reply(entry),
         other => Err(unexpected(&other)),
     }
 }
 
 async fn delete(
-    caller: Caller,
+    caller: ApiCaller,
     Segments((session, key)): Segments<(String, String)>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     set(&caller, &session, key, None, &headers).await.map(|_| reply::empty(StatusCode::NO_CONTENT))
 }
 
 async fn set(
-    caller: &Caller,
+    caller: &ApiCaller,
     session: &str,
     key: String,
     value: Option<JsonText>,
     headers: &HeaderMap,
-) -> Result<Done, Problem> {
+) -> Result<ChangeOutcome, ApiProblem> {
     match value {
         Some(_) => input::name("key", &key, MAX_KEY)?,
         None => check_key(&key)?,
     }
     let if_revision = input::expected_revision(headers)?;
-    let change = Change::SetEntry { session: input::session(session)?, key, value, if_revision };
+    let change = StoreChange::SetEntry { session: input::session(session)?, key, value, if_revision };
     caller.change(change).await.map_err(|problem| problem.for_precondition(if_revision.is_some()))
 }

@@ -8,17 +8,17 @@ use sessile_wire::service::{
     AppendResponse, BeginTurnRequest, BeginTurnResponse, CommitTurnRequest, LeaseTicket, RenewTurnRequest,
 };
 
-use super::super::app::App;
-use super::super::caller::Caller;
+use super::super::app::AppState;
+use super::super::caller::ApiCaller;
 use super::super::input::{self, Segments};
 use super::super::json::Json;
-use super::super::problem::Problem;
+use super::super::problem::ApiProblem;
 use super::super::queue::{self, LeaseRequest};
 use super::super::reply;
 use super::super::response::{appended, lease};
 use super::super::route::{BOTH, ResponseBody, Route, WRITE};
 use super::messages::{check_messages, last_messages};
-use crate::change::Change;
+use crate::change::StoreChange;
 use crate::ids::FencingToken;
 use crate::model::Resource;
 
@@ -47,11 +47,11 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 async fn begin(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments(session): Segments<String>,
     Json(new): Json<BeginTurnRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let session = input::session(&session)?;
     let history = input::within("history", new.history.unwrap_or(DEFAULT_TURN_HISTORY), 0, app.limits.page)?;
     let wanted = LeaseRequest {
@@ -72,44 +72,44 @@ async fn begin(
 }
 
 async fn commit(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments((session, token)): Segments<(String, FencingToken)>,
     Json(turn): Json<CommitTurnRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let bodies = check_messages(&app, &turn.messages)?;
     let session = input::session(&session)?;
-    let change = Change::CommitTurn { session, token, bodies, conversation: None };
+    let change = StoreChange::CommitTurn { session, token, bodies, conversation: None };
     reply::json(StatusCode::OK, &appended(&caller.change(change).await?)?)
 }
 
 async fn renew(
-    State(app): State<App>,
-    caller: Caller,
+    State(app): State<AppState>,
+    caller: ApiCaller,
     Segments((session, token)): Segments<(String, FencingToken)>,
     Json(renewal): Json<RenewTurnRequest>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let resource = Resource::Turn { session: input::session(&session)? };
-    let change = Change::Renew { resource, token, ttl_ms: ttl(&app, renewal.ttl_ms)? };
+    let change = StoreChange::Renew { resource, token, ttl_ms: ttl(&app, renewal.ttl_ms)? };
     reply::json(StatusCode::OK, &lease(queue::ticket(caller.change(change).await?)?)?)
 }
 
 async fn abandon(
-    caller: Caller,
+    caller: ApiCaller,
     Segments((session, token)): Segments<(String, FencingToken)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, ApiProblem> {
     let resource = Resource::Turn { session: input::session(&session)? };
-    caller.change(Change::Release { resource, token }).await?;
+    caller.change(StoreChange::Release { resource, token }).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }
 
 /// How long something is held.
-pub(super) fn ttl(app: &App, ttl_ms: Option<i64>) -> Result<i64, Problem> {
+pub(super) fn ttl(app: &AppState, ttl_ms: Option<i64>) -> Result<i64, ApiProblem> {
     input::within("ttl_ms", ttl_ms.unwrap_or(DEFAULT_TTL_MS.min(app.limits.ttl_ms)), 1, app.limits.ttl_ms)
 }
 
 /// How long something is waited for.
-pub(super) fn wait(app: &App, wait_ms: Option<i64>) -> Result<i64, Problem> {
+pub(super) fn wait(app: &AppState, wait_ms: Option<i64>) -> Result<i64, ApiProblem> {
     input::within(
         "wait_ms",
         wait_ms.unwrap_or(DEFAULT_WAIT_MS.min(app.limits.wait_ms)),
@@ -119,7 +119,7 @@ pub(super) fn wait(app: &App, wait_ms: Option<i64>) -> Result<i64, Problem> {
 }
 
 /// What the holder calls itself; by itself it is the user.
-pub(super) fn holder(caller: &Caller, holder: Option<String>) -> Result<String, Problem> {
+pub(super) fn holder(caller: &ApiCaller, holder: Option<String>) -> Result<String, ApiProblem> {
     let holder = holder.unwrap_or_else(|| caller.token().user.to_string());
     input::text("holder", &holder, MAX_HOLDER)?;
     Ok(holder)

@@ -6,8 +6,8 @@ use tokio_postgres::{Error, Row};
 
 use super::Inner;
 use super::logins;
-use super::transaction::{Link, Params, SERVICE, Step, TxError, params};
-use crate::account::{Account, Administer, Token};
+use super::transaction::{Link, SERVICE, SqlParams, Step, TxError, params};
+use crate::account::{Account, AccountChange, Token};
 use crate::change::Refusal;
 use crate::ids::{SecretHash, TokenId, UserName};
 use crate::store::columns::Column;
@@ -69,18 +69,18 @@ const USABLE_HASHES: &str = concat!(
 /// Changes who there is. It is not tried again where it may have been done.
 pub(super) async fn administer(
     inner: &Arc<Inner>,
-    change: &Administer,
+    change: &AccountChange,
 ) -> Result<Result<(), Refusal>, TxError> {
     let (sql, params) = match change {
-        Administer::AddUser(user) => (ADD_USER, params![user.to_string()]),
-        Administer::Disable(user, disabled) => (DISABLE, params![user.to_string(), *disabled]),
-        Administer::AddToken(token, hash) => {
+        AccountChange::AddUser(user) => (ADD_USER, params![user.to_string()]),
+        AccountChange::Disable(user, disabled) => (DISABLE, params![user.to_string(), *disabled]),
+        AccountChange::AddToken(token, hash) => {
             let scopes = serde_json::to_string(&token.scopes).unwrap_or_default();
             let (hash, id, user) = (hash.as_str().to_owned(), token.id.to_string(), token.user.to_string());
             (ADD_TOKEN, params![hash, id, user, scopes, token.expires_ms])
         }
-        Administer::Revoke(id) => (REVOKE, params![id.to_string()]),
-        Administer::Decide(code_hash, decision) => logins::decide(code_hash, decision),
+        AccountChange::Revoke(id) => (REVOKE, params![id.to_string()]),
+        AccountChange::Decide(code_hash, decision) => logins::decide(code_hash, decision),
     };
     let changed = run(inner, SERVICE, sql, params, true).await?;
     Ok(if changed.is_empty() { Err(Refusal::NoAccount) } else { Ok(()) })
@@ -131,7 +131,7 @@ pub(super) async fn run(
     inner: &Arc<Inner>,
     lane: &str,
     sql: &'static str,
-    params: Params<'_>,
+    params: SqlParams<'_>,
     writes: bool,
 ) -> Result<Vec<Row>, TxError> {
     let mut link = Link::for_accounts(inner, lane).await?;

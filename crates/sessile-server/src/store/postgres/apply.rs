@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::snapshot::{Loaded, Loading};
+use super::snapshot::{LoadedSnapshot, SnapshotLoad};
 use super::sql::Sql;
 use super::transaction::{Link, Step, TxError, params};
-use super::write::Writes;
+use super::write::PostgresWrites;
 use super::{Inner, rows};
-use crate::change::{Done, Refusal};
+use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::TokenId;
 use crate::request::{Read, Request};
 use crate::rules::audit::AuditEntry;
@@ -28,16 +28,16 @@ pub(super) async fn attempt(
     inner: &Arc<Inner>,
     request: &Request,
     is_retry: bool,
-) -> Result<(Result<Done, Refusal>, Option<u64>), TxError> {
+) -> Result<(Result<ChangeOutcome, Refusal>, Option<u64>), TxError> {
     let user = request.user.as_str();
     let failed = |error: serde_json::Error| TxError::Fatal(ServiceStoreError::Failed(error.to_string()));
     let lost = |error: tokio_postgres::Error| TxError::of(&error, false);
     let dependencies = Dependencies::of(&request.change);
     let mut link = Link::take(inner, user).await?;
 
-    let loading = Loading::new(user, &dependencies, request.key.as_deref());
+    let loading = SnapshotLoad::new(user, &dependencies, request.key.as_deref());
     let found = link.send(&loading.steps).await.map_err(lost)?;
-    let Loaded { snapshot, has_heartbeat } = loading.read(&found, &inner.process).map_err(lost)?;
+    let LoadedSnapshot { snapshot, has_heartbeat } = loading.read(&found, &inner.process).map_err(lost)?;
     let now = snapshot.now;
 
     let mut decision = decide(request, &inner.process, snapshot).map_err(failed)?;
@@ -52,7 +52,7 @@ pub(super) async fn attempt(
     let (outcome, writes) = decision.into_parts().map_err(failed)?;
 
     let mut steps = Vec::new();
-    let to_steps = Writes { user, process: &inner.process, now, has_heartbeat };
+    let to_steps = PostgresWrites { user, process: &inner.process, now, has_heartbeat };
     for write in writes {
         to_steps.add(write, &mut steps);
     }

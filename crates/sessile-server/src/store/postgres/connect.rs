@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use super::sql::UserIsolation;
-use super::tls::{Tls, Verify};
+use super::tls::{PostgresTls, Verify};
 use super::transaction::TxError;
 use crate::store::ServiceStoreError;
 use crate::store::fair_queue::{FairQueue, Slot, cores};
@@ -46,12 +46,12 @@ impl Default for PostgresOptions {
 
 /// How connections are made.
 #[derive(Clone)]
-pub(super) struct Address {
+pub(super) struct PostgresAddress {
     pub(super) config: Config,
-    pub(super) tls: Tls,
+    pub(super) tls: PostgresTls,
 }
 
-impl Address {
+impl PostgresAddress {
     /// Understands an address as libpq does, as far as it is about TLS.
     pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, ServiceStoreError> {
         // An address may hold a password: what is wrong with it is said without it.
@@ -73,7 +73,7 @@ impl Address {
             "verify-full" => (SslMode::Require, Verify::Full),
             other => return Err(wrong(format!("sslmode cannot be {other:?}"))),
         };
-        let tls = Tls::new(verify, authorities.as_deref()).map_err(wrong)?;
+        let tls = PostgresTls::new(verify, authorities.as_deref()).map_err(wrong)?;
         // Of several, the one that can be written to: the others follow it.
         if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
@@ -89,7 +89,7 @@ impl Address {
         config.options(format!(
             "{given}-c statement_timeout={millis} -c idle_in_transaction_session_timeout={millis}"
         ));
-        Ok(Address { config, tls })
+        Ok(PostgresAddress { config, tls })
     }
 
     /// The connections for what belongs to users, and those for users and tokens themselves.
@@ -139,14 +139,14 @@ impl FairPool {
 }
 
 #[derive(Default)]
-struct Asked {
+struct NewLogin {
     mode: Option<String>,
     authorities: Option<String>,
 }
 
 /// Takes what is about TLS out of an address: the driver knows only some of it.
-fn tls_asked(url: &str) -> (String, Asked) {
-    let mut asked = Asked::default();
+fn tls_asked(url: &str) -> (String, NewLogin) {
+    let mut asked = NewLogin::default();
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), asked) };
     let mut rest = Vec::new();
     for pair in query.split('&') {
@@ -165,7 +165,7 @@ fn tls_asked(url: &str) -> (String, Asked) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, PostgresOptions, tls_asked};
+    use super::{PostgresAddress, PostgresOptions, tls_asked};
 
     #[test]
     fn what_is_about_tls_is_taken_out() {
@@ -183,7 +183,8 @@ mod tests {
         for url in
             ["postgres://u:geheim@h/d?sslmode=perhaps", "postgres://u:geheim@h:port/d", "mysql://u:geheim@h"]
         {
-            let error = Address::parse(url, &PostgresOptions::default()).err().map(|error| error.to_string());
+            let error =
+                PostgresAddress::parse(url, &PostgresOptions::default()).err().map(|error| error.to_string());
             assert!(error.is_some_and(|error| !error.contains("geheim")), "{url}");
         }
     }

@@ -8,7 +8,7 @@ use sessile_wire::backoff::Backoff;
 use tokio_postgres::AsyncMessage;
 
 use super::Inner;
-use super::connect::Address;
+use super::connect::PostgresAddress;
 use super::transaction::{Link, Step, TxError, params};
 use crate::store::wakeups::Wakeups;
 
@@ -21,7 +21,7 @@ pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, TxError> {
 }
 
 /// Listens for as long as it is not aborted; a connection that is lost is made again.
-pub(super) async fn listen(address: Address, wakeups: Wakeups) {
+pub(super) async fn listen(address: PostgresAddress, wakeups: Wakeups) {
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(10));
     loop {
         if hear(&address, &wakeups).await.is_ok() {
@@ -34,7 +34,7 @@ pub(super) async fn listen(address: Address, wakeups: Wakeups) {
 }
 
 /// Listens until the connection is lost; an error if there never was one.
-async fn hear(address: &Address, wakeups: &Wakeups) -> Result<(), tokio_postgres::Error> {
+async fn hear(address: &PostgresAddress, wakeups: &Wakeups) -> Result<(), tokio_postgres::Error> {
     let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
     let hearing = async {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {

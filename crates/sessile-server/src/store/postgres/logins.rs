@@ -7,7 +7,7 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::accounts::{now, read, run, token};
 use super::transaction::{TxError, params};
-use crate::account::{Asked, Collected, Decision, Login, Minted};
+use crate::account::{Login, LoginCollection, LoginDecision, NewLogin, NewTokenHash};
 use crate::ids::SecretHash;
 use crate::store::fair_queue::TokenOwners;
 
@@ -55,9 +55,9 @@ const TAKE: &str = concat!(
 );
 
 /// Puts down one more, unless there are too many. Those whose time is over make room.
-pub(super) async fn begin(inner: &Arc<Inner>, asked: &Asked, most: i64) -> Result<bool, TxError> {
+pub(super) async fn begin(inner: &Arc<Inner>, asked: &NewLogin, most: i64) -> Result<bool, TxError> {
     run(inner, TokenOwners::STRANGERS, CLEAR, params![], false).await?;
-    let Asked { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
+    let NewLogin { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
     let (device_hash, code_hash) = (device_hash.as_str().to_owned(), code_hash.as_str().to_owned());
     let begun = run(
         inner,
@@ -90,14 +90,14 @@ pub(super) async fn get(inner: &Arc<Inner>, code_hash: &SecretHash) -> Result<Op
 /// The statement that decides on one, and what it is given.
 pub(super) fn decide(
     code_hash: &SecretHash,
-    decision: &Decision,
-) -> (&'static str, super::transaction::Params<'static>) {
+    decision: &LoginDecision,
+) -> (&'static str, super::transaction::SqlParams<'static>) {
     match decision {
-        Decision::Approve { user, scopes, expires_ms } => {
+        LoginDecision::Approve { user, scopes, expires_ms } => {
             let scopes = serde_json::to_string(scopes).unwrap_or_default();
             (APPROVE, params![code_hash.as_str().to_owned(), user.to_string(), scopes, *expires_ms])
         }
-        Decision::Deny => (DENY, params![code_hash.as_str().to_owned()]),
+        LoginDecision::Deny => (DENY, params![code_hash.as_str().to_owned()]),
     }
 }
 
@@ -105,8 +105,8 @@ pub(super) fn decide(
 pub(super) async fn collect(
     inner: &Arc<Inner>,
     device_hash: &SecretHash,
-    minted: &Minted,
-) -> Result<Collected, TxError> {
+    minted: &NewTokenHash,
+) -> Result<LoginCollection, TxError> {
     let device = || device_hash.as_str().to_owned();
     // Most who ask have to wait, and wait for no lock in order to hear it.
     let found = run(inner, TokenOwners::STRANGERS, LOOK, params![device()], false).await?;
@@ -116,11 +116,11 @@ pub(super) async fn collect(
     };
     match state.as_deref() {
         Some("approved") => {}
-        Some("pending") => return Ok(Collected::Pending),
-        Some(_) => return Ok(Collected::Denied),
-        None => return Ok(Collected::Nothing),
+        Some("pending") => return Ok(LoginCollection::Pending),
+        Some(_) => return Ok(LoginCollection::Denied),
+        None => return Ok(LoginCollection::Nothing),
     }
     let params = params![device(), minted.hash.as_str().to_owned(), minted.id.to_string()];
     let made = read(&run(inner, TokenOwners::STRANGERS, TAKE, params, true).await?, token)?;
-    Ok(made.into_iter().next().map_or(Collected::Nothing, Collected::Token))
+    Ok(made.into_iter().next().map_or(LoginCollection::Nothing, LoginCollection::Token))
 }

@@ -30,15 +30,15 @@ use tokio::task::JoinHandle;
 
 use super::fair_queue::TokenOwners;
 use super::wakeups::{self, Wakeups};
-use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, SweepKind};
-use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
-use crate::change::{Done, Refusal};
+use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
+use crate::account::{Account, AccountChange, Login, LoginCollection, NewLogin, NewTokenHash, Token};
+use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryAnswer};
 use crate::request::{Read, Request};
 use crate::rules::Dependencies;
-use connect::{Address, FairPool};
+use connect::{FairPool, PostgresAddress};
 use sql::Texts;
 use transaction::{RetryTimer, TxError};
 
@@ -50,10 +50,10 @@ const LANES: u64 = 1024;
 
 /// A store in PostgreSQL.
 #[derive(Clone, Debug)]
-pub struct Postgres {
+pub struct PostgresStore {
     inner: Arc<Inner>,
     wakeups: Wakeups,
-    _listens: Arc<Listens>,
+    _listens: Arc<ListenerTask>,
 }
 
 struct Inner {
@@ -79,17 +79,17 @@ impl std::fmt::Debug for Inner {
 }
 
 #[derive(Debug)]
-struct Listens(JoinHandle<()>);
+struct ListenerTask(JoinHandle<()>);
 
-impl Drop for Listens {
+impl Drop for ListenerTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Postgres {
+impl PostgresStore {
     pub(super) async fn open(url: &str, options: PostgresOptions) -> Result<Self, ServiceStoreError> {
-        let address = Address::parse(url, &options)?;
+        let address = PostgresAddress::parse(url, &options)?;
         let (pool, accounts_pool) = address.pools(&options)?;
         let inner = Inner {
             pool,
@@ -108,11 +108,11 @@ impl Postgres {
         let notifies = with_retry(&inner, || listen::notifies(&inner)).await?;
         inner.notifies.get_or_init(|| notifies);
         let wakeups = Wakeups::new();
-        let listens = Listens(tokio::spawn(listen::listen(address, wakeups.clone())));
-        Ok(Postgres { inner, wakeups, _listens: Arc::new(listens) })
+        let listens = ListenerTask(tokio::spawn(listen::listen(address, wakeups.clone())));
+        Ok(PostgresStore { inner, wakeups, _listens: Arc::new(listens) })
     }
 
-    async fn make(&self, request: &Request) -> Result<Result<Done, Refusal>, ServiceStoreError> {
+    async fn make(&self, request: &Request) -> Result<Result<ChangeOutcome, Refusal>, ServiceStoreError> {
         let inner = &self.inner;
         let mut backoff = RetryTimer::new(inner.options.patience);
         let mut is_ambiguous = false;
@@ -172,8 +172,8 @@ impl Postgres {
     }
 }
 
-impl StoreBackend for Postgres {
-    fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>> {
+impl StoreBackend for PostgresStore {
+    fn change(&self, request: Request) -> StoreFuture<'_, Result<ChangeOutcome, Refusal>> {
         let store = self.clone();
         Box::pin(async move {
             // The caller may go away; what was begun is finished, so that its connection can be used again.
@@ -182,7 +182,7 @@ impl StoreBackend for Postgres {
         })
     }
 
-    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
+    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>> {
         Box::pin(async move { with_retry(&self.inner, || read::answer(&self.inner, user, &query)).await })
     }
 
@@ -211,7 +211,7 @@ impl StoreBackend for Postgres {
         Box::pin(async { heartbeat::send(&self.inner).await.map_err(TxError::into_store_error) })
     }
 
-    fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>> {
+    fn administer(&self, change: AccountChange) -> StoreFuture<'_, Result<(), Refusal>> {
         Box::pin(async move { with_retry(&self.inner, || accounts::administer(&self.inner, &change)).await })
     }
 
@@ -235,7 +235,7 @@ impl StoreBackend for Postgres {
         Box::pin(with_retry(&self.inner, || accounts::owner(&self.inner, token)))
     }
 
-    fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool> {
+    fn begin_login(&self, asked: NewLogin, most: i64) -> StoreFuture<'_, bool> {
         Box::pin(async move { with_retry(&self.inner, || logins::begin(&self.inner, &asked, most)).await })
     }
 
@@ -246,8 +246,8 @@ impl StoreBackend for Postgres {
     fn collect_login<'a>(
         &'a self,
         device_hash: &'a SecretHash,
-        minted: Minted,
-    ) -> StoreFuture<'a, Collected> {
+        minted: NewTokenHash,
+    ) -> StoreFuture<'a, LoginCollection> {
         Box::pin(async move {
             with_retry(&self.inner, || logins::collect(&self.inner, device_hash, &minted)).await
         })
@@ -257,51 +257,36 @@ impl StoreBackend for Postgres {
         &'a self,
         user: &'a UserName,
         rows: ExpiringRows,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, usize> {
-        Box::pin(with_retry(&self.inner, move || {
-            retention::delete_expired(&self.inner, user, rows, before_ms, most)
-        }))
+        Box::pin(with_retry(&self.inner, move || retention::delete_expired(&self.inner, user, rows, limit)))
     }
 
     fn expired_sessions<'a>(
         &'a self,
         user: &'a UserName,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, Vec<SessionId>> {
-        Box::pin(with_retry(&self.inner, move || {
-            retention::expired_sessions(&self.inner, user, before_ms, most)
-        }))
+        Box::pin(with_retry(&self.inner, move || retention::expired_sessions(&self.inner, user, limit)))
     }
 
     fn delete_session<'a>(
         &'a self,
         user: &'a UserName,
         session: &'a SessionId,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, bool> {
         Box::pin(with_retry(&self.inner, move || {
-            retention::delete_session(&self.inner, user, session, before_ms, most)
+            retention::delete_session(&self.inner, user, session, limit)
         }))
     }
 
-    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserName>> {
-        Box::pin(with_retry(&self.inner, move || upkeep::due(&self.inner, kind, before_ms, now_ms, most)))
+    fn due(&self, sweep: Sweep, most: i64) -> StoreFuture<'_, Vec<UserName>> {
+        Box::pin(with_retry(&self.inner, move || upkeep::due(&self.inner, sweep, most)))
     }
 
-    fn mark_swept<'a>(
-        &'a self,
-        user: &'a UserName,
-        kind: SweepKind,
-        before_ms: i64,
-        now_ms: i64,
-    ) -> StoreFuture<'a, ()> {
-        Box::pin(with_retry(&self.inner, move || {
-            upkeep::mark_swept(&self.inner, user, kind, before_ms, now_ms)
-        }))
+    fn mark_swept<'a>(&'a self, user: &'a UserName, sweep: Sweep) -> StoreFuture<'a, ()> {
+        Box::pin(with_retry(&self.inner, move || upkeep::mark_swept(&self.inner, user, sweep)))
     }
 
     fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool> {

@@ -11,11 +11,11 @@ use super::transaction::{Link, Step, TxError, params};
 use crate::change::Refusal;
 use crate::ids::{SessionId, UserName};
 use crate::json_text::JsonText;
-use crate::model::{Accessed, Entry, Event, Session};
-use crate::query::{Answer, EventPage, ListPage, PageSize, Query, SCAN_ROWS};
-use crate::rules::{SessionRecord, StoredAnswer, idempotency};
+use crate::model::{EntryRecord, HistoryEntry, SessionEvent, SessionRecord};
+use crate::query::{EventPage, ListPage, PageSize, Query, QueryAnswer, SCAN_ROWS};
+use crate::rules::{LoadedSession, StoredAnswer, idempotency};
 use crate::store::columns::Column;
-use crate::store::lists::{self, Candidate, LockPlace, LockScan};
+use crate::store::lists::{self, LockPlace, LockScan, SessionCandidate};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -24,23 +24,23 @@ pub(super) async fn answer(
     inner: &Arc<Inner>,
     user: &UserName,
     query: &Query,
-) -> Result<Result<Answer, Refusal>, TxError> {
+) -> Result<Result<QueryAnswer, Refusal>, TxError> {
     let mut link = Link::take(inner, user.as_str()).await?;
     let asked = async {
-        let asking = Asking { user: user.as_str(), link: &mut link };
+        let asking = QueryRun { user: user.as_str(), link: &mut link };
         asking.answer(query).await
     };
     asked.await.map_err(|error| TxError::of(&error, false))
 }
 
-struct Asking<'a> {
+struct QueryRun<'a> {
     user: &'a str,
     link: &'a mut Link,
 }
 
-type Outcome = Result<Result<Answer, Refusal>, Error>;
+type Outcome = Result<Result<QueryAnswer, Refusal>, Error>;
 
-impl Asking<'_> {
+impl QueryRun<'_> {
     async fn answer(mut self, query: &Query) -> Outcome {
         let user = || self.user.to_owned();
         match query {
@@ -52,25 +52,25 @@ impl Asking<'_> {
                 Ok(found
                     .into_iter()
                     .next()
-                    .map(|found| Answer::Session(found.session))
+                    .map(|found| QueryAnswer::Session(found.session))
                     .ok_or(Refusal::NoSession))
             }
             Query::Sessions { live, label, after, limit } => {
                 let (ids, next) = self.pick(*live, label.as_ref(), after.as_deref(), *limit).await?;
                 let items = self.sessions(ids, *live).await?;
-                Ok(Ok(Answer::Sessions(ListPage { items, next })))
+                Ok(Ok(QueryAnswer::Sessions(ListPage { items, next })))
             }
             Query::Messages { session, after, limit, bytes } => {
                 let params = params![user(), session.to_string(), *after, (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::Messages, params), |rows| {
-                    rows::messages(rows).map(Answer::Messages)
+                    rows::messages(rows).map(QueryAnswer::Messages)
                 })
                 .await
             }
             Query::LastMessages { session, limit, bytes } => {
                 let params = params![user(), session.to_string(), (*limit).max(0), *bytes];
                 self.of(session, Step::Run(Sql::LastMessages, params), |rows| {
-                    rows::messages(rows).map(Answer::Messages)
+                    rows::messages(rows).map(QueryAnswer::Messages)
                 })
                 .await
             }
@@ -81,8 +81,8 @@ impl Asking<'_> {
                 self.of(session, Step::Run(Sql::Entries, params), |rows| {
                     let entries = rows.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
                     let mut size = PageSize::new(*bytes);
-                    entries.iter().for_each(|entry: &Entry| size.add(&entry.value));
-                    Ok(Answer::Entries(ListPage::of(entries, *limit, size, |last| last.key.clone())))
+                    entries.iter().for_each(|entry: &EntryRecord| size.add(&entry.value));
+                    Ok(QueryAnswer::Entries(ListPage::of(entries, *limit, size, |last| last.key.clone())))
                 })
                 .await
             }
@@ -93,7 +93,7 @@ impl Asking<'_> {
                 if at(&rows, 0).is_empty() {
                     return Ok(Err(Refusal::NoSession));
                 }
-                let Some(row) = at(&rows, 1).first() else { return Ok(Ok(Answer::Answered(None))) };
+                let Some(row) = at(&rows, 1).first() else { return Ok(Ok(QueryAnswer::Answered(None))) };
                 Ok(idempotency::decode(&StoredAnswer { change: row.try_get(0)?, done: row.try_get(1)? }))
             }
             Query::Locks { after, limit } => self.locks(after.as_deref(), *limit).await,
@@ -103,7 +103,7 @@ impl Asking<'_> {
                 let scan = lists::history_scan(session.as_deref(), *since_ms, *limit);
                 let (_, rows) = self.read(vec![Step::Run(sql, params![user(), before, scan])]).await?;
                 let scanned = at(&rows, 0).iter().map(accessed).collect::<Result<_, Error>>()?;
-                Ok(Ok(Answer::History(lists::history(scanned, session.as_deref(), *since_ms, *limit))))
+                Ok(Ok(QueryAnswer::History(lists::history(scanned, session.as_deref(), *since_ms, *limit))))
             }
             Query::Events { session, after, limit } => {
                 let last = Step::Run(Sql::LastEvent, params![user(), session.to_string()]);
@@ -111,7 +111,7 @@ impl Asking<'_> {
                 let (_, rows) = self.read(vec![last, Step::Run(Sql::Events, params)]).await?;
                 let Some(row) = at(&rows, 0).first() else { return Ok(Err(Refusal::NoSession)) };
                 let events = at(&rows, 1).iter().map(event).collect::<Result<_, _>>()?;
-                Ok(Ok(Answer::Events(EventPage { events, last: row.try_get(0)? })))
+                Ok(Ok(QueryAnswer::Events(EventPage { events, last: row.try_get(0)? })))
             }
         }
     }
@@ -121,7 +121,7 @@ impl Asking<'_> {
         &mut self,
         session: &SessionId,
         step: Step<'_>,
-        answer: impl FnOnce(&[Row]) -> Result<Answer, Error>,
+        answer: impl FnOnce(&[Row]) -> Result<QueryAnswer, Error>,
     ) -> Outcome {
         let known = Step::Run(Sql::Session, params![self.user.to_owned(), session.to_string()]);
         let (_, rows) = self.read(vec![known, step]).await?;
@@ -138,7 +138,7 @@ impl Asking<'_> {
         label: Option<&(String, String)>,
         after: Option<&str>,
         limit: i64,
-    ) -> Result<lists::Picked, Error> {
+    ) -> Result<lists::SessionPick, Error> {
         let user = self.user.to_owned();
         let (key, value) = label.cloned().unzip();
         if live {
@@ -162,17 +162,17 @@ impl Asking<'_> {
         Ok(lists::pick(found, scan, limit))
     }
 
-    async fn candidates(&mut self, step: Step<'_>) -> Result<Vec<Candidate>, Error> {
+    async fn candidates(&mut self, step: Step<'_>) -> Result<Vec<SessionCandidate>, Error> {
         let (_, rows) = self.read(vec![step]).await?;
         let candidate = |row: &Row| {
             let matches: Option<bool> = row.try_get(1)?;
-            Ok(Candidate { id: row.try_get::<_, Column<_>>(0)?.0, matches: matches.unwrap_or(false) })
+            Ok(SessionCandidate { id: row.try_get::<_, Column<_>>(0)?.0, matches: matches.unwrap_or(false) })
         };
         at(&rows, 0).iter().map(candidate).collect()
     }
 
     /// Sessions by their ids, the newest first.
-    async fn sessions(&mut self, ids: Vec<SessionId>, live: bool) -> Result<Vec<Session>, Error> {
+    async fn sessions(&mut self, ids: Vec<SessionId>, live: bool) -> Result<Vec<SessionRecord>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -198,7 +198,7 @@ impl Asking<'_> {
                 lists::whole_lock(all, name, now)
             }
         };
-        Ok(Ok(Answer::Locks(page)))
+        Ok(Ok(QueryAnswer::Locks(page)))
     }
 
     async fn places(&mut self, after: &str, to: &str, scan: i64) -> Result<(i64, Vec<LockPlace>), Error> {
@@ -213,7 +213,7 @@ impl Asking<'_> {
         Ok((now, places))
     }
 
-    async fn with_settings(&mut self, mut found: Vec<SessionRecord>) -> Result<Vec<SessionRecord>, Error> {
+    async fn with_settings(&mut self, mut found: Vec<LoadedSession>) -> Result<Vec<LoadedSession>, Error> {
         if found.is_empty() {
             return Ok(found);
         }
@@ -239,12 +239,16 @@ fn at(rows: &[Vec<Row>], index: usize) -> &[Row] {
     rows.get(index).map_or(&[], Vec::as_slice)
 }
 
-fn entry(row: &Row) -> Result<Entry, Error> {
-    Ok(Entry { key: row.try_get(0)?, value: JsonText::stored(row.try_get(1)?), revision: row.try_get(2)? })
+fn entry(row: &Row) -> Result<EntryRecord, Error> {
+    Ok(EntryRecord {
+        key: row.try_get(0)?,
+        value: JsonText::stored(row.try_get(1)?),
+        revision: row.try_get(2)?,
+    })
 }
 
-fn accessed(row: &Row) -> Result<Accessed, Error> {
-    Ok(Accessed {
+fn accessed(row: &Row) -> Result<HistoryEntry, Error> {
+    Ok(HistoryEntry {
         id: row.try_get(0)?,
         at_ms: row.try_get(1)?,
         action: row.try_get(2)?,
@@ -255,8 +259,8 @@ fn accessed(row: &Row) -> Result<Accessed, Error> {
     })
 }
 
-fn event(row: &Row) -> Result<Event, Error> {
-    Ok(Event {
+fn event(row: &Row) -> Result<SessionEvent, Error> {
+    Ok(SessionEvent {
         number: row.try_get(0)?,
         kind: row.try_get(1)?,
         body: json(row.try_get(2)?),

@@ -11,17 +11,17 @@ use super::sql::Sql;
 use super::transaction::{Link, Step, TxError, params};
 use crate::ids::{SessionId, UserName};
 use crate::model::Resource;
-use crate::store::ExpiringRows;
 use crate::store::columns::Column;
+use crate::store::{ExpiringRows, SweepLimit};
 
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) async fn delete_expired(
     inner: &Arc<Inner>,
     user: &UserName,
     what: ExpiringRows,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<usize, TxError> {
+    let SweepLimit { before_ms, most } = limit;
     let sql = match what {
         ExpiringRows::Answered => Sql::ForgetAnswered,
         ExpiringRows::Events => Sql::ForgetEvents,
@@ -34,9 +34,9 @@ pub(super) async fn delete_expired(
 pub(super) async fn expired_sessions(
     inner: &Arc<Inner>,
     user: &UserName,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<Vec<SessionId>, TxError> {
+    let SweepLimit { before_ms, most } = limit;
     let rows = alone(inner, user, Step::Run(Sql::Over, params![user.to_string(), before_ms, most])).await?;
     let ids: Result<_, Error> = rows.iter().map(|row| Ok(row.try_get::<_, Column<_>>(0)?.0)).collect();
     ids.map_err(|error| TxError::of(&error, false))
@@ -55,22 +55,19 @@ pub(super) async fn delete_session(
     inner: &Arc<Inner>,
     user: &UserName,
     session: &SessionId,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<bool, TxError> {
     let mut link = Link::for_service(inner).await?;
-    delete_in(&mut link, user.as_str(), session, before_ms, most)
-        .await
-        .map_err(|error| TxError::of(&error, false))
+    delete_in(&mut link, user.as_str(), session, limit).await.map_err(|error| TxError::of(&error, false))
 }
 
 async fn delete_in(
     link: &mut Link,
     user: &str,
     session: &SessionId,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<bool, Error> {
+    let SweepLimit { before_ms, most } = limit;
     let (user, id) = (|| user.to_owned(), || session.to_string());
     let lock = [
         Step::Plain(BEGIN),

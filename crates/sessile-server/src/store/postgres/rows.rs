@@ -6,13 +6,13 @@ use tokio_postgres::{Error, Row};
 
 use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
-use crate::model::{Message, Session, Ticket};
-use crate::rules::SessionRecord;
+use crate::model::{MessageRecord, SessionRecord, Ticket};
+use crate::rules::LoadedSession;
 use crate::store::columns::Column;
 
-fn session(row: &Row) -> Result<SessionRecord, Error> {
+fn session(row: &Row) -> Result<LoadedSession, Error> {
     let labels: &str = row.try_get(3)?;
-    let mut session = Session {
+    let mut session = SessionRecord {
         id: row.try_get::<_, Column<_>>(0)?.0,
         name: row.try_get(1)?,
         context: row.try_get(2)?,
@@ -29,16 +29,16 @@ fn session(row: &Row) -> Result<SessionRecord, Error> {
         messages: row.try_get::<_, i64>(11)? - 1,
     };
     session.set_expiry();
-    Ok(SessionRecord::new(session, row.try_get(12)?))
+    Ok(LoadedSession::new(session, row.try_get(12)?))
 }
 
 /// Rows of sessions, without their settings.
-pub(super) fn sessions(rows: &[Row]) -> Result<Vec<SessionRecord>, Error> {
+pub(super) fn sessions(rows: &[Row]) -> Result<Vec<LoadedSession>, Error> {
     rows.iter().map(session).collect()
 }
 
 /// Gives sessions their settings.
-pub(super) fn with_settings(sessions: &mut [SessionRecord], settings: &[Row]) -> Result<(), Error> {
+pub(super) fn with_settings(sessions: &mut [LoadedSession], settings: &[Row]) -> Result<(), Error> {
     for row in settings {
         let (of, key, value): (&str, String, &str) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         for record in sessions.iter_mut().filter(|record| record.session.id.as_str() == of) {
@@ -48,9 +48,9 @@ pub(super) fn with_settings(sessions: &mut [SessionRecord], settings: &[Row]) ->
     Ok(())
 }
 
-pub(super) fn messages(rows: &[Row]) -> Result<Vec<Message>, Error> {
+pub(super) fn messages(rows: &[Row]) -> Result<Vec<MessageRecord>, Error> {
     let message = |row: &Row| {
-        Ok(Message {
+        Ok(MessageRecord {
             number: row.try_get(0)?,
             token: turn_token::from_number(row.try_get(1)?),
             body: JsonText::stored(row.try_get(2)?),

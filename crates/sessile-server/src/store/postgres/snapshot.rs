@@ -12,10 +12,12 @@ use super::sql::Sql;
 use super::transaction::{Step, params};
 use crate::change::PRESENT_MS;
 use crate::ids::SessionId;
-use crate::rules::{Dependencies, QueueLock, QueuePlace, QueueSnapshot, Snapshot, StoredAnswer, StoredEntry};
+use crate::rules::{
+    ChangeSnapshot, Dependencies, QueueLock, QueuePlace, QueueSnapshot, StoredAnswer, StoredEntry,
+};
 
 /// The statements that load a snapshot, and which of them loads what.
-pub(super) struct Loading<'a> {
+pub(super) struct SnapshotLoad<'a> {
     pub(super) steps: Vec<Step<'a>>,
     dependencies: &'a Dependencies<'a>,
     sessions: Option<usize>,
@@ -29,16 +31,16 @@ pub(super) struct Loading<'a> {
 }
 
 /// What was loaded.
-pub(super) struct Loaded {
-    pub(super) snapshot: Snapshot,
+pub(super) struct LoadedSnapshot {
+    pub(super) snapshot: ChangeSnapshot,
     /// Whether this process has a recent heartbeat; not known, and so not, for a change without a queue.
     pub(super) has_heartbeat: bool,
 }
 
-impl<'a> Loading<'a> {
+impl<'a> SnapshotLoad<'a> {
     /// The statements for a change of a user, sent under an idempotency key.
     pub(super) fn new(user: &'a str, dependencies: &'a Dependencies<'a>, key: Option<&'a str>) -> Self {
-        let mut loading = Loading {
+        let mut loading = SnapshotLoad {
             steps: vec![Step::Plain(BEGIN), Step::Run(Sql::As, params![user])],
             dependencies,
             sessions: None,
@@ -84,13 +86,13 @@ impl<'a> Loading<'a> {
         loading
     }
 
-    fn push(&mut self, sql: Sql, params: super::transaction::Params<'a>) -> Option<usize> {
+    fn push(&mut self, sql: Sql, params: super::transaction::SqlParams<'a>) -> Option<usize> {
         self.steps.push(Step::Run(sql, params));
         Some(self.steps.len() - 1)
     }
 
     /// What the statements found, for a change that a process makes.
-    pub(super) fn read(&self, found: &[Vec<Row>], process: &str) -> Result<Loaded, Error> {
+    pub(super) fn read(&self, found: &[Vec<Row>], process: &str) -> Result<LoadedSnapshot, Error> {
         let rows = |at: Option<usize>| at.and_then(|at| found.get(at)).map_or(&[][..], Vec::as_slice);
         let now = rows(Some(1)).first().map_or(Ok(0), |row| row.try_get(1))?;
         let mut sessions = rows::sessions(rows(self.sessions))?;
@@ -111,7 +113,7 @@ impl<'a> Loading<'a> {
         let conversation =
             rows(self.conversation).first().map(|row| row.try_get::<_, &str>(0)).transpose()?;
         let answered = |row: &Row| Ok(StoredAnswer { change: row.try_get(0)?, done: row.try_get(1)? });
-        let snapshot = Snapshot {
+        let snapshot = ChangeSnapshot {
             now,
             session: session.into_iter().next(),
             named: named.into_iter().next(),
@@ -120,6 +122,6 @@ impl<'a> Loading<'a> {
             conversation: conversation.and_then(|stored| serde_json::from_str(stored).ok()),
             answered: rows(self.answered).first().map(answered).transpose()?,
         };
-        Ok(Loaded { snapshot, has_heartbeat: present.contains(&process) })
+        Ok(LoadedSnapshot { snapshot, has_heartbeat: present.contains(&process) })
     }
 }

@@ -28,11 +28,11 @@ pub(super) enum Verify {
 
 /// Makes TLS connections.
 #[derive(Clone)]
-pub(super) struct Tls {
+pub(super) struct PostgresTls {
     config: Arc<ClientConfig>,
 }
 
-impl Tls {
+impl PostgresTls {
     /// With the authorities in a file, or else the system's.
     pub(super) fn new(verify: Verify, authorities: Option<&Path>) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
@@ -57,7 +57,7 @@ impl Tls {
                 builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
             }
         };
-        Ok(Tls { config: Arc::new(config) })
+        Ok(PostgresTls { config: Arc::new(config) })
     }
 }
 
@@ -125,7 +125,7 @@ impl ServerCertVerifier for Lenient {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for PostgresTls {
     type Stream = Stream<S>;
     type TlsConnect = Handshake;
     type Error = io::Error;

@@ -19,7 +19,7 @@ use crate::store::ServiceStoreError;
 use crate::store::fair_queue::Slot;
 
 /// What a statement is given.
-pub(super) type Params<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
+pub(super) type SqlParams<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
 
 /// Gathers parameters of different types.
 macro_rules! params {
@@ -33,9 +33,9 @@ pub(super) use params;
 pub(super) enum Step<'a> {
     /// Without parameters and answer: `BEGIN`, `COMMIT`.
     Plain(&'static str),
-    Run(Sql, Params<'a>),
+    Run(Sql, SqlParams<'a>),
     /// A statement that is not about a user's things.
-    Other(&'static str, Params<'a>),
+    Other(&'static str, SqlParams<'a>),
 }
 
 /// Failure of a transaction.

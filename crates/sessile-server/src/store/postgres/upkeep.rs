@@ -11,7 +11,7 @@ use super::sql::Sql;
 use super::transaction::{Link, SERVICE, Step, TxError, params};
 use crate::ids::UserName;
 use crate::store::columns::Column;
-use crate::store::{ExpiringRows, SweepKind};
+use crate::store::{ExpiringRows, Sweep, SweepKind};
 
 const DUE: &str = "SELECT user_id FROM upkeep WHERE kind = $1 AND (since_ms < $2 OR since_ms > $3) LIMIT $4";
 const SWEPT: &str = "UPDATE upkeep SET since_ms = $3 WHERE user_id = $1 AND kind = $2";
@@ -27,26 +27,16 @@ const LEAD: &str = concat!(
 const SETTING: &str = "SELECT value FROM store_setting WHERE name = $1";
 
 /// Users who may have something that is older than a time.
-pub(super) async fn due(
-    inner: &Arc<Inner>,
-    what: SweepKind,
-    before_ms: i64,
-    now_ms: i64,
-    most: i64,
-) -> Result<Vec<UserName>, TxError> {
+pub(super) async fn due(inner: &Arc<Inner>, sweep: Sweep, most: i64) -> Result<Vec<UserName>, TxError> {
+    let Sweep { kind, before_ms, now_ms } = sweep;
     let user = |row: &Row| Ok(row.try_get::<_, Column<_>>(0)?.0);
-    read(&run(inner, SERVICE, DUE, params![what.name(), before_ms, now_ms, most], false).await?, user)
+    read(&run(inner, SERVICE, DUE, params![kind.name(), before_ms, now_ms, most], false).await?, user)
 }
 
 /// Notes from when on a user has something, now that all of it before a time is removed.
-pub(super) async fn mark_swept(
-    inner: &Arc<Inner>,
-    user: &UserName,
-    what: SweepKind,
-    before_ms: i64,
-    now_ms: i64,
-) -> Result<(), TxError> {
-    let sql = match what {
+pub(super) async fn mark_swept(inner: &Arc<Inner>, user: &UserName, sweep: Sweep) -> Result<(), TxError> {
+    let Sweep { kind, before_ms, now_ms } = sweep;
+    let sql = match kind {
         SweepKind::Rows(ExpiringRows::Answered) => Sql::OldestAnswered,
         SweepKind::Rows(ExpiringRows::Events) => Sql::OldestEvent,
         SweepKind::Rows(ExpiringRows::Audit) => Sql::OldestAudit,
@@ -65,7 +55,7 @@ pub(super) async fn mark_swept(
     let oldest: Option<Option<i64>> =
         found.get(2).and_then(|rows| rows.first()).map(|row| row.try_get(0)).transpose().map_err(failed)?;
     let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
-    let note = [Step::Other(SWEPT, params![name(), what.name(), since_ms])];
+    let note = [Step::Other(SWEPT, params![name(), kind.name(), since_ms])];
     link.send(&note).await.map(drop).map_err(failed)
 }
 

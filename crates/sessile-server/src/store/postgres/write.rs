@@ -5,11 +5,11 @@ use super::sql::Sql;
 use super::transaction::{Step, params};
 use crate::ids::{FencingToken, Position, SessionId, turn_token};
 use crate::json_text::JsonText;
-use crate::model::{Resource, Session, Ticket};
-use crate::rules::{QueuePlace, SessionRecord, StoredEntry, Write};
+use crate::model::{Resource, SessionRecord, Ticket};
+use crate::rules::{LoadedSession, QueuePlace, StoredEntry, Write};
 
 /// The writes of one change.
-pub(super) struct Writes<'a> {
+pub(super) struct PostgresWrites<'a> {
     pub(super) user: &'a str,
     /// Id of this process.
     pub(super) process: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct Writes<'a> {
     pub(super) has_heartbeat: bool,
 }
 
-impl Writes<'_> {
+impl PostgresWrites<'_> {
     /// Adds the statements of a write.
     pub(super) fn add<'c>(&self, write: Write<'c>, steps: &mut Vec<Step<'c>>) {
         let (user, now) = (self.user.to_owned(), self.now);
@@ -27,8 +27,9 @@ impl Writes<'_> {
             Write::InsertSession(record) => insert_session(user, *record),
             Write::UpdateSession(record) => update_session(user, *record),
             Write::UpdateCounters(record) => {
-                let SessionRecord { session: Session { id, used_ms, messages, .. }, next_event, .. } =
-                    *record;
+                let LoadedSession {
+                    session: SessionRecord { id, used_ms, messages, .. }, next_event, ..
+                } = *record;
                 Step::Run(Sql::UpdateCounters, params![user, text(id), used_ms, messages + 1, next_event])
             }
             Write::DeleteLabels { session } => Step::Run(Sql::DropLabels, params![user, text(session)]),
@@ -96,20 +97,20 @@ impl Writes<'_> {
     }
 }
 
-fn update_session<'c>(user: String, record: SessionRecord) -> Step<'c> {
-    let SessionRecord { session, next_event, .. } = record;
+fn update_session<'c>(user: String, record: LoadedSession) -> Step<'c> {
+    let LoadedSession { session, next_event, .. } = record;
     let labels = serde_json::to_string(&session.labels).unwrap_or_default();
-    let Session { id, name, used_ms, ended_ms, end_reason, revision, messages, .. } = session;
+    let SessionRecord { id, name, used_ms, ended_ms, end_reason, revision, messages, .. } = session;
     let (id, next_message) = (String::from(id), messages + 1);
     let params =
         params![user, id, name, labels, used_ms, ended_ms, end_reason, revision, next_message, next_event];
     Step::Run(Sql::UpdateSession, params)
 }
 
-fn insert_session<'c>(user: String, record: SessionRecord) -> Step<'c> {
-    let SessionRecord { session, next_event, .. } = record;
+fn insert_session<'c>(user: String, record: LoadedSession) -> Step<'c> {
+    let LoadedSession { session, next_event, .. } = record;
     let labels = serde_json::to_string(&session.labels).unwrap_or_default();
-    let Session { id, name, context, started_ms, idle_ms, max_ms, messages, .. } = session;
+    let SessionRecord { id, name, context, started_ms, idle_ms, max_ms, messages, .. } = session;
     let (id, next_message) = (String::from(id), messages + 1);
     let params =
         params![user, id, name, context, labels, idle_ms, max_ms, started_ms, next_message, next_event];

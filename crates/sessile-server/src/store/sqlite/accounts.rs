@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 
 use super::logins;
-use crate::account::{Account, Administer, Token};
+use crate::account::{Account, AccountChange, Token};
 use crate::change::Refusal;
 use crate::ids::{SecretHash, TokenId, UserName};
 use crate::store::columns::Column;
@@ -11,11 +11,11 @@ use crate::store::columns::Column;
 /// Changes who there is.
 pub(super) fn administer(
     connection: &Connection,
-    change: &Administer,
+    change: &AccountChange,
     now: i64,
 ) -> Result<std::result::Result<(), Refusal>> {
     let changed = match change {
-        Administer::AddUser(user) => {
+        AccountChange::AddUser(user) => {
             connection
                 .prepare_cached(
                     "INSERT INTO upkeep (user, kind, since_ms)
@@ -27,10 +27,10 @@ pub(super) fn administer(
                 .prepare_cached("INSERT INTO account (user, made_ms) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
                 .execute((user.as_str(), now))?
         }
-        Administer::Disable(user, disabled) => connection
+        AccountChange::Disable(user, disabled) => connection
             .prepare_cached("UPDATE account SET disabled_ms = ?2 WHERE user = ?1")?
             .execute((user.as_str(), disabled.then_some(now)))?,
-        Administer::AddToken(token, hash) => connection
+        AccountChange::AddToken(token, hash) => connection
             .prepare_cached(
                 "INSERT INTO token (hash, id, user, scopes, made_ms, expires_ms)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM account WHERE user = ?3",
@@ -43,10 +43,10 @@ pub(super) fn administer(
                 now,
                 token.expires_ms,
             ))?,
-        Administer::Revoke(id) => connection
+        AccountChange::Revoke(id) => connection
             .prepare_cached("UPDATE token SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1")?
             .execute((id.as_str(), now))?,
-        Administer::Decide(code_hash, decision) => logins::decide(connection, code_hash, decision, now)?,
+        AccountChange::Decide(code_hash, decision) => logins::decide(connection, code_hash, decision, now)?,
     };
     Ok(if changed == 1 { Ok(()) } else { Err(Refusal::NoAccount) })
 }

@@ -3,14 +3,14 @@
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::{rows, snapshot, write};
-use crate::change::{Change, Done, Refusal};
+use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::{Position, TokenId};
 use crate::request::{Read, Request};
 use crate::rules::audit::AuditEntry;
-use crate::rules::{Dependencies, Snapshot, StoredAnswer, decide, idempotency};
+use crate::rules::{ChangeSnapshot, Dependencies, StoredAnswer, decide, idempotency};
 
 /// Outcome of a change, and the position in its queue that can be acquired by it.
-pub(super) type Applied = (std::result::Result<Done, Refusal>, Option<Position>);
+pub(super) type Applied = (std::result::Result<ChangeOutcome, Refusal>, Option<Position>);
 
 /// Makes a change, unless the same one was made before under its key, and adds it to the audit log.
 pub(super) fn apply(connection: &Connection, process: &str, request: &Request, now: i64) -> Result<Applied> {
@@ -31,14 +31,14 @@ fn make(connection: &Connection, process: &str, request: &Request, now: i64) -> 
     let answered = request.key.as_deref().map(|key| answer(connection, user, key)).transpose()?.flatten();
     let snapshot = match answered {
         // The stored outcome is the answer, whatever else there is.
-        Some(answered) if !matches!(request.change, Change::Ask { .. }) => {
-            Snapshot { answered: Some(answered), ..Snapshot::default() }
+        Some(answered) if !matches!(request.change, StoreChange::Ask { .. }) => {
+            ChangeSnapshot { answered: Some(answered), ..ChangeSnapshot::default() }
         }
         answered => {
             let position = answered.as_ref().and_then(idempotency::position);
             let dependencies = Dependencies::of(&request.change).with_position(position);
             let snapshot = snapshot::load(connection, user, process, now, &dependencies)?;
-            Snapshot { answered, ..snapshot }
+            ChangeSnapshot { answered, ..snapshot }
         }
     };
     let mut decision = decide(request, process, snapshot).map_err(invalid)?;
@@ -57,7 +57,7 @@ fn make(connection: &Connection, process: &str, request: &Request, now: i64) -> 
     let (outcome, writes) = decision.into_parts().map_err(invalid)?;
     if !writes.is_empty() {
         in_savepoint(connection, || {
-            let writer = write::Writes { connection, user, process, now };
+            let writer = write::SqliteWrites { connection, user, process, now };
             writes.iter().try_for_each(|write| writer.carry_out(write))
         })?;
     }

@@ -3,10 +3,10 @@
 use rusqlite::{Connection, Params, Result, Row};
 
 use super::rows;
-use crate::model::Session;
-use crate::query::{ListPage, Locked, SCAN_ROWS};
+use crate::model::SessionRecord;
+use crate::query::{ListPage, LockRecord, SCAN_ROWS};
 use crate::store::columns::Column;
-use crate::store::lists::{self, Candidate, LockPlace, LockScan};
+use crate::store::lists::{self, LockPlace, LockScan, SessionCandidate};
 
 /// Live sessions, and whether they have the label: `?2` the time, `?3` and `?4` the label, `?5` the number of rows.
 const LIVE: &str = "SELECT id, ?3 IS NULL OR EXISTS (
@@ -36,7 +36,12 @@ pub(super) struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    pub(super) fn page(&self, connection: &Connection, user: &str, now: i64) -> Result<ListPage<Session>> {
+    pub(super) fn page(
+        &self,
+        connection: &Connection,
+        user: &str,
+        now: i64,
+    ) -> Result<ListPage<SessionRecord>> {
         let (ids, next) = self.pick(connection, user, now)?;
         let mut items = Vec::with_capacity(ids.len());
         for id in ids {
@@ -50,7 +55,7 @@ impl Listing<'_> {
         Ok(ListPage { items, next })
     }
 
-    fn pick(&self, connection: &Connection, user: &str, now: i64) -> Result<lists::Picked> {
+    fn pick(&self, connection: &Connection, user: &str, now: i64) -> Result<lists::SessionPick> {
         let (key, value) = self.label.map(|(key, value)| (key, value)).unzip();
         if self.live {
             let live = candidates(connection, LIVE, (user, now, key, value, SCAN_ROWS + 1))?;
@@ -72,9 +77,9 @@ impl Listing<'_> {
     }
 }
 
-fn candidates(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<Candidate>> {
+fn candidates(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<SessionCandidate>> {
     let candidate = |row: &Row<'_>| {
-        Ok(Candidate {
+        Ok(SessionCandidate {
             id: row.get::<_, Column<_>>(0)?.0,
             matches: row.get::<_, Option<bool>>(1)?.unwrap_or(false),
         })
@@ -89,7 +94,7 @@ pub(super) fn locks(
     after: Option<&str>,
     limit: i64,
     now: i64,
-) -> Result<ListPage<Locked>> {
+) -> Result<ListPage<LockRecord>> {
     let after = format!("lock:{}", after.unwrap_or(""));
     let scan = SCAN_ROWS.max(limit);
     match lists::locks(places(connection, user, &after, lists::AFTER_LOCKS, scan)?, scan, limit, now) {

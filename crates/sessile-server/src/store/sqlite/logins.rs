@@ -3,11 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, Result};
 
 use super::accounts;
-use crate::account::{Asked, Collected, Decision, Login, Minted};
+use crate::account::{Login, LoginCollection, LoginDecision, NewLogin, NewTokenHash};
 use crate::ids::SecretHash;
 
 /// Puts down one more, unless there are too many. Those whose time is over make room.
-pub(super) fn begin(connection: &Connection, asked: &Asked, most: i64, now: i64) -> Result<bool> {
+pub(super) fn begin(connection: &Connection, asked: &NewLogin, most: i64, now: i64) -> Result<bool> {
     connection.prepare_cached("DELETE FROM login WHERE expires_ms <= ?1")?.execute([now])?;
     let begun = connection
         .prepare_cached(
@@ -50,11 +50,11 @@ pub(super) fn get(connection: &Connection, code_hash: &SecretHash, now: i64) -> 
 pub(super) fn decide(
     connection: &Connection,
     code_hash: &SecretHash,
-    decision: &Decision,
+    decision: &LoginDecision,
     now: i64,
 ) -> Result<usize> {
     match decision {
-        Decision::Approve { user, scopes, expires_ms } => connection
+        LoginDecision::Approve { user, scopes, expires_ms } => connection
             .prepare_cached(
                 "UPDATE login SET state = 'approved', user = ?3, scopes = ?4, token_expires_ms = ?5
                  WHERE code_hash = ?1 AND state = 'pending' AND expires_ms > ?2
@@ -68,7 +68,7 @@ pub(super) fn decide(
                 expires_ms,
             )),
         // One that was approved by mistake can be refused until it is collected.
-        Decision::Deny => connection
+        LoginDecision::Deny => connection
             .prepare_cached(
                 "UPDATE login SET state = 'denied', user = NULL, scopes = NULL, token_expires_ms = NULL
                  WHERE code_hash = ?1 AND state <> 'denied' AND expires_ms > ?2",
@@ -78,16 +78,20 @@ pub(super) fn decide(
 }
 
 /// How it stands with one; `None` if it was approved, and there is something to take.
-pub(super) fn look(connection: &Connection, device_hash: &SecretHash, now: i64) -> Result<Option<Collected>> {
+pub(super) fn look(
+    connection: &Connection,
+    device_hash: &SecretHash,
+    now: i64,
+) -> Result<Option<LoginCollection>> {
     let state: Option<String> = connection
         .prepare_cached("SELECT state FROM login WHERE device_hash = ?1 AND expires_ms > ?2")?
         .query_row((device_hash.as_str(), now), |row| row.get(0))
         .optional()?;
     Ok(match state.as_deref() {
         Some("approved") => None,
-        Some("pending") => Some(Collected::Pending),
-        Some(_) => Some(Collected::Denied),
-        None => Some(Collected::Nothing),
+        Some("pending") => Some(LoginCollection::Pending),
+        Some(_) => Some(LoginCollection::Denied),
+        None => Some(LoginCollection::Nothing),
     })
 }
 
@@ -95,9 +99,9 @@ pub(super) fn look(connection: &Connection, device_hash: &SecretHash, now: i64) 
 pub(super) fn take(
     connection: &Connection,
     device_hash: &SecretHash,
-    minted: &Minted,
+    minted: &NewTokenHash,
     now: i64,
-) -> Result<Collected> {
+) -> Result<LoginCollection> {
     if let Some(other) = look(connection, device_hash, now)? {
         return Ok(other);
     }
@@ -109,5 +113,5 @@ pub(super) fn take(
         .execute((device_hash.as_str(), minted.hash.as_str(), minted.id.as_str(), now))?;
     connection.prepare_cached("DELETE FROM login WHERE device_hash = ?1")?.execute([device_hash.as_str()])?;
     let made = accounts::with_id(connection, &minted.id)?;
-    Ok(made.map_or(Collected::Nothing, Collected::Token))
+    Ok(made.map_or(LoginCollection::Nothing, LoginCollection::Token))
 }

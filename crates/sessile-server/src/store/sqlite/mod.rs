@@ -30,18 +30,18 @@ use sessile::store::Store;
 use super::fair_queue::{TokenOwners, cores};
 use super::retention::KEEP_SESSIONS;
 use super::wakeups::{self, Wakeups};
-use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, SweepKind};
-use crate::account::{Account, Administer, Asked, Collected, Login, Minted, Token};
-use crate::change::{Change, Done, Refusal};
+use super::{ExpiringRows, ServiceStoreError, StoreBackend, StoreFuture, Sweep, SweepLimit};
+use crate::account::{Account, AccountChange, Login, LoginCollection, NewLogin, NewTokenHash, Token};
+use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::clock::now_ms;
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
-use crate::query::{Answer, Query};
+use crate::query::{Query, QueryAnswer};
 use crate::request::{Read, Request};
-use crate::rules::Queue;
+use crate::rules::QueueState;
 use readers::{Priority, Readers};
 use snapshot::QueueView;
-use writer::Writer;
+use writer::SqliteWriter;
 
 /// Connections that read users and tokens: whatever else is read, a token can be checked.
 const ACCOUNT_READERS: usize = 2;
@@ -66,8 +66,8 @@ const ADDED: &[&str] = &[
 
 /// A store in a file.
 #[derive(Clone, Debug)]
-pub struct Sqlite {
-    writer: Writer,
+pub struct SqliteStore {
+    writer: SqliteWriter,
     readers: Readers,
     account_readers: Readers,
     owners: TokenOwners,
@@ -76,7 +76,7 @@ pub struct Sqlite {
     process: Arc<str>,
 }
 
-impl Sqlite {
+impl SqliteStore {
     pub(super) async fn open(path: &Path) -> Result<Self, ServiceStoreError> {
         let path = path.to_owned();
         let opened = tokio::task::spawn_blocking(move || {
@@ -95,8 +95,8 @@ impl Sqlite {
             opened.await.map_err(|error| ServiceStoreError::Failed(error.to_string()))??;
         let no_thread =
             |error| ServiceStoreError::Failed(format!("cannot start a thread to write the store: {error}"));
-        let store = Sqlite {
-            writer: Writer::start(writer).map_err(no_thread)?,
+        let store = SqliteStore {
+            writer: SqliteWriter::start(writer).map_err(no_thread)?,
             readers,
             account_readers,
             owners: TokenOwners::default(),
@@ -113,8 +113,8 @@ impl Sqlite {
     async fn prepare(&self, request: &Request) -> Result<Option<(String, String)>, ServiceStoreError> {
         let user = request.user.to_string();
         match &request.change {
-            Change::Rewind { session, .. } => Ok(Some((user, session.to_string()))),
-            Change::Fork { session, at, id, .. } => {
+            StoreChange::Rewind { session, .. } => Ok(Some((user, session.to_string()))),
+            StoreChange::Fork { session, at, id, .. } => {
                 let (from, to, key) = (session.to_string(), id.to_string(), request.key.clone());
                 let fork = bulk::Fork { user: user.clone(), from, at: *at, to: to.clone(), key };
                 loop {
@@ -156,8 +156,8 @@ impl Sqlite {
     }
 }
 
-impl StoreBackend for Sqlite {
-    fn change(&self, request: Request) -> StoreFuture<'_, Result<Done, Refusal>> {
+impl StoreBackend for SqliteStore {
+    fn change(&self, request: Request) -> StoreFuture<'_, Result<ChangeOutcome, Refusal>> {
         Box::pin(async move {
             let freed = request.change.freed_queue().map(|resource| (request.user.clone(), resource));
             let leaves = self.prepare(&request).await?;
@@ -174,7 +174,7 @@ impl StoreBackend for Sqlite {
         })
     }
 
-    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<Answer, Refusal>> {
+    fn ask<'a>(&'a self, user: &'a UserName, query: Query) -> StoreFuture<'a, Result<QueryAnswer, Refusal>> {
         let owner = user.clone();
         let answer = move |connection: &Connection| read::answer(connection, &owner, &query, now_ms());
         Box::pin(self.readers.read(user.as_str(), answer))
@@ -201,7 +201,7 @@ impl StoreBackend for Sqlite {
                     let view =
                         QueueView { connection, user: &owner, resource: &resource, process: &process, now };
                     let snapshot = view.load(Some(place), None)?;
-                    Ok(Queue::new(resource, snapshot, &process, now).is_due(place))
+                    Ok(QueueState::new(resource, snapshot, &process, now).is_due(place))
                 };
                 if store.readers.read(user.as_str(), look).await.unwrap_or(true) {
                     return;
@@ -230,7 +230,7 @@ impl StoreBackend for Sqlite {
         self.heartbeat()
     }
 
-    fn administer(&self, change: Administer) -> StoreFuture<'_, Result<(), Refusal>> {
+    fn administer(&self, change: AccountChange) -> StoreFuture<'_, Result<(), Refusal>> {
         self.write(move |connection, now| accounts::administer(connection, &change, now))
     }
 
@@ -262,7 +262,7 @@ impl StoreBackend for Sqlite {
         self.read_accounts(move |connection| Ok(accounts::with_id(connection, &id)?.map(|token| token.user)))
     }
 
-    fn begin_login(&self, asked: Asked, most: i64) -> StoreFuture<'_, bool> {
+    fn begin_login(&self, asked: NewLogin, most: i64) -> StoreFuture<'_, bool> {
         self.write(move |connection, now| logins::begin(connection, &asked, most, now))
     }
 
@@ -275,8 +275,8 @@ impl StoreBackend for Sqlite {
     fn collect_login<'a>(
         &'a self,
         device_hash: &'a SecretHash,
-        minted: Minted,
-    ) -> StoreFuture<'a, Collected> {
+        minted: NewTokenHash,
+    ) -> StoreFuture<'a, LoginCollection> {
         Box::pin(async move {
             let device = device_hash.clone();
             // Most who ask have to wait, and need not wait for the disk in order to hear it.
@@ -295,22 +295,19 @@ impl StoreBackend for Sqlite {
         &'a self,
         user: &'a UserName,
         rows: ExpiringRows,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, usize> {
         let user = user.clone();
-        self.write(move |connection, _| retention::delete_expired(connection, &user, rows, before_ms, most))
+        self.write(move |connection, _| retention::delete_expired(connection, &user, rows, limit))
     }
 
     fn expired_sessions<'a>(
         &'a self,
         user: &'a UserName,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, Vec<SessionId>> {
         let user = user.clone();
-        let sessions =
-            move |connection: &Connection| retention::expired_sessions(connection, &user, before_ms, most);
+        let sessions = move |connection: &Connection| retention::expired_sessions(connection, &user, limit);
         Box::pin(self.readers.read(SERVICE, sessions))
     }
 
@@ -318,29 +315,20 @@ impl StoreBackend for Sqlite {
         &'a self,
         user: &'a UserName,
         session: &'a SessionId,
-        before_ms: i64,
-        most: i64,
+        limit: SweepLimit,
     ) -> StoreFuture<'a, bool> {
         let (user, session) = (user.clone(), session.clone());
-        self.write(move |connection, _| {
-            retention::delete_session(connection, &user, &session, before_ms, most)
-        })
+        self.write(move |connection, _| retention::delete_session(connection, &user, &session, limit))
     }
 
-    fn due(&self, kind: SweepKind, before_ms: i64, now_ms: i64, most: i64) -> StoreFuture<'_, Vec<UserName>> {
-        let due = move |connection: &Connection| upkeep::due(connection, kind, before_ms, now_ms, most);
+    fn due(&self, sweep: Sweep, most: i64) -> StoreFuture<'_, Vec<UserName>> {
+        let due = move |connection: &Connection| upkeep::due(connection, sweep, most);
         Box::pin(self.readers.read(SERVICE, due))
     }
 
-    fn mark_swept<'a>(
-        &'a self,
-        user: &'a UserName,
-        kind: SweepKind,
-        before_ms: i64,
-        now_ms: i64,
-    ) -> StoreFuture<'a, ()> {
+    fn mark_swept<'a>(&'a self, user: &'a UserName, sweep: Sweep) -> StoreFuture<'a, ()> {
         let user = user.clone();
-        self.write(move |connection, _| upkeep::mark_swept(connection, &user, kind, before_ms, now_ms))
+        self.write(move |connection, _| upkeep::mark_swept(connection, &user, sweep))
     }
 
     fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool> {

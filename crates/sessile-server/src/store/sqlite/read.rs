@@ -8,12 +8,12 @@ use super::rows::{self, json};
 use crate::change::Refusal;
 use crate::ids::{SessionId, SessionRef, UserName};
 use crate::json_text::JsonText;
-use crate::model::{Accessed, Entry, Event, Session};
-use crate::query::{Answer, EventPage, ListPage, PageSize, Query};
+use crate::model::{EntryRecord, HistoryEntry, SessionEvent, SessionRecord};
+use crate::query::{EventPage, ListPage, PageSize, Query, QueryAnswer};
 use crate::rules::{audit, idempotency};
 use crate::store::lists;
 
-type Outcome = Result<std::result::Result<Answer, Refusal>>;
+type Outcome = Result<std::result::Result<QueryAnswer, Refusal>>;
 
 macro_rules! history {
     ($table:expr, $which:expr) => {
@@ -33,7 +33,7 @@ const HISTORY_AND_READS: &str = history!("audit", "TRUE");
 /// What a user may know.
 pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, now: i64) -> Outcome {
     let user = user.as_str();
-    let known = |session: &SessionId| -> Result<std::result::Result<Session, Refusal>> {
+    let known = |session: &SessionId| -> Result<std::result::Result<SessionRecord, Refusal>> {
         Ok(rows::session(connection, user, session.as_str())?.ok_or(Refusal::NoSession))
     };
     match query {
@@ -42,25 +42,25 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                 SessionRef::Id(id) => rows::session(connection, user, id.as_str())?,
                 SessionRef::Name(name) => rows::named(connection, user, name)?,
             };
-            Ok(found.map(Answer::Session).ok_or(Refusal::NoSession))
+            Ok(found.map(QueryAnswer::Session).ok_or(Refusal::NoSession))
         }
         Query::Sessions { live, label, after, limit } => {
             let listing =
                 Listing { live: *live, label: label.as_ref(), after: after.as_deref(), limit: *limit };
-            Ok(Ok(Answer::Sessions(listing.page(connection, user, now)?)))
+            Ok(Ok(QueryAnswer::Sessions(listing.page(connection, user, now)?)))
         }
         Query::Messages { session, after, limit, bytes } => match known(session)? {
             Ok(session) => {
                 let page = rows::messages(connection, user, session.id.as_str(), *after, *limit, *bytes)?;
-                Ok(Ok(Answer::Messages(page)))
+                Ok(Ok(QueryAnswer::Messages(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
         Query::LastMessages { session, limit, bytes } => match known(session)? {
             Ok(session) => {
-                let Session { id, messages, .. } = session;
+                let SessionRecord { id, messages, .. } = session;
                 let page = rows::last_messages(connection, user, id.as_str(), messages, *limit, *bytes)?;
-                Ok(Ok(Answer::Messages(page)))
+                Ok(Ok(QueryAnswer::Messages(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
@@ -79,29 +79,29 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                 {
                     let value = JsonText::stored(row.get(1)?);
                     size.add(&value);
-                    entries.push(Entry { key: row.get(0)?, value, revision: row.get(2)? });
+                    entries.push(EntryRecord { key: row.get(0)?, value, revision: row.get(2)? });
                 }
-                let page = ListPage::of(entries, *limit, size, |last: &Entry| last.key.clone());
-                Ok(Ok(Answer::Entries(page)))
+                let page = ListPage::of(entries, *limit, size, |last: &EntryRecord| last.key.clone());
+                Ok(Ok(QueryAnswer::Entries(page)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
         Query::Answered { session, key } => match known(session)? {
             Ok(_) => {
                 let stored = apply::answer(connection, user, key)?;
-                Ok(stored.map_or(Ok(Answer::Answered(None)), |stored| idempotency::decode(&stored)))
+                Ok(stored.map_or(Ok(QueryAnswer::Answered(None)), |stored| idempotency::decode(&stored)))
             }
             Err(refusal) => Ok(Err(refusal)),
         },
         Query::Locks { after, limit } => listing::locks(connection, user, after.as_deref(), *limit, now)
-            .map(|page| Ok(Answer::Locks(page))),
+            .map(|page| Ok(QueryAnswer::Locks(page))),
         Query::History { session, since_ms, reads, before, limit } => {
             let sql = if *reads { HISTORY_AND_READS } else { HISTORY };
             let scan = lists::history_scan(session.as_deref(), *since_ms, *limit);
             let scanned = connection
                 .prepare_cached(sql)?
                 .query_map((user, before.as_deref().unwrap_or(lists::LAST_ID), scan), |row| {
-                    Ok(Accessed {
+                    Ok(HistoryEntry {
                         id: row.get(0)?,
                         at_ms: row.get(1)?,
                         action: row.get(2)?,
@@ -113,7 +113,7 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                 })?
                 .collect::<Result<Vec<_>>>()?;
             let page = lists::history(scanned, session.as_deref(), *since_ms, *limit);
-            Ok(Ok(Answer::History(page)))
+            Ok(Ok(QueryAnswer::History(page)))
         }
         Query::Events { session, after, limit } => {
             let last: Option<i64> = connection
@@ -127,7 +127,7 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                      WHERE user = ?1 AND session = ?2 AND number > ?3 ORDER BY number LIMIT ?4",
                 )?
                 .query_map((user, session.as_str(), after, limit), |row| {
-                    Ok(Event {
+                    Ok(SessionEvent {
                         number: row.get(0)?,
                         kind: row.get(1)?,
                         body: json(&row.get::<_, String>(2)?),
@@ -135,7 +135,7 @@ pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, no
                     })
                 })?
                 .collect::<Result<Vec<_>>>()?;
-            Ok(Ok(Answer::Events(EventPage { events, last })))
+            Ok(Ok(QueryAnswer::Events(EventPage { events, last })))
         }
     }
 }

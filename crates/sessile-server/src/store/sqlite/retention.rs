@@ -4,17 +4,17 @@ use rusqlite::{Connection, OptionalExtension, Result};
 
 use crate::ids::{SessionId, UserName};
 use crate::model::Resource;
-use crate::store::ExpiringRows;
 use crate::store::columns::Column;
+use crate::store::{ExpiringRows, SweepLimit};
 
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) fn delete_expired(
     connection: &Connection,
     user: &UserName,
     what: ExpiringRows,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<usize> {
+    let SweepLimit { before_ms, most } = limit;
     let sql = match what {
         ExpiringRows::Answered => {
             "DELETE FROM answered WHERE user = ?1 AND key IN (
@@ -37,9 +37,9 @@ pub(super) fn delete_expired(
 pub(super) fn expired_sessions(
     connection: &Connection,
     user: &UserName,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<Vec<SessionId>> {
+    let SweepLimit { before_ms, most } = limit;
     connection
         .prepare_cached(
             "SELECT id FROM session
@@ -54,9 +54,9 @@ pub(super) fn delete_session(
     connection: &Connection,
     user: &UserName,
     session: &SessionId,
-    before_ms: i64,
-    most: i64,
+    limit: SweepLimit,
 ) -> Result<bool> {
+    let SweepLimit { before_ms, most } = limit;
     let turn = Resource::Turn { session: session.clone() }.key();
     let (user, session) = (user.as_str(), session.as_str());
     let last: Option<i64> = connection

@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::ids::{FencingToken, Position, turn_token};
 use crate::json_text::JsonText;
-use crate::model::{Message, Session, Ticket};
+use crate::model::{MessageRecord, SessionRecord, Ticket};
 use crate::query::PageSize;
-use crate::rules::SessionRecord;
+use crate::rules::LoadedSession;
 use crate::store::columns::Column;
 
 const COLUMNS: &str = "id, name, context, labels, revision, started_ms, used_ms, idle_ms, max_ms, ended_ms, end_reason, \
                        next_message, next_event";
 
-fn from_row(row: &Row<'_>) -> Result<SessionRecord> {
-    let mut session = Session {
+fn from_row(row: &Row<'_>) -> Result<LoadedSession> {
+    let mut session = SessionRecord {
         id: row.get::<_, Column<_>>(0)?.0,
         name: row.get(1)?,
         context: row.get(2)?,
@@ -33,34 +33,34 @@ fn from_row(row: &Row<'_>) -> Result<SessionRecord> {
         messages: row.get::<_, i64>(11)? - 1,
     };
     session.set_expiry();
-    Ok(SessionRecord::new(session, row.get(12)?))
+    Ok(LoadedSession::new(session, row.get(12)?))
 }
 
 /// Row of a session, by its id, without its settings.
-pub(super) fn record(connection: &Connection, user: &str, id: &str) -> Result<Option<SessionRecord>> {
+pub(super) fn record(connection: &Connection, user: &str, id: &str) -> Result<Option<LoadedSession>> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2");
     connection.prepare_cached(&sql)?.query_row((user, id), from_row).optional()
 }
 
 /// Row of the session that has a name and was not ended, without its settings.
-pub(super) fn named_record(connection: &Connection, user: &str, name: &str) -> Result<Option<SessionRecord>> {
+pub(super) fn named_record(connection: &Connection, user: &str, name: &str) -> Result<Option<LoadedSession>> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND name = ?2 AND ended_ms IS NULL");
     connection.prepare_cached(&sql)?.query_row((user, name), from_row).optional()
 }
 
 /// A session by its id.
-pub(super) fn session(connection: &Connection, user: &str, id: &str) -> Result<Option<Session>> {
+pub(super) fn session(connection: &Connection, user: &str, id: &str) -> Result<Option<SessionRecord>> {
     record(connection, user, id)?.map(|record| with_settings(connection, user, record.session)).transpose()
 }
 
 /// The session that has a name and was not ended.
-pub(super) fn named(connection: &Connection, user: &str, name: &str) -> Result<Option<Session>> {
+pub(super) fn named(connection: &Connection, user: &str, name: &str) -> Result<Option<SessionRecord>> {
     let record = named_record(connection, user, name)?;
     record.map(|record| with_settings(connection, user, record.session)).transpose()
 }
 
-fn with_settings(connection: &Connection, user: &str, session: Session) -> Result<Session> {
-    Ok(Session { settings: settings(connection, user, session.id.as_str())?, ..session })
+fn with_settings(connection: &Connection, user: &str, session: SessionRecord) -> Result<SessionRecord> {
+    Ok(SessionRecord { settings: settings(connection, user, session.id.as_str())?, ..session })
 }
 
 /// Settings of a session.
@@ -85,7 +85,7 @@ pub(super) fn messages(
     after: i64,
     limit: i64,
     bytes: i64,
-) -> Result<Vec<Message>> {
+) -> Result<Vec<MessageRecord>> {
     let mut statement = connection.prepare_cached(
         "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number > ?3
              AND number < (SELECT next_message FROM session WHERE user = ?1 AND id = ?2)
@@ -103,7 +103,7 @@ pub(super) fn last_messages(
     last: i64,
     limit: i64,
     bytes: i64,
-) -> Result<Vec<Message>> {
+) -> Result<Vec<MessageRecord>> {
     let mut statement = connection.prepare_cached(
         "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2 AND number <= ?3
          ORDER BY number DESC LIMIT ?4",
@@ -113,7 +113,7 @@ pub(super) fn last_messages(
     Ok(messages)
 }
 
-fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<Message>> {
+fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<MessageRecord>> {
     let (mut messages, mut size) = (Vec::new(), PageSize::new(bytes));
     while !size.is_full()
         && let Some(row) = rows.next()?
@@ -121,7 +121,7 @@ fn page(mut rows: Rows<'_>, bytes: i64) -> Result<Vec<Message>> {
         let body = JsonText::stored(row.get(2)?);
         size.add(&body);
         let token = turn_token::from_number(row.get(1)?);
-        messages.push(Message { number: row.get(0)?, token, body, at_ms: row.get(3)? });
+        messages.push(MessageRecord { number: row.get(0)?, token, body, at_ms: row.get(3)? });
     }
     Ok(messages)
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row};
 use super::rows;
 use crate::change::PRESENT_MS;
 use crate::ids::Position;
-use crate::rules::{Dependencies, QueuePlace, QueueSnapshot, Snapshot, StoredEntry};
+use crate::rules::{ChangeSnapshot, Dependencies, QueuePlace, QueueSnapshot, StoredEntry};
 
 /// Whether a process is alive: this one, `?3`, and those with a heartbeat since `?4`.
 macro_rules! is_present {
@@ -34,9 +34,9 @@ pub(super) fn load(
     process: &str,
     now: i64,
     dependencies: &Dependencies<'_>,
-) -> Result<Snapshot> {
+) -> Result<ChangeSnapshot> {
     let Dependencies { session, name, settings, queue, position, claim, entry, conversation } = dependencies;
-    let mut snapshot = Snapshot { now, ..Snapshot::default() };
+    let mut snapshot = ChangeSnapshot { now, ..ChangeSnapshot::default() };
     if let Some(id) = session {
         snapshot.session = rows::record(connection, user, id.as_str())?;
         if let Some(record) = snapshot.session.as_mut().filter(|_| *settings) {

@@ -4,33 +4,23 @@ use rusqlite::{Connection, OptionalExtension, Result};
 
 use crate::ids::UserName;
 use crate::store::columns::Column;
-use crate::store::{ExpiringRows, SweepKind};
+use crate::store::{ExpiringRows, Sweep, SweepKind};
 
 /// Users who may have something that is older than a time.
-pub(super) fn due(
-    connection: &Connection,
-    what: SweepKind,
-    before_ms: i64,
-    now_ms: i64,
-    most: i64,
-) -> Result<Vec<UserName>> {
+pub(super) fn due(connection: &Connection, sweep: Sweep, most: i64) -> Result<Vec<UserName>> {
+    let Sweep { kind, before_ms, now_ms } = sweep;
     connection
         .prepare_cached(
             "SELECT user FROM upkeep WHERE kind = ?1 AND (since_ms < ?2 OR since_ms > ?3) LIMIT ?4",
         )?
-        .query_map((what.name(), before_ms, now_ms, most), |row| Ok(row.get::<_, Column<_>>(0)?.0))?
+        .query_map((kind.name(), before_ms, now_ms, most), |row| Ok(row.get::<_, Column<_>>(0)?.0))?
         .collect()
 }
 
 /// Notes from when on a user has something, now that all of it before a time is removed.
-pub(super) fn mark_swept(
-    connection: &Connection,
-    user: &UserName,
-    what: SweepKind,
-    before_ms: i64,
-    now_ms: i64,
-) -> Result<()> {
-    let oldest = match what {
+pub(super) fn mark_swept(connection: &Connection, user: &UserName, sweep: Sweep) -> Result<()> {
+    let Sweep { kind, before_ms, now_ms } = sweep;
+    let oldest = match kind {
         SweepKind::Rows(ExpiringRows::Answered) => "SELECT min(at_ms) FROM answered WHERE user = ?1",
         SweepKind::Rows(ExpiringRows::Events) => "SELECT min(at_ms) FROM event WHERE user = ?1",
         // Their ids are in the order of time.
@@ -42,7 +32,7 @@ pub(super) fn mark_swept(
     let since_ms = oldest.flatten().unwrap_or(now_ms).min(now_ms).max(before_ms);
     connection
         .prepare_cached("UPDATE upkeep SET since_ms = ?3 WHERE user = ?1 AND kind = ?2")?
-        .execute((user.as_str(), what.name(), since_ms))
+        .execute((user.as_str(), kind.name(), since_ms))
         .map(drop)
 }
 

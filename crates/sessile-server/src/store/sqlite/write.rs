@@ -1,16 +1,16 @@
 //! Carrying out the writes of a decision. Every statement is bound to the user.
 
-use rusqlite::{Connection, Params, Result};
+use rusqlite::{Connection, Params, Result, params};
 
 use super::bulk::{self, SLICE};
 use super::heartbeat;
 use crate::ids::{FencingToken, SessionId, turn_token};
 use crate::json_text::JsonText;
-use crate::model::{Conversation, Resource, Session, Ticket};
-use crate::rules::{QueuePlace, SessionRecord, StoredEntry, Write};
+use crate::model::{AgentConversation, Resource, SessionRecord, Ticket};
+use crate::rules::{LoadedSession, QueuePlace, StoredEntry, Write};
 
 /// The writes of one change.
-pub(super) struct Writes<'a> {
+pub(super) struct SqliteWrites<'a> {
     pub(super) connection: &'a Connection,
     pub(super) user: &'a str,
     /// Id of this process.
@@ -18,7 +18,7 @@ pub(super) struct Writes<'a> {
     pub(super) now: i64,
 }
 
-impl Writes<'_> {
+impl SqliteWrites<'_> {
     /// Carries out a write.
     pub(super) fn carry_out(&self, write: &Write<'_>) -> Result<()> {
         let (user, now) = (self.user, self.now);
@@ -26,7 +26,7 @@ impl Writes<'_> {
             Write::InsertSession(record) => self.insert_session(record),
             Write::UpdateSession(record) => self.update_session(record),
             Write::UpdateCounters(record) => {
-                let Session { id, used_ms, messages, .. } = &record.session;
+                let SessionRecord { id, used_ms, messages, .. } = &record.session;
                 self.run(
                     "UPDATE session SET used_ms = ?3, next_message = ?4, next_event = ?5 WHERE user = ?1 AND id = ?2",
                     (user, id.as_str(), used_ms, messages + 1, record.next_event),
@@ -125,52 +125,46 @@ impl Writes<'_> {
         self.connection.prepare_cached(sql)?.execute(params).map(drop)
     }
 
-    fn insert_session(&self, record: &SessionRecord) -> Result<()> {
-        let Session { id, name, context, labels, idle_ms, max_ms, started_ms, expires_ms, messages, .. } =
-            &record.session;
-        let labels = serde_json::to_string(labels).unwrap_or_default();
-        let (next_message, next_event) = (messages + 1, record.next_event);
+    fn insert_session(&self, record: &LoadedSession) -> Result<()> {
+        let session = &record.session;
         self.run(
             "INSERT INTO session (user, id, name, context, owner, labels, idle_ms, max_ms, started_ms, boot,
                                   started_boot_ms, started_awake_ms, check_ms, used_ms, next_message, next_event)
              VALUES (?1, ?2, ?3, ?4, '{}', ?5, ?6, ?7, ?8, '', 0, 0, ?9, ?8, ?10, ?11)",
-            (
+            params![
                 self.user,
-                id.as_str(),
-                name,
-                context,
-                labels,
-                idle_ms,
-                max_ms,
-                started_ms,
-                expires_ms,
-                next_message,
-                next_event,
-            ),
+                session.id.as_str(),
+                session.name,
+                session.context,
+                labels_column(session),
+                session.idle_ms,
+                session.max_ms,
+                session.started_ms,
+                session.expires_ms,
+                session.messages + 1,
+                record.next_event,
+            ],
         )
     }
 
-    fn update_session(&self, record: &SessionRecord) -> Result<()> {
-        let Session { id, name, labels, used_ms, ended_ms, end_reason, revision, messages, .. } =
-            &record.session;
-        let labels = serde_json::to_string(labels).unwrap_or_default();
-        let (next_message, next_event) = (messages + 1, record.next_event);
+    fn update_session(&self, record: &LoadedSession) -> Result<()> {
+        let session = &record.session;
         self.run(
             "UPDATE session SET name = ?3, labels = ?4, used_ms = ?5, ended_ms = ?6, end_reason = ?7, revision = ?8,
                  next_message = ?9, next_event = ?10
              WHERE user = ?1 AND id = ?2",
-            (
+            params![
                 self.user,
-                id.as_str(),
-                name,
-                labels,
-                used_ms,
-                ended_ms,
-                end_reason,
-                revision,
-                next_message,
-                next_event,
-            ),
+                session.id.as_str(),
+                session.name,
+                labels_column(session),
+                session.used_ms,
+                session.ended_ms,
+                session.end_reason,
+                session.revision,
+                session.messages + 1,
+                record.next_event,
+            ],
         )
     }
 
@@ -194,7 +188,7 @@ impl Writes<'_> {
         Ok(())
     }
 
-    fn insert_conversation(&self, session: &SessionId, conversation: &Conversation) -> Result<()> {
+    fn insert_conversation(&self, session: &SessionId, conversation: &AgentConversation) -> Result<()> {
         let (session, mark) = (session.as_str(), conversation.mark());
         self.run(
             "INSERT INTO agent_context (context, user, session) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
@@ -222,4 +216,9 @@ impl Writes<'_> {
             (self.user, resource, place.get(), token, holder, asked_ms, expires_ms, process, claim),
         )
     }
+}
+
+/// Labels of a session as its row has them.
+fn labels_column(session: &SessionRecord) -> String {
+    serde_json::to_string(&session.labels).unwrap_or_default()
 }

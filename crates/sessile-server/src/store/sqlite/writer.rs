@@ -28,16 +28,16 @@ type Told = Box<dyn FnOnce(std::result::Result<(), ServiceStoreError>) + Send>;
 
 /// The way to the one who writes.
 #[derive(Clone, Debug)]
-pub(super) struct Writer {
+pub(super) struct SqliteWriter {
     jobs: mpsc::Sender<Job>,
     queue: FairQueue,
 }
 
-impl Writer {
+impl SqliteWriter {
     pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(WAITING);
         std::thread::Builder::new().spawn(move || write(&connection, queue))?;
-        Ok(Writer { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) })
+        Ok(SqliteWriter { jobs, queue: FairQueue::new(WAITING, WAITING_EACH) })
     }
 
     /// Makes a change, and adds it to the audit log.

@@ -7,7 +7,7 @@ use sessile_wire::a2a::TaskState;
 use super::super::UpstreamError;
 use super::delivered::DeliveredPrefix;
 use super::event::{TextArtifact, TextEvent};
-use crate::model::Conversation;
+use crate::model::AgentConversation;
 
 /// Maximum bytes of an id.
 const ID_BYTES: usize = 1000;
@@ -19,7 +19,7 @@ const RESULTS: usize = 256;
 /// either, that of the states before.
 #[derive(Debug, Default)]
 pub(super) struct ReplyAssembly {
-    before: Option<Conversation>,
+    before: Option<AgentConversation>,
     /// Results that earlier replies delivered, if the task is the same.
     earlier: BTreeMap<String, DeliveredPrefix>,
     context_id: Option<String>,
@@ -54,7 +54,7 @@ struct ResultText {
 }
 
 impl ReplyAssembly {
-    pub(super) fn new(before: Option<&Conversation>) -> Self {
+    pub(super) fn new(before: Option<&AgentConversation>) -> Self {
         let earlier =
             before.map(|before| before.told.iter().filter_map(DeliveredPrefix::from_stored).collect());
         ReplyAssembly {
@@ -278,7 +278,7 @@ impl ReplyAssembly {
     }
 
     /// Conversation with the agent after this reply.
-    pub(super) fn conversation(self, agent: String) -> Option<Conversation> {
+    pub(super) fn conversation(self, agent: String) -> Option<AgentConversation> {
         let is_usable = |id: &String| id.len() <= ID_BYTES && !id.contains(char::is_control);
         let waits = self.waiting_state().is_some();
         let task_id = self.task_id.filter(|_| waits).filter(is_usable);
@@ -297,7 +297,7 @@ impl ReplyAssembly {
         let told = told.into_iter().map(|(id, told)| told.to_stored(&id)).collect();
         let before = self.before.map(|before| before.context_id);
         let context_id = self.context_id.or(before).filter(is_usable)?;
-        Some(Conversation { agent, context_id, task_id, told })
+        Some(AgentConversation { agent, context_id, task_id, told })
     }
 }
 
@@ -342,7 +342,10 @@ mod tests {
         }
     }
 
-    fn assembled(before: Option<&Conversation>, all: impl IntoIterator<Item = TextEvent>) -> ReplyAssembly {
+    fn assembled(
+        before: Option<&AgentConversation>,
+        all: impl IntoIterator<Item = TextEvent>,
+    ) -> ReplyAssembly {
         let mut reply = ReplyAssembly::new(before);
         reply.begin_stream();
         for event in all {

@@ -14,7 +14,7 @@ use super::assembly::ReplyAssembly;
 use super::event::TextEvent;
 use super::interface::UpstreamInterface;
 use super::prompt;
-use crate::model::Conversation;
+use crate::model::AgentConversation;
 
 /// Maximum bytes of a response: it may hold more than its text.
 const RESPONSE_BYTES: usize = 4 << 20;
@@ -35,7 +35,7 @@ impl AgentExchange<'_> {
     pub(in crate::upstream) async fn reply(
         &self,
         line: OpenConnection,
-        before: Option<Conversation>,
+        before: Option<AgentConversation>,
     ) -> Result<UpstreamReply, UpstreamError> {
         let before = before.filter(|before| before.agent == self.site.address());
         let mut reply = ReplyAssembly::new(before.as_ref());
@@ -55,7 +55,7 @@ impl AgentExchange<'_> {
     async fn send_message(
         &self,
         line: OpenConnection,
-        before: Option<&Conversation>,
+        before: Option<&AgentConversation>,
         reply: &mut ReplyAssembly,
     ) -> Result<(), UpstreamError> {
         let parts = prompt::parts(before.map_or(self.request.history, |_| &[]), self.request.messages);

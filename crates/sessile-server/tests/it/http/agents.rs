@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use sessile::vault::Secret;
 use sessile_server::serve::Options;
 use sessile_server::upstream::Upstream;
-use testkit::{AgentAuth, AgentOptions, Binding, Misbehaviour, Protocol, PythonAgent, ScriptedAgent, Where};
+use testkit::{
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, Protocol, PythonAgent, ScriptedAgent, Where,
+};
 
 use super::replies::{STREAM, contents, events, is_free, say};
 use super::{Client, Reply, Running, started};
@@ -26,12 +28,12 @@ fn with_agent(options: AgentOptions) -> (Running, ScriptedAgent) {
 }
 
 /// All ways in which agents are asked.
-fn dialects() -> impl Iterator<Item = (Binding, Protocol)> {
-    let bindings = [Binding::JsonRpc, Binding::Rest];
+fn dialects() -> impl Iterator<Item = (AgentBinding, Protocol)> {
+    let bindings = [AgentBinding::JsonRpc, AgentBinding::Rest];
     bindings.into_iter().flat_map(|binding| [Protocol::V1, Protocol::V03].map(|version| (binding, version)))
 }
 
-fn only((binding, protocol): (Binding, Protocol)) -> AgentOptions {
+fn only((binding, protocol): (AgentBinding, Protocol)) -> AgentOptions {
     AgentOptions::of(protocol).only(binding, protocol)
 }
 

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sessile_server::retention::{self, Keep};
+use sessile_server::retention::{self, RetentionPolicy};
 use sessile_server::serve::Options;
 
 use super::{Client, server, started, with};
@@ -227,7 +227,10 @@ fn events_that_are_not_kept_any_more_are_said_to_be_gone() {
     (0..3).for_each(|_| drop(ann.append(&session, &["x"])));
     let path = format!("{session}/events");
     let long_after = i64::MAX / 2;
-    let keep = Keep { audit: Duration::from_millis(u64::try_from(long_after).unwrap()), ..Keep::default() };
+    let keep = RetentionPolicy {
+        audit: Duration::from_millis(u64::try_from(long_after).unwrap()),
+        ..RetentionPolicy::default()
+    };
     // Four events and no key.
     assert_eq!(server.block_on(retention::sweep(&server.db, &keep, long_after)).unwrap(), 4);
     for gone in ["?after=0", "?after=2"] {

@@ -1,19 +1,19 @@
 //! Letting a machine in by a code, over HTTP.
 
 use serde_json::json;
-use sessile_server::account::{Decision, TokenScope};
+use sessile_server::account::{LoginDecision, TokenScope};
 use sessile_server::limits::Pace;
 use sessile_server::login;
 use sessile_server::users;
 
 use super::{Client, Running, server, with};
 
-fn decide(server: &Running, code: &str, decision: Decision) {
+fn decide(server: &Running, code: &str, decision: LoginDecision) {
     server.block_on(login::decide(&server.db, code, decision)).unwrap();
 }
 
-fn as_ann(scopes: &[TokenScope]) -> Decision {
-    Decision::Approve { user: "ann".parse().unwrap(), scopes: scopes.to_vec(), expires_ms: None }
+fn as_ann(scopes: &[TokenScope]) -> LoginDecision {
+    LoginDecision::Approve { user: "ann".parse().unwrap(), scopes: scopes.to_vec(), expires_ms: None }
 }
 
 /// Asks to be let in: what is to be approved, and what the token is asked for with.
@@ -65,7 +65,7 @@ fn a_machine_that_is_refused_is_told_so() {
     let server = server();
     let nobody = server.nobody();
     let (code, poll) = begin(&nobody);
-    decide(&server, &code, Decision::Deny);
+    decide(&server, &code, LoginDecision::Deny);
     for _ in 0..2 {
         let refused = nobody.post("/v1/login/token", &poll);
         refused.refused(403, "LOGIN_REFUSED");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sessile_server::account::TokenScope;
 use sessile_server::ids::SessionId;
 use sessile_server::limits::Limits;
-use sessile_server::retention::{self, Keep};
+use sessile_server::retention::{self, RetentionPolicy};
 use sessile_server::serve::{Log, Options, Server};
 use sessile_server::users;
 
@@ -134,7 +134,12 @@ async fn streams_beside_a_sweep_skip_no_event(store: &Throwaway) {
     let (db, over) = (store.db.clone(), Arc::clone(&busy.over));
     tokio::spawn(async move {
         let long = Duration::from_secs(86_400);
-        let keep = Keep { answered: long, events: Duration::ZERO, audit: long, ..Keep::default() };
+        let keep = RetentionPolicy {
+            answered: long,
+            events: Duration::ZERO,
+            audit: long,
+            ..RetentionPolicy::default()
+        };
         while !over.load(Ordering::Relaxed) {
             let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
             retention::sweep(&db, &keep, i64::try_from(now).unwrap()).await.unwrap();

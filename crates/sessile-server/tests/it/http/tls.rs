@@ -3,13 +3,13 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use sessile_server::serve::{Log, Options, ServeError, Server, Tls};
+use sessile_server::serve::{Log, Options, ServeError, Server, TlsFiles};
 use tokio_rustls::rustls::crypto::ring;
 
 use super::{server, started};
 
 /// A certificate for this machine.
-fn certificate(dir: &std::path::Path) -> Tls {
+fn certificate(dir: &std::path::Path) -> TlsFiles {
     let made = Command::new("openssl")
         .args(
             "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem"
@@ -20,7 +20,7 @@ fn certificate(dir: &std::path::Path) -> Tls {
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    Tls { cert: dir.join("cert.pem"), key: dir.join("key.pem") }
+    TlsFiles { cert: dir.join("cert.pem"), key: dir.join("key.pem") }
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn files_that_are_no_certificate_are_named() {
     let server = server();
     let dir = tempfile::tempdir().unwrap();
     let good = certificate(dir.path());
-    let bind = |tls: Tls| {
+    let bind = |tls: TlsFiles| {
         let options = Options {
             listen: "127.0.0.1:0".parse().unwrap(),
             tls: Some(tls),
@@ -58,7 +58,7 @@ fn files_that_are_no_certificate_are_named() {
         (good.key.clone(), good.key.clone(), good.key.clone()),
         (good.cert.clone(), good.cert.clone(), good.cert.clone()),
     ] {
-        let Some(ServeError::Tls(path, _)) = bind(Tls { cert, key }) else { panic!("it was taken") };
+        let Some(ServeError::Tls(path, _)) = bind(TlsFiles { cert, key }) else { panic!("it was taken") };
         assert_eq!(path, named);
     }
     assert!(bind(good).is_none());

@@ -1,13 +1,12 @@
 //! A tree in JSON.
 
-use std::fmt;
 use std::path::Path;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Scalar, Tree};
 use crate::error::{Error, Result, ToolError};
+use crate::json::ObjectMembers;
 
 pub(super) fn parse(path: &Path, text: &str) -> Result<Tree> {
     let wrong = |error: serde_json::Error| {
@@ -27,7 +26,7 @@ fn tree(text: &str) -> serde_json::Result<Tree> {
     let text = text.trim();
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
-            let Members(members) = serde_json::from_str(text)?;
+            let ObjectMembers(members) = serde_json::from_str(text)?;
             let members =
                 members.into_iter().map(|(key, value)| Ok((Scalar::quoted(key), tree(value.get())?)));
             Tree::Map(members.collect::<serde_json::Result<_>>()?)
@@ -39,33 +38,6 @@ fn tree(text: &str) -> serde_json::Result<Tree> {
         Some(b'"') => Tree::Scalar(Scalar::quoted(serde_json::from_str::<String>(text)?)),
         _ => Tree::Scalar(Scalar::plain(text)),
     })
-}
-
-/// The members of an object in their order.
-struct Members(Vec<(String, Box<RawValue>)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 pub(super) fn write(tree: &Tree) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Binding, Protocol};
+use super::{AgentBinding, Protocol};
 
 mod official;
 mod ours;
@@ -43,13 +43,13 @@ fn version(protocol: Protocol) -> &'static str {
 
 /// Sends a text; `extra` goes into the message. The status and the answer.
 #[track_caller]
-fn send(base: &str, way: (Binding, Protocol), stream: bool, text: &str, extra: &Value) -> (u16, String) {
+fn send(base: &str, way: (AgentBinding, Protocol), stream: bool, text: &str, extra: &Value) -> (u16, String) {
     let mut message = match way {
         (_, Protocol::V1) => json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]}),
-        (Binding::Rest, Protocol::V03) => {
+        (AgentBinding::Rest, Protocol::V03) => {
             json!({"messageId": "m", "role": "ROLE_USER", "content": [{"text": text}]})
         }
-        (Binding::JsonRpc, Protocol::V03) => json!({
+        (AgentBinding::JsonRpc, Protocol::V03) => json!({
             "kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": text}],
         }),
     };
@@ -62,9 +62,9 @@ fn send(base: &str, way: (Binding, Protocol), stream: bool, text: &str, extra: &
     }
     let action = if stream { "stream" } else { "send" };
     let (path, body) = match way {
-        (Binding::Rest, Protocol::V1) => (format!("/rest/message:{action}"), params),
-        (Binding::Rest, Protocol::V03) => (format!("/rest/v1/message:{action}"), params),
-        (Binding::JsonRpc, protocol) => {
+        (AgentBinding::Rest, Protocol::V1) => (format!("/rest/message:{action}"), params),
+        (AgentBinding::Rest, Protocol::V03) => (format!("/rest/v1/message:{action}"), params),
+        (AgentBinding::JsonRpc, protocol) => {
             let method = match (protocol, stream) {
                 (Protocol::V1, false) => "SendMessage",
                 (Protocol::V1, true) => "SendStreamingMessage",
@@ -79,7 +79,7 @@ fn send(base: &str, way: (Binding, Protocol), stream: bool, text: &str, extra: &
 
 /// What every agent does in every way.
 #[track_caller]
-fn converse(base: &str, way: (Binding, Protocol)) {
+fn converse(base: &str, way: (AgentBinding, Protocol)) {
     let (status, answer) = send(base, way, false, "echo hi there", &json!({}));
     assert!(status == 200 && answer.contains("\"hi there\""), "{way:?}: {answer}");
     let (status, answer) = send(base, way, true, "stream 3", &json!({}));
@@ -101,9 +101,9 @@ fn converse(base: &str, way: (Binding, Protocol)) {
     assert!(answer.contains("-32001") || answer.contains("404 Not Found"), "{way:?}: {answer}");
 }
 
-const WAYS: [(Binding, Protocol); 4] = [
-    (Binding::JsonRpc, Protocol::V1),
-    (Binding::Rest, Protocol::V1),
-    (Binding::JsonRpc, Protocol::V03),
-    (Binding::Rest, Protocol::V03),
+const WAYS: [(AgentBinding, Protocol); 4] = [
+    (AgentBinding::JsonRpc, Protocol::V1),
+    (AgentBinding::Rest, Protocol::V1),
+    (AgentBinding::JsonRpc, Protocol::V03),
+    (AgentBinding::Rest, Protocol::V03),
 ];

@@ -7,20 +7,22 @@ use serde_json::json;
 
 use super::{WAYS, call, converse, send, version};
 use crate::OidcServer;
-use crate::agent::{AgentAuth, AgentOptions, Binding, Protocol, PythonAgent, ScriptedAgent, base64, python};
+use crate::agent::{
+    AgentAuth, AgentBinding, AgentOptions, Protocol, PythonAgent, ScriptedAgent, base64, python,
+};
 
 #[test]
 fn the_official_sdk_converses_in_both_versions() {
     let mut options = AgentOptions::of(Protocol::V1);
-    options.interfaces.push((Binding::JsonRpc, Protocol::V03));
+    options.interfaces.push((AgentBinding::JsonRpc, Protocol::V03));
     options.tenant = Some("acme".to_owned());
     options.extended_card = true;
     let agent = PythonAgent::start(Protocol::V1, &options);
     let (status, card) = call("GET", &format!("{}/.well-known/agent-card.json", agent.url()), "", "");
     assert!(status == 200 && card.contains("supportedInterfaces") && card.contains("acme"), "{card}");
     for protocol in [Protocol::V1, Protocol::V03] {
-        converse(agent.url(), (Binding::JsonRpc, protocol));
-        converse(agent.url(), (Binding::Rest, protocol));
+        converse(agent.url(), (AgentBinding::JsonRpc, protocol));
+        converse(agent.url(), (AgentBinding::Rest, protocol));
     }
 }
 
@@ -28,14 +30,15 @@ fn the_official_sdk_converses_in_both_versions() {
 fn the_older_official_sdk_converses_with_those_it_knows() {
     let secret = AgentOptions::of(Protocol::V03).guarded(AgentAuth::Bearer, "s3cret", "ada");
     let agent = PythonAgent::start(Protocol::V03, &secret);
-    let (status, answer) = send(agent.url(), (Binding::JsonRpc, Protocol::V03), false, "echo x", &json!({}));
+    let (status, answer) =
+        send(agent.url(), (AgentBinding::JsonRpc, Protocol::V03), false, "echo x", &json!({}));
     assert!(status == 401 && answer.contains("www-authenticate: Bearer"), "{answer}");
     let address = agent.url()["http://".len()..].to_owned();
     drop(agent);
     assert!(TcpStream::connect(address).is_err());
     let agent = PythonAgent::shared(Protocol::V03);
-    converse(agent.url(), (Binding::JsonRpc, Protocol::V03));
-    converse(agent.url(), (Binding::Rest, Protocol::V03));
+    converse(agent.url(), (AgentBinding::JsonRpc, Protocol::V03));
+    converse(agent.url(), (AgentBinding::Rest, Protocol::V03));
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn the_official_client_converses_with_our_own() {
         options.noisy_streams = protocol == Protocol::V1;
         let agent = ScriptedAgent::start(options);
         let version = if protocol == Protocol::V03 { "0.3" } else { "1.0" };
-        let binding = if binding == Binding::Rest { "REST" } else { "JSON-RPC" };
+        let binding = if binding == AgentBinding::Rest { "REST" } else { "JSON-RPC" };
         command.args([agent.url(), version, binding]);
         agent
     });

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{WAYS, call, converse, send, version};
-use crate::agent::{AgentAuth, AgentOptions, Binding, Misbehaviour, Protocol, ScriptedAgent, Where, base64};
+use crate::agent::{
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, Protocol, ScriptedAgent, Where, base64,
+};
 
 fn every_way() -> AgentOptions {
     AgentOptions { interfaces: WAYS.to_vec(), ..AgentOptions::default() }
@@ -39,16 +41,16 @@ fn our_own_converses_in_every_way() {
 #[test]
 fn a_stream_that_was_cut_goes_on() {
     let agent = ScriptedAgent::start(every_way());
-    let check = |way: (Binding, Protocol)| {
+    let check = |way: (AgentBinding, Protocol)| {
         let (_, answer) = send(agent.url(), way, true, "cut 3 4 200", &json!({}));
         assert!(answer.contains("chunk 1") && !answer.contains("chunk 4"), "{way:?}: {answer}");
         assert!(!answer.ends_with("0\r\n\r\n"), "{way:?}: {answer}");
         let id = task_id(&answer);
         let (method, path, body) = match way {
-            (Binding::JsonRpc, Protocol::V1) => ("POST", "/rpc".to_owned(), "SubscribeToTask"),
-            (Binding::JsonRpc, Protocol::V03) => ("POST", "/rpc".to_owned(), "tasks/resubscribe"),
-            (Binding::Rest, Protocol::V1) => ("GET", format!("/rest/tasks/{id}:subscribe"), ""),
-            (Binding::Rest, Protocol::V03) => ("GET", format!("/rest/v1/tasks/{id}:subscribe"), ""),
+            (AgentBinding::JsonRpc, Protocol::V1) => ("POST", "/rpc".to_owned(), "SubscribeToTask"),
+            (AgentBinding::JsonRpc, Protocol::V03) => ("POST", "/rpc".to_owned(), "tasks/resubscribe"),
+            (AgentBinding::Rest, Protocol::V1) => ("GET", format!("/rest/tasks/{id}:subscribe"), ""),
+            (AgentBinding::Rest, Protocol::V03) => ("GET", format!("/rest/v1/tasks/{id}:subscribe"), ""),
         };
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": body, "params": {"id": id}}).to_string();
         let body = if method == "GET" { "" } else { &body };
