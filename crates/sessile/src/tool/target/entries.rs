@@ -105,7 +105,7 @@ impl EntryFile<'_> {
         dir.replace_for_now(Path::new(name), text, 0o600)
     }
 
-    fn invalid(&self, line: usize, message: impl ToString) -> Error {
+    fn invalid(&self, line: usize, message: &impl ToString) -> Error {
         Error::Tool(ToolError::InvalidFile { path: self.path.clone(), line, message: message.to_string() })
     }
 
@@ -164,7 +164,7 @@ impl EntryFile<'_> {
         let text = self.text()?;
         text.parse().map_err(|error: toml_edit::TomlError| {
             let before = error.span().and_then(|span| text.get(..span.start));
-            self.invalid(before.map_or(1, |before| before.lines().count().max(1)), error.message())
+            self.invalid(before.map_or(1, |before| before.lines().count().max(1)), &error.message())
         })
     }
 
@@ -270,7 +270,7 @@ impl EntryFile<'_> {
         let place = self.place.entries.first().and_then(|place| place.split_once('.'));
         let Some((table, column)) = place else { return Ok(None) };
         let database = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .map_err(|error| self.invalid(1, error))?;
+            .map_err(|error| self.invalid(1, &error))?;
         let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'";
         let has_table = self.query(&database, sql)?.iter().any(|name| name == table);
         Ok(has_table.then_some((database, table, column)))
@@ -282,7 +282,7 @@ impl EntryFile<'_> {
             let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0))?;
             Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
         };
-        run().map_err(|error| self.invalid(1, error))
+        run().map_err(|error| self.invalid(1, &error))
     }
 
     fn retain_rows(&self, is_kept: &dyn Fn(&Entry) -> bool) -> Result<()> {
@@ -296,7 +296,7 @@ impl EntryFile<'_> {
             }
             Ok(())
         };
-        run().map_err(|error| self.invalid(1, error))
+        run().map_err(|error| self.invalid(1, &error))
     }
 }
 
