@@ -1,4 +1,12 @@
 //! The path of a call through the program: parse, open the state, run the command, print, exit.
+//!
+//! 1. `main` captures the `World` and parses the arguments.
+//! 2. `StateCall` orders flags and variables, in the mode of the command's row in the effects table. It reads no file.
+//! 3. Operations that a dead process left unfinished are settled, if a marker exists.
+//! 4. The command asks the state for what it needs, which reads files and the store.
+//! 5. `Output` prints the result, then the warnings. The error determines the exit status.
+//!
+//! A call that changed something also ends a few expired sessions (`Cx::changed_at`).
 
 use std::ffi::OsString;
 use std::io::Write;

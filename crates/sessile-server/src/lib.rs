@@ -1,8 +1,21 @@
 //! The session service: sessions, messages, turns, values and locks of many users, who never see each other's.
 //!
-//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), `rules` (what a change comes to, without
-//! I/O), [`store`] (the stores that carry it out), [`users`] (who may), `http` (how it is asked over the network), `mcp` (the
-//! same for agents), [`serve`] (listening, and ending well).
+//! Reading order: [`change`] and [`query`] (what can be asked of a store, as data), `rules` (what a change comes to,
+//! without I/O), [`store`] (the stores that carry it out), [`users`] (who may), `http` (how it is asked over the
+//! network), `mcp` (the same for agents), [`serve`] (listening, and ending well).
+//!
+//! | module | content |
+//! |---|---|
+//! | [`model`], [`change`], [`query`], [`account`], `request`, `ids` | things, changes, queries and accounts as data; no SQL, no HTTP |
+//! | `json_text` | JSON that is kept as it was sent |
+//! | `rules` | `decide`: a snapshot and a change become an outcome and writes, for both stores |
+//! | [`store`] | `StoreBackend` with SQLite and PostgreSQL; fair scheduling of users (`fair_queue`); filtered lists (`lists`) |
+//! | [`users`], [`login`] | users and tokens, for administrators; device login |
+//! | [`retention`], [`limits`] | retention of rows; limits of requests |
+//! | [`serve`] | listening, TLS, connections, heartbeat, graceful shutdown |
+//! | `http` | routes, callers, waiting, events, replies |
+//! | `upstream` | writer of replies: a chat endpoint or an A2A agent |
+//! | `mcp` | tools for agents over streamable HTTP |
 
 pub mod account;
 pub mod change;

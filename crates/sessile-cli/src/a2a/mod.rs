@@ -1,7 +1,10 @@
-//! Client of A2A agents: versions 1.0 and 0.3, over JSON-RPC and HTTP+JSON. The wire types are those of [`sessile_wire::a2a`].
+//! Client of A2A agents: versions 1.0 and 0.3, over JSON-RPC and HTTP+JSON. The wire types are those of
+//! [`sessile_wire::a2a`].
 //!
-//! Reading order: [`AgentClient`], then its requests in `operations`. An agent is not trusted: a reply has limits, a credential
-//! goes only where [`Authorize`] allows it, and nothing is printed here. Not for conversations and their history.
+//! Reading order: [`AgentClient`], then its requests in `operations`. An agent is not trusted: a reply has limits, a
+//! credential goes only where [`Authorize`] allows it, and nothing is printed here. Nobody executes what an agent says.
+//! Commands sanitize it for terminals, mark it with `"source":"agent"` in JSON, and reduce its file names to one
+//! component. Not for conversations and their history.
 
 mod authorize;
 mod client;

@@ -1,4 +1,9 @@
 //! Conversation of a session with an agent, and its log.
+//!
+//! An event is stored before it is displayed, and a task at its first event. A failed save is a failure of the call: a
+//! reply that is displayed and not stored would be missing from the next message. The sent message is stored with the
+//! first event, because before it there is no id under which it could be found. Without a session nothing is stored or
+//! continued: a script that is started twice must not continue a conversation that it did not begin.
 
 use std::rc::Rc;
 

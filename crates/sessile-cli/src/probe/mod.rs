@@ -1,4 +1,4 @@
-//! Testing a service for mix-ups: many users at once, each with code words that nobody else can know.
+//! Leak test of a service: many users at once, each with code words that nobody else can know.
 //!
 //! | module | |
 //! |---|---|
@@ -7,12 +7,15 @@
 //! | `request`, `template` | for `http`: what is asked, by flags or a file; texts with placeholders |
 //! | `ramp` | how many users each round has |
 //! | `run` | the users, their turns, and the threads that take them |
-//! | `capture`, `encoding` | everything that was received; the encodings that it is searched in |
+//! | `transport`, `capture`, `encoding` | requests; everything that was received; the encodings that it is searched in |
 //! | `ledger` | what was seen so far |
 //! | `judge` | what that means: order, lost and doubled turns; or that it cannot be said |
 //! | `detection` | how surely a leak would have been found |
-//! | `report`, `shown` | all of it, for programs and for people |
-//! | `refused` | the failure, where nothing was answered |
+//! | `report`, `text_report` | the report, for programs and for people |
+//! | `failure` | the failure, where nothing was answered |
+//!
+//! A probe sends requests only to this machine, or to a host that the call names as one that may be probed. It stores
+//! nothing, and reports what it cannot know as not judged.
 //!
 //! A further protocol is a file that implements [`Service`], and a word in the command's `Protocol`.
 

@@ -1,7 +1,14 @@
 //! Completion of a turn: the session's messages go upstream, and the reply is committed together with the new messages.
 //!
-//! A completion is a task of its own. If the client disconnects before the turn begins, its place is released; after that the
-//! turn is completed, so that the same idempotency key finds the reply and the upstream is not paid twice.
+//! A completion is a task of its own. If the client disconnects before the turn begins, its place is released; after
+//! that the turn is completed, so that the same idempotency key finds the reply and the upstream is not paid twice. The
+//! key belongs to the commit alone: the request for the turn has none, and a waiter under the same key looks again when
+//! it holds the turn.
+//!
+//! The session's place in an agent's memory is deleted before the agent is asked. If the turn then fails, the agent may
+//! know messages that the history does not hold. Only a commit stores it again, and any other change of the messages
+//! deletes it. It is not a message, value or setting: a user who could write it could continue in the context of
+//! another user.
 
 use std::time::Duration;
 

@@ -1,5 +1,17 @@
-//! Acquisition of a turn or lock. Waiting is a task of its own: the client may disconnect at any moment, and then the place
-//! in the queue must be released.
+//! Acquisition of a turn or lock.
+//!
+//! Waiting is a task of its own: the client may disconnect at any moment, also while the store is about to grant the
+//! turn. The task notices that and releases the place.
+//!
+//! - Waiters of a process whose last heartbeat (`serve/heartbeat.rs`) is older than a second are skipped. A skipped
+//!   waiter keeps its place until it expires, so that skipping a live one costs it one turn of waiting and nothing
+//!   else. A waiter whose request timed out under an idempotency key is skipped in the same way.
+//! - A place belongs to the request that asked for it last. The same request, sent again under its key to any process,
+//!   takes the place over; the earlier one can then neither acquire nor release it.
+//! - A place that no client learned of is released, and its key then asks anew. The fencing token is assigned when the
+//!   place is held.
+//! - The messages of a turn are read after it is held: nobody else can append then, and the stored answer of an
+//!   idempotency key stays small.
 
 use std::time::Duration;
 

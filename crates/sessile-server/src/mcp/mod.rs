@@ -1,14 +1,16 @@
 //! The service for agents, by the Model Context Protocol over streamable HTTP, at `/mcp`.
 //!
-//! A call of a tool is a request of the API, made in this process with the caller's own token and carried out by the same
-//! router. So users, scopes, limits, the record and the errors are the API's, and there is no second way to the store. What
-//! a tool takes and gives is read off the route and the OpenAPI document. Nothing is kept between two requests: whatever a
-//! client refers to is in the store, and any process on the same store answers the next one.
+//! A call of a tool is a request of the API, made in this process with the caller's own token and carried out by the
+//! same router. So users, scopes, limits, the audit log and errors are those of the API, and no second place can forget
+//! one of them. This module has no access to the store. Input and output of a tool come from the route and the OpenAPI
+//! document. Nothing is kept between two requests: whatever a client refers to is in the store, and any process on the
+//! same store answers the next one.
 //!
-//! The transport is our own rather than the SDK's: bodies come in by the API's limits of size, depth and time, what is
-//! refused is told as the API tells it, and batches are answered.
+//! The transport is our own. The SDK's reads bodies without limits of depth and time, answers refusals in its own
+//! words, has no batches and needs more packages. It would save most of `protocol`.
 //!
-//! Reading order: `tools` (what is offered), `tool`, `call`, `protocol`, `endpoint`.
+//! Reading order: `tools` (what is offered), `tool` (with what the route and the OpenAPI document say), `call` (request
+//! and result), `protocol`, `endpoint` and `origin` (the transport).
 
 mod call;
 mod endpoint;

@@ -1,4 +1,8 @@
 //! A person's approval of a guarded context: for a bounded time, recorded, revocable.
+//!
+//! A person approves on a terminal, or by answering a question that an MCP client puts to them. The answer of a client
+//! chooses one of three times and is recorded with the client's name. It is not accepted where a PIN is set, and no
+//! approval is given inside a session. Sessile cannot verify that a person answered: it relies on the client for that.
 
 use std::cell::OnceCell;
 use std::path::Path;

@@ -1,9 +1,11 @@
-//! What a session remembers about its agents: conversations, each with the agent's ids and all that was said.
+//! Conversations of sessions with agents: the agent's ids, its task, and everything that was said.
 //!
-//! A conversation belongs to one session and one agent. The one that was used last is the one that goes on. Whatever an
-//! agent says is added to what is stored now, in one transaction: nobody holds a copy that could be written back.
+//! A conversation belongs to one session and one agent, and the one used last continues. An event is added to the row
+//! as it is now, in one transaction: no caller holds a copy that it could write back, and no lock or transaction is
+//! held while an agent is asked. Ids of two conversations are never combined: an event with another context id goes to
+//! the conversation of that id.
 //!
-//! Not for talking to agents: the library knows no network.
+//! Not for talking to agents: the library has no network.
 
 mod conversations;
 

@@ -1,8 +1,12 @@
 //! The only code that writes files.
 //!
-//! A write needs a [`LockedDir`]: the kernel's lock on the directory that holds the file. The lock has no file
-//! of its own, is first come first served, and dies with its holder. Under it a file is replaced whole: one
-//! temporary file, synced, renamed over the old one, and the directory synced.
+//! A write needs a [`LockedDir`]: the kernel's lock on the directory that holds the file. The lock has no file of its
+//! own, is first come first served, and dies with its holder. Under it a file is replaced whole: one temporary file,
+//! synced, renamed over the old one, and the directory synced. A new file that replaces nothing is a [`NewFile`].
+//! Copies in a session's room are the exception: they are made under the room's lock.
+//!
+//! `PlainDir` is for directories that a stranger may have arranged, `Beneath` for the files of a project. Neither
+//! follows a link out of its root.
 //!
 //! Not for the store, which brings its own locks and its own durability.
 

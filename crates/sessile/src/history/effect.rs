@@ -1,4 +1,6 @@
-//! One effect of an operation: a thing, what it was, and what it is now.
+//! One effect of an operation: a thing, its value before, and its value after.
+//!
+//! A missing value and the JSON value null differ: the fields `before_is_null` and `after_is_null` mark null.
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,29 @@
-//! The history: every change of state is an operation, and most can be undone.
+//! The history: every change of state is an operation, and most operations can be undone.
 //!
-//! A change is said first, as [`Effect`]s with what was and what will be; [`perform`] records that intent, makes each
-//! effect with a compare-and-set under its own lock, and closes the operation. If the process dies in between, the
-//! next call finds the intent and brings it to an end. [`undo`] is the same with the sides exchanged.
+//! A change is a list of [`Effect`]s. Each names a thing (a key, a file, a selection, a value or the name of a session,
+//! trust), its value before and its value after. [`perform`] makes the change:
 //!
-//! No secret is recorded: what looks like one is left out, and the operation cannot be undone.
+//! 1. `context::weaken::authorize` checks the call: without an approval or a person no effect may weaken a guard, and
+//!    from inside a session none may redirect others.
+//! 2. The operation is stored in state `intent`, with the process that makes it. An effect that looks like a secret is
+//!    stored as an [`Effect::Event`], which records only that something happened.
+//! 3. An operation of several effects gets a marker: an empty file in `intents/`.
+//! 4. Each effect goes from *before* to *after* by compare-and-set under its own lock. If one has changed meanwhile,
+//!    those already made are rolled back and the error is `CONCURRENT_CHANGE`.
+//! 5. The operation is closed as `done` and the marker is removed. If closing fails, on a full disk for example, the
+//!    change stands and the next writer closes the operation.
+//!
+//! [`settle`] recovers from crashes. It finds intents whose process is dead, by pid, start time and boot id. If all
+//! effects are at *after*, the operation is done; otherwise it is rolled back. An operation that cannot be rolled back
+//! is closed as `unknown`. A single effect needs no marker: it is whole or absent by itself, and the next writer
+//! settles its intent. Every call begins with [`settle_if_marked`].
+//!
+//! [`undo`] checks that every effect is at *after* and performs the effects with the sides exchanged, as an operation
+//! of its own. State values of a session take a shorter path: value, revision and operation are one transaction. A
+//! change that cannot be expressed as effects is recorded after it happened, by [`record`]; if that fails, the error is
+//! `NOT_RECORDED` and states that the change was made.
+//!
+//! No secret is recorded, and an operation that holds one cannot be undone.
 
 mod effect;
 mod operation;

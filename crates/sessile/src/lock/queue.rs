@@ -1,8 +1,10 @@
 //! The queue behind locks and turns.
 //!
-//! Drawing a ticket makes a file with its number and locks it before the ticket can be seen. Who comes next waits
-//! for the lock of the ticket just before its own, in the kernel and without polling. When that comes free, its
-//! owner is done or dead, and the ticket goes; the look is then at the one before that, until there is none.
+//! Drawing a ticket inserts a row, whose number is the fencing token: `AUTOINCREMENT` assigns none twice. Before the
+//! row is visible the file `tickets/N` is created and locked. The next in line waits for the lock of the ticket just
+//! before its own, in the kernel and without polling. When that lock comes free, its owner is done or dead: the ticket
+//! is deleted, and the wait continues with the one before it, until there is none. A lease has no file. It has an
+//! expiry on both clocks, and waiters poll it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

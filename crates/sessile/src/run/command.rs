@@ -1,4 +1,8 @@
 //! Commands that are ready to start in their session.
+//!
+//! Arguments and values reach a command as they are: no shell evaluates them. The guard is checked last, because the
+//! approval may have expired or the context's file may have changed while the command waited for a lock, a room or a
+//! credential. Without the guard `approval` and without a wait this check reads nothing.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

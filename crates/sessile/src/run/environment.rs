@@ -1,4 +1,9 @@
 //! Variables of a command in a session: set, removed, and the origin of each.
+//!
+//! The order is: context, settings, isolation level, tools, bindings, flags, Sessile's own. A variable that isolates or
+//! pins is set by a profile or a binding, and nothing overrides it. A variable with a credential is kept apart from the
+//! changes, in [`Environment::credentials`], by name only. So nothing that is printed, written to a start-up file or
+//! carried as an original can hold its secret.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

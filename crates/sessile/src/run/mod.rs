@@ -6,6 +6,10 @@
 //! makes the [`IsolatedCommand`], which checks the guard last. Everything that decides what a command may reach is in
 //! these steps; nothing else starts commands in sessions.
 //!
+//! The command of a named session has no parent of Sessile's: the process becomes the command. A parent stays only for work
+//! afterwards, such as ending an ephemeral session. `shell` takes the same steps with start-up files of its own, and `env` prints
+//! the changes instead. `run --dry-run` prepares an ephemeral session like the real one, prints it, and removes it.
+//!
 //! ```
 //! use std::ffi::OsString;
 //!

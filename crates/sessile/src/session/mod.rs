@@ -5,6 +5,10 @@
 //! [`life`] decides what has expired; [`Turn`] is an exclusive step on a session's messages; [`entries`] keeps small
 //! values with revisions.
 //!
+//! A session is a row and a room. A start creates the room first, an end closes the row first. So a live session
+//! always has a room, and `session gc` removes a room without a live session. A call that changes something ends a few
+//! expired sessions.
+//!
 //! Not for: running commands in a session, which is [`crate::run`].
 
 pub mod entries;

@@ -1,8 +1,20 @@
 //! A session's room: its private directory, and the kernel lock that says whether something runs in it.
 //!
-//! Whatever runs in a session holds a shared lock on the room's `lock` file through an inherited descriptor, and has
-//! a record in `running/`. The file's content is the moment of the last use. Who wants the room gone takes the lock
-//! exclusively, and so cannot while anything runs.
+//! A process in a session holds a shared lock on the room's `lock` file through an inherited descriptor, and has a
+//! record in `running/`. Removing the room requires the exclusive lock, so it fails while anything runs. The content of
+//! `lock` is the time of the last use on both clocks, so that using a session writes no row.
+//!
+//! | entry | content |
+//! |---|---|
+//! | `lock`, `running/` | as above |
+//! | `plan.json` | tools with their variables; bindings with stamps of the files they depend on (`tool::plan`) |
+//! | `copies.json` | copies with their sources, and digests of both; never read on the path of a command |
+//! | directories of tools | the copies, at the place that a profile's `to` names |
+//! | `xdg/config/` | links to the user's settings with copies among them, for tools that only `XDG_CONFIG_HOME` moves |
+//! | `home/` | the same for the home directory, at isolation level `home` |
+//! | `work.json` | directories that the session added to working directories, so that they are removed with it |
+//! | `shell/` | start-up files of shells (`run::shell`) |
+//! | a link | to the directory of sockets, whose path must be short; it is removed with the room |
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};

@@ -1,8 +1,8 @@
 //! Turns: exclusive read-think-append steps on a session's messages.
 //!
-//! Whoever begins a turn is alone with the session's messages until it commits or abandons it. Turns of one session
-//! come in the order in which they were asked for. What a turn appends is there as a whole or not at all, and never
-//! after the turn was lost: its token is checked in the same transaction.
+//! A turn has the session's messages to itself until it commits or is abandoned. Turns of one session come in the order
+//! in which they were requested. A commit is one transaction: it checks that the ticket is still the first, deletes it
+//! and appends the messages. So messages are appended as a whole or not at all, and never after the turn was lost.
 
 use std::fs::File;
 

@@ -1,8 +1,12 @@
 //! The store: one SQLite file that the application owns.
 //!
-//! Opened only when something in it is needed: read-only by readers, who take no lock, and for writing by
-//! writers, with `synchronous=FULL`. Each change is one short transaction. The schema grows by numbered
-//! migrations that are only ever added.
+//! Opened only when something in it is needed: read-only by readers, who take no lock, and for writing by writers, with
+//! `synchronous=FULL`. Each change is one short transaction. The schema grows by numbered migrations that are only ever
+//! added.
+//!
+//! SQLite parses the whole schema at every open. Each table or index costs the hot commands about 35,000 instructions,
+//! so a new one needs a reason; settings and state values of a session share a table for this reason. Every query whose
+//! answer reaches a user carries that user. Only sweeping and settling look at all users.
 //!
 //! Not for what people edit: contexts and settings are files.
 

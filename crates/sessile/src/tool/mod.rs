@@ -1,8 +1,25 @@
 //! Tool profiles, and isolating tools by them.
 //!
-//! Nothing in the source names a tool; one TOML file per tool in `tools/` does. [`Tools`] finds the profiles,
-//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`held`] tells what a room
-//! holds.
+//! Nothing in the source names a tool; one TOML file per tool in `tools/` does. The profiles are text in the binary
+//! (`build.rs`) and are parsed only when a room is prepared or a command lists tools. [`Tools`] finds the profiles,
+//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`held`] compares a room's
+//! copies with the originals.
+//!
+//! | module | content |
+//! |---|---|
+//! | `profile`, `read` | profile of one tool; its strict parser, because a misspelt key would isolate nothing |
+//! | `catalog` | known profiles: built in, the user's, a trusted project's |
+//! | `places` | directories of the user outside any session, and the placeholders of profiles |
+//! | `seed`, `farm`, `gitconfig` | copying into a room; a directory of links that looks like the user's; relocating includes |
+//! | `work` | copies within working directories |
+//! | `tree` | YAML and JSON as trees, and paths in them |
+//! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
+//! | `prepare`, `plan` | preparing a room once per tool; the record of that |
+//! | `held`, `leave` | content of a room beside the originals; leaving a room for good |
+//!
+//! A copy is never written back, and its original is only read. A login whose tokens rotate is linked or left shared,
+//! never copied. Copies are made under the room's lock and count once the saved plan names them. Each profile lists
+//! what it does not isolate.
 //!
 //! Not for: running commands and their variables, which is [`crate::run`].
 

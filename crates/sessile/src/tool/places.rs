@@ -1,4 +1,7 @@
 //! The directories that profiles speak of, as the user has them: not as an outer session has moved them.
+//!
+//! The variable `SESSILE_ORIGINALS` carries the user's own values into a session. So a session inside a session is
+//! seeded from the user's own files, and `env --unset` restores the user's own values.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,8 @@
-//! What a room was prepared with. It is kept in the room, so that only the first command of a session pays for it.
+//! The plan of a room: what it was prepared with, stored in the room as `plan.json`.
+//!
+//! Preparing costs milliseconds and reads dozens of files. Only the first command of a session pays for it; every later
+//! one reads the plan. A plan of another version counts as missing. The copies are listed in a file of their own,
+//! `copies.json`, which only preparing, comparing, leaving and `run --dry-run` read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

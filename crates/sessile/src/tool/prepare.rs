@@ -1,4 +1,10 @@
 //! Preparing a room: once for each tool, at the first command that needs it.
+//!
+//! The fast path reads the plan and nothing else. It applies if the plan has every requested tool, the context's
+//! bindings are the same, and the files that the bindings depend on have the same inode, size and change time. No
+//! profile is parsed and no copy is opened. The slow path, under the room's lock, copies the missing tools, grows the
+//! directories of links, saves the plan, binds the context and saves the plan again. What is prepared stays prepared if
+//! binding fails.
 
 use std::path::{Path, PathBuf};
 

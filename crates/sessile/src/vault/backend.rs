@@ -1,4 +1,7 @@
-//! Where credentials are kept, and how that is chosen.
+//! Backends of the vault, and the choice between them.
+//!
+//! The choice of `auto` is stored, so that the same credentials are found with and without a desktop. A second vault,
+//! created in an ssh session, would look like a loss of the first.
 
 use std::path::Path;
 

@@ -1,4 +1,7 @@
 //! Renewing a credential: by one process, for all that wait for it.
+//!
+//! The lock of a renewal is the only one that is held across the network. It protects no file: its holder takes the
+//! vault's own lock for each change.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};

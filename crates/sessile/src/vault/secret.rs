@@ -1,4 +1,6 @@
 //! Serialization of secrets, for the fields that name it.
+//!
+//! Nothing else serializes one. Its output is sealed, or goes to a keychain or a helper.
 
 pub(crate) use sessile_wire::secret::MASK;
 pub use sessile_wire::secret::Secret;

@@ -1,7 +1,8 @@
 //! Large forks and rewinds, a slice at a time: other changes are made in between.
 //!
-//! A fork copies most messages to an id that is not a session yet, where nobody sees them, and then makes the session in one
-//! transaction. A rewind moves the end of the session in one transaction, and the rows behind it are removed afterwards.
+//! A file has one writer, and copying a long session takes a second. So a fork copies most messages to an id that is
+//! not a session yet, where nobody sees them, and then creates the session in one transaction. A rewind moves the end
+//! of the session in one transaction, and the rows behind it are removed afterwards.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 

@@ -1,5 +1,12 @@
-//! Files in a session's room that keep shells in it, whatever the user's own start-up files export: agents run commands
-//! in login shells, and one `export` in such a file would lead every one of them out of the session.
+//! Files in a session's room that keep shells in it, whatever the user's own start-up files export.
+//!
+//! Agents run commands by `bash -lc`. A login shell reads start-up files, and one `export` in them would lead the
+//! command out of the session. bash reads the file that `BASH_ENV` names after them; this file does nothing in a shell
+//! that is not a login shell. zsh has no such variable: the files in `ZDOTDIR` source the user's own and then restore
+//! what was set before.
+//!
+//! The directory is named after the hash of its content, so that commands with different variables in one session do
+//! not disturb each other. The files hold only variables that isolate or pin, never one that may be a secret.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

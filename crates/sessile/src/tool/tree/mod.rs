@@ -1,7 +1,8 @@
 //! YAML and JSON as a tree in which every plain scalar keeps its text: `1e3` stays `1e3`, whatever it may mean.
 //!
-//! Parsing into values and writing those out again would change what a tool reads: a token that looks like a number
-//! becomes one. Comments are not kept; what is written is a session's private copy.
+//! Parsing into values and writing those out again would change what a tool reads: a token that looks like a number,
+//! such as `0123`, becomes one. So a scalar is its text and whether it was quoted. Comments are not kept: the output is
+//! a session's private copy, which nobody edits.
 
 mod json;
 mod path;
