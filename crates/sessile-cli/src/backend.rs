@@ -14,7 +14,7 @@ use sessile::session::{Entry, SessionName};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::local::LocalBackend;
-use crate::remote::Remote;
+use crate::remote::{Remote, ServiceClient};
 use crate::view::{
     ChangeReport, ConversationView, LeaseView, LockView, OperationView, SessionDetailView, SessionListing,
     SessionRenameView, SessionStartView, SessionStopView, ValueChangeView,
@@ -91,8 +91,8 @@ impl SessionFilter<'_> {
 impl<'a> StateBackend<'a> {
     /// Backend that flags, variables and settings select.
     pub(crate) fn resolve(cx: &'a Cx) -> Result<Self, Failure> {
-        Ok(match Remote::of(cx)? {
-            Some(remote) => StateBackend::Remote(remote),
+        Ok(match ServiceClient::of(cx, &cx.state)? {
+            Some(server) => StateBackend::Remote(Remote { server, cx }),
             None => StateBackend::Local(LocalBackend { cx }),
         })
     }

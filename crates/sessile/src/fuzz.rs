@@ -84,7 +84,7 @@ pub fn context_file(bytes: &[u8]) {
     for name in ["contexts.toml", "contexts.json"] {
         let Some(contexts) = checked(transfer::read(&app, Path::new(name), text.clone())) else { continue };
         for context in &contexts {
-            checked(context.to_json(&app));
+            checked(context.content(&app));
         }
         let Some(exported) = checked(transfer::export(&app, Path::new(name), &contexts)) else { continue };
         let again = transfer::read(&app, Path::new(name), exported.text.clone());

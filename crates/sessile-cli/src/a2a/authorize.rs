@@ -22,10 +22,10 @@ pub(crate) trait Authorize {
 
 /// Source without credentials.
 #[cfg(test)]
-pub(crate) struct Anonymous;
+pub(crate) struct AnonymousAccess;
 
 #[cfg(test)]
-impl Authorize for Anonymous {
+impl Authorize for AnonymousAccess {
     fn credentials_for(&self, _url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         Ok(Vec::new())
     }

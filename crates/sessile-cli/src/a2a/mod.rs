@@ -20,7 +20,7 @@ mod tests;
 mod transport;
 
 #[cfg(test)]
-pub(crate) use authorize::Anonymous;
+pub(crate) use authorize::AnonymousAccess;
 pub(crate) use authorize::{Authorize, RequestCredential};
 pub(crate) use client::{AgentClient, ClientOptions};
 pub(crate) use error::A2aError;

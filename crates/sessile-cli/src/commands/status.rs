@@ -24,19 +24,19 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let status = Status::of(&cx.state, args.show_state_files)?;
-    let all = All { status: &status, server: ServerStatus::of(&cx.state) };
+    let all = StatusView { status: &status, server: ServerStatus::of(&cx.state) };
     cx.out.result(&all, || text(&all, &cx.out))
 }
 
 /// What the library tells, and what only this program has.
 #[derive(Serialize)]
-struct All<'a> {
+struct StatusView<'a> {
     #[serde(flatten)]
     status: &'a Status,
     server: Option<ServerStatus>,
 }
 
-fn text(All { status, server }: &All<'_>, out: &Output) -> String {
+fn text(StatusView { status, server }: &StatusView<'_>, out: &Output) -> String {
     let mut text = String::new();
     let server = server.as_ref().map(|server| ("server", server.line()));
     for (label, value) in status.lines().into_iter().chain(server) {

@@ -12,11 +12,11 @@ mod form;
 pub(crate) mod fuzz;
 #[cfg(test)]
 mod tests;
-mod unreachable;
+mod unreachable_reason;
 
 pub(crate) use address::HttpAddress;
 pub(crate) use client::{BufferedResponse, HttpClient, TrustRoots};
 pub(crate) use error::HttpError;
 pub(crate) use exchange::{HttpRequest, HttpResponse, ResponseObserver, Timeouts};
 pub(crate) use form::{basic, form};
-pub(crate) use unreachable::UnreachableReason;
+pub(crate) use unreachable_reason::UnreachableReason;

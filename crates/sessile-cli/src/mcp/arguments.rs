@@ -13,7 +13,7 @@ use sessile::text::{plain_name, quoted, shortened};
 use sessile::{Code, State, StateArgs};
 
 use super::invocation::Invocation;
-use super::tool::{Input, InputKind, Limit, Shape, To, Tool, USUAL};
+use super::tool::{Input, InputKind, InputTarget, Limit, Shape, Tool, USUAL};
 
 /// The longest a word of a command can be; the kernel takes no more.
 const LONGEST: usize = 128 * 1024 - 1;
@@ -39,7 +39,7 @@ impl From<String> for ArgumentError {
 
 /// What the server was started with, for every call it makes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Base {
+pub(super) struct BaseFlags {
     session: Option<String>,
     context: Option<String>,
     lock_timeout: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Base {
     context_variable: Option<String>,
 }
 
-impl Base {
+impl BaseFlags {
     /// Those of this call. What variables say is not among them: the calls have the same variables.
     pub(super) fn of(state: &State) -> Self {
         let StateArgs { context, session, credential, config, no_config, set, lock_timeout, .. } =
@@ -68,7 +68,7 @@ impl Base {
             others.push("--no-config".to_owned());
         }
         let variable = state.app().variable("CONTEXT");
-        Base {
+        BaseFlags {
             session: session.clone().filter(|session| state.enclosing_session() != Some(session.as_str())),
             context: context.clone(),
             lock_timeout: lock_timeout.map(|time| format!("{}ms", time.as_millis())),
@@ -100,7 +100,7 @@ pub(super) struct ToolCaller<'a> {
 pub(super) fn invocation(
     tool: &Tool,
     given: &JsonObject,
-    base: &Base,
+    base: &BaseFlags,
     caller: ToolCaller<'_>,
 ) -> Result<Invocation, ArgumentError> {
     if let Some(unknown) = given.keys().find(|name| tool.input.iter().all(|input| input.name != *name)) {
@@ -174,7 +174,12 @@ pub(super) fn invocation(
 }
 
 /// How long the call is waited for.
-fn limit(tool: &Tool, given: &JsonObject, base: &Base, flags: &mut Vec<String>) -> Result<Duration, String> {
+fn limit(
+    tool: &Tool,
+    given: &JsonObject,
+    base: &BaseFlags,
+    flags: &mut Vec<String>,
+) -> Result<Duration, String> {
     let said = |name: &str| given.get(name).and_then(Value::as_str);
     let parsed = |name: &str, text: &str| {
         sessile::duration::parse(text).ok_or_else(|| {
@@ -236,7 +241,7 @@ impl Parts {
             (InputKind::Number, Value::Number(number)) if number.is_i64() => vec![number.to_string()],
             (InputKind::Number, _) => return wrong("a whole number"),
             (InputKind::Switch, Value::Bool(is_on)) => {
-                if let (true, To::Flag(flag)) = (is_on, input.to) {
+                if let (true, InputTarget::Flag(flag)) = (is_on, input.to) {
                     self.flags.push(flag.to_owned());
                 }
                 return Ok(());
@@ -251,14 +256,14 @@ impl Parts {
             (InputKind::Anything, value) => vec![value.to_string()],
         };
         // The kernel has no such words, and would cut them short.
-        if input.to != To::Stdin && texts.iter().any(|text| text.contains('\0')) {
+        if input.to != InputTarget::Stdin && texts.iter().any(|text| text.contains('\0')) {
             return wrong("text without a NUL in it");
         }
         match input.to {
-            To::Word => self.words.extend(texts),
-            To::Flag(flag) => self.flags.extend(texts.iter().map(|text| format!("{flag}={text}"))),
-            To::Stdin => self.stdin = texts.concat().into_bytes(),
-            To::Directory => self.directory = texts.first().map(PathBuf::from),
+            InputTarget::Word => self.words.extend(texts),
+            InputTarget::Flag(flag) => self.flags.extend(texts.iter().map(|text| format!("{flag}={text}"))),
+            InputTarget::Stdin => self.stdin = texts.concat().into_bytes(),
+            InputTarget::Directory => self.directory = texts.first().map(PathBuf::from),
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use rmcp::model::{ClientJsonRpcMessage, JsonObject};
 use serde_json::Value;
 
-use super::arguments::{Base, ToolCaller, invocation};
+use super::arguments::{BaseFlags, ToolCaller, invocation};
 use super::tools::TOOLS;
 
 /// A line of a client: parsed as the transport parses it.
@@ -27,7 +27,7 @@ pub fn mcp_arguments(bytes: &[u8]) {
         given.values().filter_map(Value::as_str).filter(|text| text.starts_with('-')).collect();
     for tool in TOOLS {
         let caller = ToolCaller { client: Some("fuzz"), session_exists: bytes.len().is_multiple_of(2) };
-        match invocation(tool, &given, &Base::default(), caller) {
+        match invocation(tool, &given, &BaseFlags::default(), caller) {
             Ok(call) => {
                 let before = call.args.iter().take_while(|word| *word != "--");
                 let taken: Vec<&String> = before.filter(|word| flags.contains(&word.as_str())).collect();

@@ -64,7 +64,7 @@ pub(super) enum CallOutcome {
     CalledOff,
 }
 
-enum How {
+enum CallEnd {
     Ended(ExitStatus),
     TimedOut,
     /// With the time that it has to end by itself.
@@ -109,9 +109,9 @@ impl Invocation {
                 status
             };
             tokio::select! {
-                status = all => How::Ended(status?),
-                () = sleep(self.limit) => How::TimedOut,
-                grace = called_off => How::CalledOff(grace),
+                status = all => CallEnd::Ended(status?),
+                () = sleep(self.limit) => CallEnd::TimedOut,
+                grace = called_off => CallEnd::CalledOff(grace),
             }
         };
         let told = || {
@@ -122,14 +122,14 @@ impl Invocation {
             }
         };
         Ok(match how {
-            How::Ended(status) => {
+            CallEnd::Ended(status) => {
                 CallOutcome::Ended(CallOutput { status: Some(status), out, err, report: told() })
             }
-            How::TimedOut => {
+            CallEnd::TimedOut => {
                 end(&mut child, GRACE).await;
                 CallOutcome::TimedOut(CallOutput { status: None, out, err, report: None })
             }
-            How::CalledOff(grace) => {
+            CallEnd::CalledOff(grace) => {
                 end(&mut child, grace).await;
                 CallOutcome::CalledOff
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tool::{Input, Limit, To, Tool, USUAL};
+use super::tool::{Input, InputTarget, Limit, Tool, USUAL};
 use super::tools::TOOLS;
 
 /// Every tool as clients are told of it, under `listed`; with the command it calls, what is always said to that, what
@@ -32,10 +32,10 @@ fn one(tool: &Tool) -> Value {
 
 fn argument(input: &Input) -> Value {
     let becomes = match input.to {
-        To::Word => "a word",
-        To::Flag(flag) => flag,
-        To::Stdin => "standard input",
-        To::Directory => "the working directory",
+        InputTarget::Word => "a word",
+        InputTarget::Flag(flag) => flag,
+        InputTarget::Stdin => "standard input",
+        InputTarget::Directory => "the working directory",
     };
     json!({ "name": input.name, "becomes": becomes })
 }

@@ -18,7 +18,7 @@ use signal_hook::iterator::Signals;
 use tokio::sync::{Semaphore, watch};
 
 use super::approval::{ApprovalOutcome, Question, ask};
-use super::arguments::{Base, ToolCaller, invocation};
+use super::arguments::{BaseFlags, ToolCaller, invocation};
 use super::invocation::{CallOutcome, GRACE, Invocation};
 use super::lines::Incoming;
 use super::progress;
@@ -52,7 +52,7 @@ impl Offer {
 
 struct Server {
     offer: Offer,
-    base: Base,
+    base: BaseFlags,
     flags: StateArgs,
     calls: Arc<Semaphore>,
     /// Whether the server is about to end.
@@ -71,7 +71,7 @@ pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
     let (part, parting) = watch::channel(false);
     let server = Server {
         offer,
-        base: Base::of(state),
+        base: BaseFlags::of(state),
         flags: state.args().clone(),
         calls: Arc::new(Semaphore::new(AT_ONCE as usize)),
         parting: parting.clone(),

@@ -55,7 +55,7 @@ pub(super) const USUAL: Duration = Duration::from_secs(60);
 pub(super) struct Input {
     pub(super) name: &'static str,
     pub(super) kind: InputKind,
-    pub(super) to: To,
+    pub(super) to: InputTarget,
     pub(super) about: &'static str,
     pub(super) required: bool,
 }
@@ -74,7 +74,7 @@ pub(super) enum InputKind {
 
 /// Where it goes in the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum InputTarget {
     /// A word of the command.
     Word,
     /// The value of a flag, or a flag that is there or not.
@@ -93,12 +93,12 @@ pub(super) struct Field {
 }
 
 /// A text that must be given.
-pub(super) const fn needs(name: &'static str, to: To, about: &'static str) -> Input {
+pub(super) const fn needs(name: &'static str, to: InputTarget, about: &'static str) -> Input {
     Input { name, kind: InputKind::Text, to, about, required: true }
 }
 
 /// A text that may be given.
-pub(super) const fn takes(name: &'static str, to: To, about: &'static str) -> Input {
+pub(super) const fn takes(name: &'static str, to: InputTarget, about: &'static str) -> Input {
     Input { name, kind: InputKind::Text, to, about, required: false }
 }
 

@@ -2,7 +2,7 @@
 
 use sessile::settings::DEFAULT_LOCK_TIMEOUT;
 
-use super::tool::{Field, Input, Limit, Shape, To, Tool, has, may_have, needs, takes};
+use super::tool::{Field, Input, InputTarget, Limit, Shape, Tool, has, may_have, needs, takes};
 
 /// Every tool. Their whole description stays below 12 kB: a model reads it in every conversation.
 pub(super) const TOOLS: &[Tool] = &[
@@ -19,7 +19,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "What a context binds: settings, tools, variables.",
         output: &[has("name", "string"), has("guard", "string")],
-        ..tool("show_context", "context show", &[needs("context", To::Word, "")])
+        ..tool("show_context", "context show", &[needs("context", InputTarget::Word, "")])
     },
     Tool {
         about: "Live sessions, each with its conversations.",
@@ -32,17 +32,17 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Start a session, pinned to a context for its whole life. Its id goes into other tools.",
         output: &[has("id", "string")],
-        ..tool("start_session", "session start", &[takes("name", To::Flag("--name"), ""), CONTEXT])
+        ..tool("start_session", "session start", &[takes("name", InputTarget::Flag("--name"), ""), CONTEXT])
     },
     Tool {
         about: "A session whole: life, settings, tools' state, conversations.",
         output: &[has("id", "string"), has("state", "string")],
-        ..tool("show_session", "session show", &[takes("session", To::Word, "")])
+        ..tool("show_session", "session show", &[takes("session", InputTarget::Word, "")])
     },
     Tool {
         about: "Stop a session and what runs in it.",
         output: &[has("id", "string")],
-        ..tool("stop_session", "session stop", &[needs("session", To::Word, "id or name")])
+        ..tool("stop_session", "session stop", &[needs("session", InputTarget::Word, "id or name")])
     },
     Tool {
         about: "Settings explained: value, origin, what is shadowed or ignored.",
@@ -57,7 +57,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool(
             "set_setting",
             "config set",
-            &[needs("key", To::Word, ""), needs("value", To::Word, ""), SESSION],
+            &[needs("key", InputTarget::Word, ""), needs("value", InputTarget::Word, ""), SESSION],
         )
     },
     Tool {
@@ -73,9 +73,9 @@ pub(super) const TOOLS: &[Tool] = &[
             "set_state",
             "session state set",
             &[
-                needs("key", To::Word, ""),
-                needs("value", To::Stdin, "").anything(),
-                takes("if_revision", To::Flag("--if-revision"), "0: none yet").number(),
+                needs("key", InputTarget::Word, ""),
+                needs("value", InputTarget::Stdin, "").anything(),
+                takes("if_revision", InputTarget::Flag("--if-revision"), "0: none yet").number(),
                 SESSION,
             ],
         )
@@ -94,8 +94,8 @@ pub(super) const TOOLS: &[Tool] = &[
             "lock acquire",
             &[
                 LOCK,
-                takes("ttl", To::Flag("--ttl"), "default 10m"),
-                takes("wait", To::Flag("--lock-timeout"), "default 5s"),
+                takes("ttl", InputTarget::Flag("--ttl"), "default 10m"),
+                takes("wait", InputTarget::Flag("--lock-timeout"), "default 5s"),
                 SESSION,
             ],
         )
@@ -103,7 +103,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         about: "Begin the time of a lock anew.",
         output: &[has("name", "string"), has("expires_at", "string")],
-        ..tool("renew_lock", "lock renew", &[LOCK, TOKEN, takes("ttl", To::Flag("--ttl"), "")])
+        ..tool("renew_lock", "lock renew", &[LOCK, TOKEN, takes("ttl", InputTarget::Flag("--ttl"), "")])
     },
     Tool {
         about: "Give a lock back.",
@@ -125,12 +125,12 @@ pub(super) const TOOLS: &[Tool] = &[
             "run",
             "run",
             &[
-                needs("command", To::Word, "program and arguments; no shell").words(),
+                needs("command", InputTarget::Word, "program and arguments; no shell").words(),
                 SESSION,
                 CONTEXT,
-                takes("stdin", To::Stdin, ""),
-                takes("directory", To::Directory, ""),
-                takes("timeout", To::Flag("--timeout"), "default 2m"),
+                takes("stdin", InputTarget::Stdin, ""),
+                takes("directory", InputTarget::Directory, ""),
+                takes("timeout", InputTarget::Flag("--timeout"), "default 2m"),
             ],
         )
     },
@@ -143,13 +143,13 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "What an agent says it is and can do.",
         output: &[has("name", "string")],
         limit: AGENT_LIMIT,
-        ..tool("get_agent_card", "agent card", &[needs("agent", To::Word, AGENT_IS), SESSION])
+        ..tool("get_agent_card", "agent card", &[needs("agent", InputTarget::Word, AGENT_IS), SESSION])
     },
     Tool {
         about: "Whether an agent's card is right.",
         output: &[has("valid", "boolean"), has("problems", "array")],
         limit: AGENT_LIMIT,
-        ..tool("validate_agent_card", "agent validate", &[needs("agent", To::Word, ""), SESSION])
+        ..tool("validate_agent_card", "agent validate", &[needs("agent", InputTarget::Word, ""), SESSION])
     },
     Tool {
         about: "Send a message to an agent, get the reply. In a session their last conversation goes on.",
@@ -160,15 +160,15 @@ pub(super) const TOOLS: &[Tool] = &[
             "send_message",
             "message send",
             &[
-                needs("agent", To::Flag("--url"), ""),
-                needs("text", To::Stdin, ""),
+                needs("agent", InputTarget::Flag("--url"), ""),
+                needs("text", InputTarget::Stdin, ""),
                 SESSION,
                 CONTEXT,
-                takes("conversation", To::Flag("--conversation"), "by name"),
-                takes("new", To::Flag("--new"), "begin another").switch(),
-                takes("context_id", To::Flag("--context-id"), ""),
-                takes("task_id", To::Flag("--task-id"), ""),
-                takes("no_wait", To::Flag("--no-wait"), "").switch(),
+                takes("conversation", InputTarget::Flag("--conversation"), "by name"),
+                takes("new", InputTarget::Flag("--new"), "begin another").switch(),
+                takes("context_id", InputTarget::Flag("--context-id"), ""),
+                takes("task_id", InputTarget::Flag("--task-id"), ""),
+                takes("no_wait", InputTarget::Flag("--no-wait"), "").switch(),
                 TIMEOUT,
             ],
         )
@@ -186,7 +186,7 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool(
             "list_conversations",
             "conversation list",
-            &[SESSION, takes("agent", To::Flag("--agent"), ""), LIMIT],
+            &[SESSION, takes("agent", InputTarget::Flag("--agent"), ""), LIMIT],
         )
     },
     Tool {
@@ -207,7 +207,12 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool(
             "list_tasks",
             "task list",
-            &[needs("agent", To::Word, ""), takes("state", To::Flag("--state"), ""), LIMIT, SESSION],
+            &[
+                needs("agent", InputTarget::Word, ""),
+                takes("state", InputTarget::Flag("--state"), ""),
+                LIMIT,
+                SESSION,
+            ],
         )
     },
     Tool {
@@ -235,28 +240,28 @@ pub(super) const TOOLS: &[Tool] = &[
         ..tool(
             "set_task_notification",
             "task notification set",
-            &[TASK, needs("url", To::Word, ""), OF_AGENT, SESSION],
+            &[TASK, needs("url", InputTarget::Word, ""), OF_AGENT, SESSION],
         )
     },
     Tool {
         about: "What was changed, when, by whom; newest first.",
         shape: Shape::List("operations"),
-        ..tool("list_history", "history", &[SESSION, takes("since", To::Flag("--since"), ""), LIMIT])
+        ..tool("list_history", "history", &[SESSION, takes("since", InputTarget::Flag("--since"), ""), LIMIT])
     },
 ];
 
 const AGENT_IS: &str = "name or URL";
 
-const SESSION: Input = takes("session", To::Flag("--session"), "");
-const CONTEXT: Input = takes("context", To::Flag("--context"), "");
-const KEY: Input = takes("key", To::Word, "else all");
-const LIMIT: Input = takes("limit", To::Flag("--limit"), "").number();
-const LOCK: Input = needs("name", To::Word, "");
-const TOKEN: Input = needs("token", To::Flag("--token"), "").number();
-const TASK: Input = needs("task_id", To::Word, "");
-const OF_AGENT: Input = takes("agent", To::Flag("--url"), "");
-const CONVERSATION: Input = needs("conversation", To::Word, "id or name");
-const TIMEOUT: Input = takes("timeout", To::Flag("--timeout"), "default 5m");
+const SESSION: Input = takes("session", InputTarget::Flag("--session"), "");
+const CONTEXT: Input = takes("context", InputTarget::Flag("--context"), "");
+const KEY: Input = takes("key", InputTarget::Word, "else all");
+const LIMIT: Input = takes("limit", InputTarget::Flag("--limit"), "").number();
+const LOCK: Input = needs("name", InputTarget::Word, "");
+const TOKEN: Input = needs("token", InputTarget::Flag("--token"), "").number();
+const TASK: Input = needs("task_id", InputTarget::Word, "");
+const OF_AGENT: Input = takes("agent", InputTarget::Flag("--url"), "");
+const CONVERSATION: Input = needs("conversation", InputTarget::Word, "id or name");
+const TIMEOUT: Input = takes("timeout", InputTarget::Flag("--timeout"), "default 5m");
 const AGENT_LIMIT: Limit = Limit::Given("timeout", "5m");
 
 const TASK_FIELDS: &[Field] = &[has("task_id", "string"), has("state", "string"), has("text", "string")];
@@ -281,7 +286,7 @@ mod tests {
     use rmcp::model::JsonObject;
     use serde_json::{Value, json};
 
-    use super::super::arguments::{Base, ToolCaller, invocation};
+    use super::super::arguments::{BaseFlags, ToolCaller, invocation};
     use super::super::tool::InputKind;
     use super::*;
     use crate::effects;
@@ -312,9 +317,9 @@ mod tests {
             assert!(effects::entry(tool.command).is_some(), "{}", tool.name);
             for arguments in [sample(tool), required(tool)] {
                 let caller = ToolCaller { client: Some("a client"), session_exists: true };
-                let made = invocation(tool, &arguments, &Base::default(), caller);
+                let made = invocation(tool, &arguments, &BaseFlags::default(), caller);
                 let made =
-                    made.or_else(|_| invocation(tool, &sample(tool), &Base::default(), caller)).unwrap();
+                    made.or_else(|_| invocation(tool, &sample(tool), &BaseFlags::default(), caller)).unwrap();
                 let words = std::iter::once("sessile".to_owned()).chain(made.args.clone());
                 let parsed = crate::parse::parse(&words.map(Into::into).collect::<Vec<_>>());
                 assert!(parsed.is_ok(), "{}: {:?} {}", tool.name, made.args, parsed.unwrap_err());
@@ -330,7 +335,7 @@ mod tests {
     #[test]
     fn what_is_given_is_never_a_flag() {
         for tool in TOOLS {
-            let made = invocation(tool, &sample(tool), &Base::default(), ToolCaller::default()).unwrap();
+            let made = invocation(tool, &sample(tool), &BaseFlags::default(), ToolCaller::default()).unwrap();
             let flags = made.args.iter().take_while(|word| *word != "--");
             for flag in flags.filter(|word| *word == "-x" || *word == "--yes") {
                 assert!(tool.always.contains(&flag.as_str()), "{}: {:?}", tool.name, made.args);
@@ -343,7 +348,7 @@ mod tests {
         let stop = TOOLS.iter().find(|tool| tool.name == "stop_session").unwrap();
         let refusal = |given: Value| {
             let given = given.as_object().unwrap().clone();
-            invocation(stop, &given, &Base::default(), ToolCaller::default()).unwrap_err().message
+            invocation(stop, &given, &BaseFlags::default(), ToolCaller::default()).unwrap_err().message
         };
         assert_eq!(refusal(json!({})), "stop_session needs the argument \"session\"");
         assert_eq!(refusal(json!({ "session": null })), refusal(json!({})));

@@ -10,7 +10,7 @@ use sessile::exit;
 use super::detection::Detection;
 use super::judge::{Assessment, Judgement, ProbeFinding, judge};
 use super::ledger::Ledger;
-use super::run::{Round, Run, SessionCleanup, Stop};
+use super::run::{Round, Run, SessionCleanup, StopReason};
 use super::service::FailureKind;
 
 /// How many pairs of users, and how many of one kind of mistake, are told to programs.
@@ -35,7 +35,7 @@ pub(crate) struct ProbeReport {
     /// Most requests in flight of any round that was mostly answered.
     pub(super) concurrency: u32,
     pub(super) rounds: Vec<Round>,
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<StopReason>,
     pub(super) elapsed: Duration,
     names: String,
     /// Sessions at the service, where there are some to end.
@@ -175,15 +175,15 @@ impl ProbeReport {
     fn stop_note(&self) -> Option<String> {
         let Round { users, answered, failed, .. } = self.rounds.last()?;
         Some(match self.stop.as_ref()? {
-            Stop::MaxTime => {
+            StopReason::MaxTime => {
                 format!("--max-time is used up; {users} users at once is the most that was tried")
             }
-            Stop::Failures => {
+            StopReason::Failures => {
                 let all = answered + failed;
                 format!("stopped at {users} users at once: {failed} of {all} requests failed")
             }
-            Stop::Threads(why) => format!("stopped at {users} users at once: cannot start {why}"),
-            Stop::MixedUp => return None,
+            StopReason::Threads(why) => format!("stopped at {users} users at once: cannot start {why}"),
+            StopReason::MixedUp => return None,
         })
     }
 
@@ -227,10 +227,10 @@ impl ProbeReport {
             "concurrency": self.concurrency,
             "rounds": self.rounds,
             "stopped_by": self.stop.as_ref().map(|stop| match stop {
-                Stop::MaxTime => "max_time",
-                Stop::Failures => "failures",
-                Stop::Threads(_) => "threads",
-                Stop::MixedUp => "mixed_up",
+                StopReason::MaxTime => "max_time",
+                StopReason::Failures => "failures",
+                StopReason::Threads(_) => "threads",
+                StopReason::MixedUp => "mixed_up",
             }),
             "detection": self.detection().map(Detection::json),
             "seed": about.seed,

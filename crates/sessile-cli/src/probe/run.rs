@@ -64,7 +64,7 @@ impl Round {
 
 /// Reason why a probe ended before its last round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// The time is used up.
     MaxTime,
     /// More than half of a round failed.
@@ -96,7 +96,7 @@ pub(crate) struct Run {
     /// How long all the turns took.
     talked: Option<Duration>,
     rounds: Vec<Round>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
 }
 
 struct RunState {
@@ -152,7 +152,7 @@ impl Run {
                 if self.rounds.is_empty() {
                     return Err(error);
                 }
-                self.stop = Some(Stop::Threads(error.to_string()));
+                self.stop = Some(StopReason::Threads(error.to_string()));
             }
             let after = self.progress();
             let (answered, failed) = (after.answered - before.answered, after.failed - before.failed);
@@ -197,17 +197,17 @@ impl Run {
     }
 
     /// Whether the round was the last one, and why. `last` is the number of its last user.
-    fn reason_to_stop(&self, last: u32) -> Option<Stop> {
+    fn reason_to_stop(&self, last: u32) -> Option<StopReason> {
         let ledger = lock(&self.shared.ledger);
         let is_last = last == self.shared.plan.users();
         let is_whole = !self.shared.is_stopped.load(Ordering::SeqCst);
         let round = self.rounds.last()?;
         match () {
             () if is_last && is_whole => None,
-            () if round.failed > round.answered => Some(Stop::Failures),
-            () if ledger.leak_count() > 0 => Some(Stop::MixedUp),
-            () if judge(&ledger.replies, &[], self.shared.plan.turns).is_bad() => Some(Stop::MixedUp),
-            () if !is_whole || self.is_out_of_time() => Some(Stop::MaxTime),
+            () if round.failed > round.answered => Some(StopReason::Failures),
+            () if ledger.leak_count() > 0 => Some(StopReason::MixedUp),
+            () if judge(&ledger.replies, &[], self.shared.plan.turns).is_bad() => Some(StopReason::MixedUp),
+            () if !is_whole || self.is_out_of_time() => Some(StopReason::MaxTime),
             () => None,
         }
     }
@@ -222,7 +222,7 @@ impl Run {
     }
 
     /// Why the probe ended before its last round.
-    pub(crate) fn stop(&self) -> Option<&Stop> {
+    pub(crate) fn stop(&self) -> Option<&StopReason> {
         self.stop.as_ref()
     }
 
@@ -288,7 +288,7 @@ impl Run {
             let shared = Arc::clone(&self.shared);
             shared.working.fetch_add(1, Ordering::SeqCst);
             let started = thread::Builder::new().stack_size(STACK).spawn(move || {
-                let _working = Working(&shared.working);
+                let _working = ActiveWorker(&shared.working);
                 while let Some(user) = shared.next_user() {
                     work(&shared, user);
                 }
@@ -306,9 +306,9 @@ impl Run {
 }
 
 /// A thread at work, however it ends.
-struct Working<'a>(&'a AtomicUsize);
+struct ActiveWorker<'a>(&'a AtomicUsize);
 
-impl Drop for Working<'_> {
+impl Drop for ActiveWorker<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -16,7 +16,7 @@ const WIDEST: usize = 16;
 const LONGEST: usize = 8;
 
 /// What is told of a mistake.
-type Telling = fn(&ProbeFinding) -> String;
+type FindingText = fn(&ProbeFinding) -> String;
 
 impl ProbeReport {
     /// All that people want to know first.
@@ -134,7 +134,7 @@ impl ProbeReport {
 
     fn examples(&self, text: &mut String) {
         let mut lines: Vec<String> = self.ledger.leaks.iter().take(LONGEST.min(3)).map(leak).collect();
-        let kinds: [(&[ProbeFinding], Telling); 3] = [
+        let kinds: [(&[ProbeFinding], FindingText); 3] = [
             (&self.judgement.order, |wrong| {
                 format!(
                     "code word {} stands behind {}",

@@ -25,15 +25,10 @@ use crate::view::{
 /// Session service, for one call.
 pub(crate) struct Remote<'a> {
     pub(crate) server: ServiceClient,
-    pub(super) cx: &'a Cx,
+    pub(crate) cx: &'a Cx,
 }
 
 impl<'a> Remote<'a> {
-    /// Service that the call selects; `None` if it selects this machine.
-    pub(crate) fn of(cx: &'a Cx) -> Result<Option<Self>, Failure> {
-        Ok(ServiceClient::of(cx, &cx.state)?.map(|server| Remote { server, cx }))
-    }
-
     fn state(&self) -> &'a State {
         &self.cx.state
     }

@@ -30,7 +30,7 @@ pub enum Home {
 
 impl Home {
     /// Its name.
-    pub(super) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Home::User => "user",
             Home::Project => "project",

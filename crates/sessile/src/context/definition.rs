@@ -135,24 +135,30 @@ impl Context {
         Ok(values)
     }
 
-    /// What its file says, as JSON; what looks like a secret is masked.
-    pub fn to_json(&self, app: &App) -> Result<serde_json::Value> {
-        let map =
-            |pairs: Vec<(String, serde_json::Value)>| serde_json::Value::Object(pairs.into_iter().collect());
-        let settings = self.setting_values(app)?;
-        Ok(serde_json::json!({
-            "description": self.shown_description(),
-            "guard": self.guard,
-            "settings": map(settings.iter().map(|(key, value)| (key.to_string(), serde_json::json!(value.clone().masked_for(key)))).collect()),
-            "env": map(self.env.iter().map(|(name, value)| (name.clone(), masked(name, &serde_json::json!(value)))).collect()),
-            "tools": map(self.tools.iter().map(|(tool, bindings)| {
-                let bindings = bindings.iter().map(|(name, value)| (name.clone(), masked(name, value)));
-                (tool.clone(), map(bindings.collect()))
-            }).collect()),
-            "agents": map(self.agents.iter().map(|(url, credential)| {
-                (url.clone(), serde_json::json!({ "credential": credential }))
-            }).collect()),
-        }))
+    /// Content of its file; what looks like a secret is masked.
+    pub fn content(&self, app: &App) -> Result<ContextContent> {
+        let settings = self.setting_values(app)?.into_iter().map(|(key, value)| {
+            let value = serde_json::json!(value.masked_for(&key));
+            (key.to_string(), value)
+        });
+        let env =
+            self.env.iter().map(|(name, value)| (name.clone(), masked(name, &serde_json::json!(value))));
+        let tools = self.tools.iter().map(|(tool, bindings)| {
+            let bindings = bindings.iter().map(|(name, value)| (name.clone(), masked(name, value)));
+            (tool.clone(), serde_json::Value::Object(bindings.collect()))
+        });
+        let agents = self
+            .agents
+            .iter()
+            .map(|(url, credential)| (url.clone(), serde_json::json!({ "credential": credential })));
+        Ok(ContextContent {
+            description: self.shown_description(),
+            guard: self.guard,
+            settings: settings.collect(),
+            env: env.collect(),
+            tools: tools.collect(),
+            agents: agents.collect(),
+        })
     }
 
     /// Its description, masked if a URL in it has a password.
@@ -211,6 +217,23 @@ fn masked(name: &str, value: &serde_json::Value) -> serde_json::Value {
         Some(text) => serde_json::json!(Value::Text(text.to_owned()).masked_if_secret(name)),
         None => value.clone(),
     }
+}
+
+/// Content of a context's file, with its values as JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct ContextContent {
+    /// Description.
+    pub description: Option<String>,
+    /// Guard.
+    pub guard: Guard,
+    /// Settings, by key.
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    /// Variables of commands, by name.
+    pub env: serde_json::Map<String, serde_json::Value>,
+    /// Bindings, by tool.
+    pub tools: serde_json::Map<String, serde_json::Value>,
+    /// Credentials, by the URL of the agent.
+    pub agents: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Reads typed parts, and says where one is wrong.

@@ -19,7 +19,7 @@ pub(crate) mod weaken;
 
 pub use catalog::{Contexts, Home};
 pub use change::{Change, Removed};
-pub use definition::{Bindings, Context, Variable, is_variable_name};
+pub use definition::{Bindings, Context, ContextContent, Variable, is_variable_name};
 pub use guard::{Guard, GuardState};
 pub use pin::{is_pin_set, set_pin, verify_pin};
 pub use selection::{SelectedContext, SwitchScope, Switched, switch};

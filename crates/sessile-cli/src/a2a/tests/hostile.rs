@@ -9,7 +9,7 @@ use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
 use super::says;
 use super::server::{ScriptedServer, head, say};
-use crate::a2a::{A2aError, AgentClient, Anonymous, ClientOptions, ReplyLimits, StreamEnd};
+use crate::a2a::{A2aError, AgentClient, AnonymousAccess, ClientOptions, ReplyLimits, StreamEnd};
 use crate::http::{HttpClient, TrustRoots};
 
 const MESSAGE: &str = r#"{"jsonrpc":"2.0","id":"1","result":{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}],"new-field":7}}}"#;
@@ -30,13 +30,13 @@ fn short() -> ClientOptions {
 
 fn send(server: &ScriptedServer, options: ClientOptions) -> Result<AgentEvent, A2aError> {
     let http = HttpClient::new(TrustRoots::System);
-    AgentClient::open(&http, &server.url(), &Anonymous, options)?.send(&says("hi"))
+    AgentClient::open(&http, &server.url(), &AnonymousAccess, options)?.send(&says("hi"))
 }
 
 /// How many events came, and how it ended.
 fn stream(server: &ScriptedServer, options: ClientOptions) -> (usize, Result<StreamEnd, A2aError>) {
     let http = HttpClient::new(TrustRoots::System);
-    let agent = AgentClient::open(&http, &server.url(), &Anonymous, options).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &AnonymousAccess, options).unwrap();
     let mut count = 0;
     let ended = agent.stream(&says("hi"), &mut |_| {
         count += 1;
@@ -111,7 +111,7 @@ fn an_endless_stream_ends_at_its_limit() {
     assert!(count > 1000, "{count}");
     // Who has heard enough may leave.
     let http = HttpClient::new(TrustRoots::System);
-    let agent = AgentClient::open(&http, &server.url(), &Anonymous, short()).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &AnonymousAccess, short()).unwrap();
     assert_eq!(agent.stream(&says("hi"), &mut |_| ControlFlow::Break(())).unwrap(), StreamEnd::Stopped);
 }
 
@@ -259,7 +259,7 @@ fn an_agent_that_breaks_off_after_its_first_event_was_heard() {
         write!(stream, "data: {WORKING}\n\ndata: {{\"jsonrpc\"")
     });
     let http = HttpClient::new(TrustRoots::System);
-    let agent = AgentClient::open(&http, &server.url(), &Anonymous, short()).unwrap();
+    let agent = AgentClient::open(&http, &server.url(), &AnonymousAccess, short()).unwrap();
     let mut ids = Vec::new();
     let ended = agent.stream(&says("hi"), &mut |event: AgentEvent| {
         ids.push((event.task_id().map(str::to_owned), event.context_id().map(str::to_owned)));

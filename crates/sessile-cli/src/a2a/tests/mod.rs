@@ -1,12 +1,12 @@
 //! Against servers on this machine: the official SDK, testkit's own agent, and sockets that misbehave.
 
-mod conversing;
-mod following;
+mod credentials;
 mod hostile;
-mod known;
+mod messages;
 mod partners;
 mod redirects;
 mod server;
+mod tasks;
 
 use sessile_wire::a2a::{OutgoingMessage, Part};
 

@@ -3,7 +3,7 @@
 use sessile_wire::a2a::{AgentEvent, AgentTask, OutgoingMessage, RpcErrorKind};
 use testkit::{AgentOptions, Protocol, PythonAgent, ScriptedAgent};
 
-use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions};
+use crate::a2a::{A2aError, AgentClient, AnonymousAccess, Authorize, ClientOptions};
 use crate::http::{HttpClient, TrustRoots};
 
 /// Who is talked to.
@@ -74,7 +74,7 @@ impl Partner {
 /// The same with all of them.
 pub(super) fn with_all(change: impl Fn(&mut AgentOptions), talk: impl Fn(&AgentClient<'_>)) {
     for partner in ALL {
-        partner.in_every_way(&change, &Anonymous, &talk);
+        partner.in_every_way(&change, &AnonymousAccess, &talk);
     }
 }
 

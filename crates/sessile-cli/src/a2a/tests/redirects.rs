@@ -7,7 +7,7 @@ use sessile_wire::a2a::AgentEvent;
 
 use super::says;
 use super::server::{ScriptedServer, card, head, say};
-use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
+use crate::a2a::{A2aError, AgentClient, AnonymousAccess, Authorize, ClientOptions, RequestCredential};
 use crate::http::{HttpAddress, HttpClient, TrustRoots};
 
 /// Has a credential for one origin, and remembers what it was asked for.
@@ -131,15 +131,17 @@ fn a_message_is_never_sent_to_another_origin() {
     // Nor again to its own, if the redirect would make another request of it.
     let server = ScriptedServer::agent(|stream| head(stream, "302 x", "Location: /elsewhere\r\n"));
     let http = HttpClient::new(TrustRoots::System);
-    let told =
-        AgentClient::open(&http, &server.url(), &Anonymous, extra()).unwrap().send(&says("hi")).unwrap_err();
+    let told = AgentClient::open(&http, &server.url(), &AnonymousAccess, extra())
+        .unwrap()
+        .send(&says("hi"))
+        .unwrap_err();
     assert!(told.to_string().ends_with("what was sent would be lost"), "{told}");
     assert_eq!(server.asked().len(), 2);
     for location in ["http://a.example/", "file:///etc/passwd", "http://a@b@127.0.0.1/"] {
         let server =
             ScriptedServer::agent(move |stream| head(stream, "307 x", &format!("Location: {location}\r\n")));
         let http = HttpClient::new(TrustRoots::System);
-        let told = AgentClient::open(&http, &server.url(), &Anonymous, extra())
+        let told = AgentClient::open(&http, &server.url(), &AnonymousAccess, extra())
             .unwrap()
             .send(&says("hi"))
             .unwrap_err();
@@ -157,11 +159,11 @@ fn ten_thousand_redirects_are_too_many() {
         }
     });
     let http = HttpClient::new(TrustRoots::System);
-    let told = AgentClient::open(&http, &server.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &server.url(), &AnonymousAccess, extra()).err().unwrap();
     assert!(matches!(told, A2aError::Redirected { .. }), "{told:?}");
     assert_eq!(server.asked().len(), 6);
     let lost = ScriptedServer::start(|_, _, stream| head(stream, "302 Found", ""));
-    let told = AgentClient::open(&http, &lost.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &lost.url(), &AnonymousAccess, extra()).err().unwrap();
     assert!(told.to_string().contains("it does not say where to"), "{told}");
 }
 
@@ -176,18 +178,18 @@ fn a_card_is_found_at_the_older_place_or_at_the_address_itself() {
         });
         let url = format!("{}{}", server.url(), if place.contains("card") { place } else { "/a" });
         let http = HttpClient::new(TrustRoots::System);
-        assert_eq!(AgentClient::open(&http, &url, &Anonymous, extra()).unwrap().card.name, "scripted");
+        assert_eq!(AgentClient::open(&http, &url, &AnonymousAccess, extra()).unwrap().card.name, "scripted");
     }
     let page = ScriptedServer::start(|_, _, stream| {
         head(stream, "200 OK", "Content-Type: text/html\r\n")?;
         std::io::Write::write_all(stream, b"<html>")
     });
     let http = HttpClient::new(TrustRoots::System);
-    let told = AgentClient::open(&http, &page.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &page.url(), &AnonymousAccess, extra()).err().unwrap();
     assert!(matches!(told, A2aError::NotAnAgent { .. }), "{told:?}");
     let grpc = ScriptedServer::start(|_, url, stream| {
         say(stream, &card(url).to_string().replace("JSONRPC", "GRPC"))
     });
-    let told = AgentClient::open(&http, &grpc.url(), &Anonymous, extra()).err().unwrap();
+    let told = AgentClient::open(&http, &grpc.url(), &AnonymousAccess, extra()).err().unwrap();
     assert_eq!(told.to_string(), "none of the agent's interfaces is supported: GRPC 1.0");
 }

@@ -1,6 +1,7 @@
 //! `sessile agent show`.
 
 use serde_json::{Value, json};
+use sessile::agents::Agent;
 use sessile::text::shown;
 use sessile_wire::a2a::AgentCard;
 
@@ -26,11 +27,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let named = named(cx, args.agent.as_deref(), &args.reach)?;
     let connection = args.reach.connection(&cx.state, &named)?;
     let card = connection.card()?;
-    let mut json = described(&card);
-    json["url"] = json!(named.url);
-    json["called"] = json!(named.name);
-    json["credential"] = json!(named.credential);
-    cx.out.result(&json, || {
+    cx.out.result(&card_json(&card, &named), || {
         let mut text = String::new();
         let mut line = |label: &str, value: String| text.push_str(&format!("{label:<11} {}\n", shown(value)));
         line("name", card.name.clone());
@@ -65,8 +62,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
-/// A card in one vocabulary.
-fn described(card: &AgentCard) -> Value {
+/// A card in one vocabulary, with the agent's name and credential here.
+fn card_json(card: &AgentCard, named: &Agent) -> Value {
     json!({
         "source": "agent",
         "name": card.name,
@@ -86,5 +83,8 @@ fn described(card: &AgentCard) -> Value {
             "id": one.id, "name": one.name, "description": one.description, "tags": one.tags,
         })).collect::<Vec<_>>(),
         "extensions": card.extensions,
+        "url": named.url,
+        "called": named.name,
+        "credential": named.credential,
     })
 }

@@ -1,9 +1,8 @@
 //! `sessile auth list`.
 
-use serde_json::Value;
 use sessile::text::shown;
 
-use super::{described, end_of};
+use super::{CredentialView, end_of};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -37,8 +36,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         .filter(|about| !args.expired || !about.is_valid(now))
         .take(args.limit)
         .collect();
-    let json: Vec<Value> = shown_ones.iter().map(|about| described(&cx.state, about)).collect();
-    cx.out.list(&json, || {
+    let views: Vec<CredentialView<'_>> =
+        shown_ones.iter().map(|about| CredentialView::new(&cx.state, about)).collect();
+    cx.out.list(&views, || {
         if shown_ones.is_empty() {
             return "there are no such credentials\n".to_owned();
         }

@@ -11,9 +11,9 @@ use sessile::text::shown;
 use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
 
 use super::about_args::{self, AboutArgs};
-use super::login_server::{self, At};
-use super::secret_from::{SecretFrom, refused};
-use super::{described, end_of};
+use super::login_server::{self, ServiceLogin};
+use super::secret_source::{SecretSource, refused};
+use super::{CredentialView, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, RequestError};
 use crate::help::examples;
@@ -99,7 +99,7 @@ pub struct Args {
     about: AboutArgs,
 
     #[command(flatten)]
-    from: SecretFrom,
+    from: SecretSource,
 }
 
 /// How long a person is waited for at a terminal.
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let given = args.name.as_deref().map(str::parse::<CredentialName>).transpose()?;
     if let Some(url) = &args.server {
-        return login_server::run(&At { url, name: given, from: &args.from, wait: args.wait }, cx);
+        return login_server::run(&ServiceLogin { url, name: given, from: &args.from, wait: args.wait }, cx);
     }
     let name = given.ok_or_else(|| UsageError::Arguments("say the name of the credential".into()))?;
     let before = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?;
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     drop(alone);
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
     let about = &credential.about;
-    cx.changed(described(&cx.state, about), || {
+    cx.changed(CredentialView::new(&cx.state, about), || {
         let who = about.account.as_ref().map_or_else(String::new, |who| format!(" as {}", shown(who)));
         let end = match end_of(&cx.state, about).as_str() {
             "-" => String::new(),

@@ -9,23 +9,23 @@ use sessile::text::{shell_quoted, shown};
 use sessile::vault::{About, Credential, Kind, Secret, time_of};
 
 use super::login::patience;
-use super::secret_from::SecretFrom;
-use super::{described, end_of};
+use super::secret_source::SecretSource;
+use super::{CredentialView, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, RequestError};
 use crate::remote::{PendingLogin, ServiceClient, checked_url};
 use crate::vault_unlock::with_unlocked_vault;
 
 /// Where to log in, and how.
-pub(super) struct At<'a> {
+pub(super) struct ServiceLogin<'a> {
     pub(super) url: &'a str,
     /// The credential, if it was named.
     pub(super) name: Option<CredentialName>,
-    pub(super) from: &'a SecretFrom,
+    pub(super) from: &'a SecretSource,
     pub(super) wait: Option<Duration>,
 }
 
-pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
+pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
     let url = checked_url(at.url)?;
     let name = with_unlocked_vault(cx, &cx.state, || match &at.name {
         Some(name) => Ok(name.clone()),
@@ -62,7 +62,7 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
         cx.out.note(&format!("{url} no longer gets {other}"));
     }
     sessile::history::record(&cx.state, "auth login", name.as_str(), "a secret is never recorded")?;
-    cx.changed(described(&cx.state, &about), || {
+    cx.changed(CredentialView::new(&cx.state, &about), || {
         let who = about.account.as_ref().map_or_else(String::new, |who| format!(" as {}", shown(who)));
         let end = match end_of(&cx.state, &about).as_str() {
             "-" => String::new(),
@@ -78,7 +78,7 @@ pub(super) fn run(at: &At<'_>, cx: &Cx) -> Outcome {
 }
 
 /// Shows a code and waits until an administrator has confirmed it.
-fn by_code(at: &At<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
+fn by_code(at: &ServiceLogin<'_>, cx: &Cx, url: &str) -> Result<Secret, Failure> {
     let patience = patience(cx, at.wait)?;
     let server = ServiceClient::with_token(url, None)?;
     let code = PendingLogin::begin(&server, &cx.state)?;

@@ -11,13 +11,13 @@ pub mod logout;
 pub mod move_to;
 pub mod refresh;
 pub mod rekey;
-mod secret_from;
+mod secret_source;
 pub mod set;
 pub mod show;
 pub mod status;
 pub mod unlock;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
 use sessile::vault::{About, CredentialConsumer, Vault};
@@ -172,12 +172,19 @@ pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<
     })
 }
 
-/// A credential as it is shown.
-pub(crate) fn described(state: &State, about: &About) -> Value {
-    let mut json = json!(about);
-    json["valid"] = json!(about.is_valid(state.world().now()));
-    json["secret"] = json!("********");
-    json
+/// A credential, without its secret.
+#[derive(Debug, Serialize)]
+pub(crate) struct CredentialView<'a> {
+    #[serde(flatten)]
+    about: &'a About,
+    valid: bool,
+    secret: &'static str,
+}
+
+impl<'a> CredentialView<'a> {
+    pub(crate) fn new(state: &State, about: &'a About) -> Self {
+        CredentialView { about, valid: about.is_valid(state.world().now()), secret: "********" }
+    }
 }
 
 /// When it ends, in a few words.

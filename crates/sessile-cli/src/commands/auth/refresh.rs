@@ -1,10 +1,10 @@
 //! `sessile auth refresh`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sessile::Error;
 use sessile::vault::{CredentialConsumer, Kind};
 
-use super::{CredentialChoice, described, end_of};
+use super::{CredentialChoice, CredentialView, end_of};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -62,8 +62,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     {
         return Err(error.into());
     }
-    let json: Vec<Value> = renewed.iter().map(|about| described(&cx.state, about)).collect();
-    cx.changed(json!({ "renewed": json, "failed": failures }), || {
+    let views: Vec<CredentialView<'_>> =
+        renewed.iter().map(|about| CredentialView::new(&cx.state, about)).collect();
+    cx.changed(json!({ "renewed": views, "failed": failures }), || {
         let lines = renewed
             .iter()
             .map(|about| format!("renewed {}, which ends {}\n", about.name, end_of(&cx.state, about)));

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use sessile::args::parse_duration;
 use sessile::context::is_variable_name;
 use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
-use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site, agent_url, jwt_expiry};
+use sessile::vault::{
+    About, Credential, Grant, Kind, OAuth2, Secret, Site, VaultStatus, agent_url, jwt_expiry,
+};
 use sessile::{Error, State};
 
+use super::CredentialView;
 use super::about_args::{AboutArgs, require_private};
 use super::command_words::words;
-use super::described;
-use super::secret_from::{SecretFrom, refused};
+use super::secret_source::{SecretSource, refused};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -98,7 +101,7 @@ pub struct Args {
     about: AboutArgs,
 
     #[command(flatten)]
-    from: SecretFrom,
+    from: SecretSource,
 
     /// A secret in a place where none belongs
     #[arg(long, hide = true, alias = "password", num_args = 0..=1)]
@@ -193,13 +196,24 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !kept.about.is_valid(cx.state.world().now()) {
         cx.out.note("its time is up already, so nothing gets it");
     }
-    let mut json = described(&cx.state, &kept.about);
-    json["created"] = serde_json::json!(is_new);
-    json["vault"] = serde_json::json!(cx.state.vault()?.status()?);
-    cx.changed(json, || {
+    let view = CredentialSetView {
+        credential: CredentialView::new(&cx.state, &kept.about),
+        created: is_new,
+        vault: cx.state.vault()?.status()?,
+    };
+    cx.changed(view, || {
         let verb = if is_new { "kept" } else { "changed" };
         format!("{verb} credential {name} ({})\n", kept.about.kind.as_str())
     })
+}
+
+/// A credential that was stored.
+#[derive(Debug, Serialize)]
+struct CredentialSetView<'a> {
+    #[serde(flatten)]
+    credential: CredentialView<'a>,
+    created: bool,
+    vault: VaultStatus,
 }
 
 impl Args {

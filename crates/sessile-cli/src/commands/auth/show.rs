@@ -1,9 +1,10 @@
 //! `sessile auth show`.
 
+use serde::Serialize;
 use sessile::text::shown;
 use sessile::vault::{CredentialConsumer, Kind, variable_of};
 
-use super::{described, end_of, one_named};
+use super::{CredentialView, end_of, one_named};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -22,6 +23,15 @@ pub struct Args {
     url: Option<String>,
 }
 
+/// A credential with the variable that can replace it.
+#[derive(Debug, Serialize)]
+struct CredentialDetailView<'a> {
+    #[serde(flatten)]
+    credential: CredentialView<'a>,
+    variable: &'a str,
+    has_refresh_token: bool,
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let text = args.url.as_deref().or(args.name.as_deref()).unwrap_or_default();
     let found = with_unlocked_vault(cx, &cx.state, || {
@@ -29,11 +39,13 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         vault.require(&one_named(&cx.state, &vault, text)?, CredentialConsumer::Command)
     })?;
     let about = &found.about;
-    let mut json = described(&cx.state, about);
     let variable = variable_of(cx.state.app(), &about.name);
-    json["variable"] = serde_json::json!(variable);
-    json["has_refresh_token"] = serde_json::json!(found.refresh_token().is_some());
-    cx.out.result(&json, || {
+    let view = CredentialDetailView {
+        credential: CredentialView::new(&cx.state, about),
+        variable: &variable,
+        has_refresh_token: found.refresh_token().is_some(),
+    };
+    cx.out.result(&view, || {
         let mut lines = vec![("name", about.name.to_string()), ("kind", about.kind.as_str().to_owned())];
         match &about.kind {
             Kind::ApiKey { header } => lines.push(("header", shown(header))),

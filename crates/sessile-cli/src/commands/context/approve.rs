@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::context::approval::{self, Approval};
@@ -76,6 +77,14 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     grant(args, cx, &name)
 }
 
+/// An approval, with the name of its context: `context` is where the change was made.
+#[derive(Debug, Serialize)]
+struct ApprovalView<'a> {
+    #[serde(flatten)]
+    approval: &'a Approval,
+    name: &'a ContextName,
+}
+
 fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     approval::check_place(&cx.state)?;
     let asked = cx.state.contexts().get(name)?.digest();
@@ -86,9 +95,8 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     }
     approval::check_unchanged(&cx.state, name, &asked)?;
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
-    let mut json = json!(approval);
-    json["name"] = json!(name);
-    cx.changed(json, || format!("context {} is open until {}\n", quoted(name.as_str()), approval.expires_at))
+    let view = ApprovalView { approval: &approval, name };
+    cx.changed(view, || format!("context {} is open until {}\n", quoted(name.as_str()), approval.expires_at))
 }
 
 fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
@@ -122,8 +130,7 @@ fn change_pin(set: bool, cx: &Cx) -> Outcome {
 
 fn list(all: bool, cx: &Cx) -> Outcome {
     let approvals = if all { approval::all(&cx.state)? } else { approval::in_force(&cx.state)? };
-    let items: Vec<Value> = approvals.iter().map(|approval| json!(approval)).collect();
-    cx.out.list(&items, || {
+    cx.out.list(&approvals, || {
         if approvals.is_empty() {
             return "no approval is in force\n".to_owned();
         }

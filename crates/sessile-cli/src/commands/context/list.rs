@@ -1,9 +1,12 @@
 //! `sessile context list`.
 
-use serde_json::{Value, json};
+use std::borrow::Cow;
+
+use serde::Serialize;
 use sessile::Error;
-use sessile::context::Context;
+use sessile::context::{Context, Guard, Home};
 use sessile::names::ContextName;
+use sessile::settings::Origin;
 
 use crate::cli::Cx;
 use crate::commands::page::Page;
@@ -29,10 +32,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let mut table = Table::new(&["", "NAME", "GUARD", "HOME", "DESCRIPTION"]);
     for (name, context) in &contexts {
         let origin = selected.filter(|selected| selected.name == *name).map(|selected| &selected.origin);
-        let mut item = describe(name, context);
-        item["current"] = json!(origin.is_some());
-        item["origin"] = json!(origin);
-        items.push(item);
+        let definition = match context {
+            Ok(context) => DefinitionView::Valid {
+                description: context.shown_description(),
+                guard: context.guard,
+                home: context.home,
+                trusted: context.trusted,
+                path: context.path().to_string_lossy(),
+                error: None,
+            },
+            Err(error) => DefinitionView::Invalid { error: error.to_string() },
+        };
+        items.push(ContextView { name, definition, current: origin.is_some(), origin });
         let mark = if origin.is_some() { "*" } else { "" };
         let (guard, home, description) = cells(context)?;
         let description =
@@ -58,26 +69,38 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     })
 }
 
-fn describe(name: &ContextName, context: &Result<Context, Error>) -> Value {
-    match context {
-        Ok(context) => json!({
-            "name": name,
-            "description": context.shown_description(),
-            "guard": context.guard,
-            "home": context.home,
-            "trusted": context.trusted,
-            "path": context.path().to_string_lossy(),
-            "error": null,
-        }),
-        Err(error) => json!({ "name": name, "error": error.to_string() }),
-    }
+/// A context of the list.
+#[derive(Debug, Serialize)]
+struct ContextView<'a> {
+    name: &'a ContextName,
+    #[serde(flatten)]
+    definition: DefinitionView<'a>,
+    current: bool,
+    origin: Option<&'a Origin>,
+}
+
+/// Definition of a context, or the error in its file.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum DefinitionView<'a> {
+    Valid {
+        description: Option<String>,
+        guard: Guard,
+        home: Home,
+        trusted: bool,
+        path: Cow<'a, str>,
+        error: Option<String>,
+    },
+    Invalid {
+        error: String,
+    },
 }
 
 fn cells(context: &Result<Context, Error>) -> Result<(String, String, String), Failure> {
     Ok(match context {
         Ok(context) => {
-            let home = json!(context.home).as_str().unwrap_or_default().to_owned();
-            let home = if context.trusted { home } else { format!("{home}, not trusted") };
+            let home = context.home.as_str();
+            let home = if context.trusted { home.to_owned() } else { format!("{home}, not trusted") };
             (context.guard.as_str().to_owned(), home, context.shown_description().unwrap_or_default())
         }
         Err(error) => ("?".to_owned(), "?".to_owned(), format!("error: {error}")),

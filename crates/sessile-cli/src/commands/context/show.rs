@@ -1,7 +1,13 @@
 //! `sessile context show`.
 
-use serde_json::{Value, json};
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+use sessile::context::{ContextContent, Home};
 use sessile::error::ContextError;
+use sessile::names::ContextName;
+use sessile::settings::Origin;
 use sessile::text::{quoted, shown};
 
 use crate::cli::Cx;
@@ -20,24 +26,36 @@ pub struct Args {
     name: Option<String>,
 }
 
+/// A context with the content of its file.
+#[derive(Debug, Serialize)]
+struct ContextDetailView<'a> {
+    name: &'a ContextName,
+    #[serde(flatten)]
+    content: ContextContent,
+    home: Home,
+    path: Cow<'a, str>,
+    trusted: bool,
+    current: bool,
+    origin: Option<&'a Origin>,
+}
+
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let name = match &args.name {
-        Some(name) => name.parse()?,
+        Some(name) => name.parse::<ContextName>()?,
         None => cx.state.selected()?.ok_or(ContextError::NotSelected)?.name.clone(),
     };
     let context = cx.state.contexts().get(&name)?;
     let selected = cx.state.selected()?.filter(|selected| selected.name == name);
-    let mut json = json!({ "name": name });
-    let definition = context.to_json(cx.state.app())?;
-    for (key, value) in definition.as_object().into_iter().flatten() {
-        json[key] = value.clone();
-    }
-    json["home"] = json!(context.home);
-    json["path"] = json!(context.path().to_string_lossy());
-    json["trusted"] = json!(context.trusted);
-    json["current"] = json!(selected.is_some());
-    json["origin"] = json!(selected.map(|selected| &selected.origin));
-    cx.out.result(&json, || {
+    let view = ContextDetailView {
+        name: &name,
+        content: context.content(cx.state.app())?,
+        home: context.home,
+        path: context.path().to_string_lossy(),
+        trusted: context.trusted,
+        current: selected.is_some(),
+        origin: selected.map(|selected| &selected.origin),
+    };
+    cx.out.result(&view, || {
         let mut text = format!("{name}\n");
         let mut line = |label: &str, value: &str| text.push_str(&format!("  {label:<12} {}\n", shown(value)));
         line("description", context.shown_description().as_deref().unwrap_or("-"));
@@ -49,8 +67,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if let Some(selected) = selected {
             line("current", &selected.origin.to_string());
         }
-        for (table, pairs) in definition.as_object().into_iter().flatten() {
-            for (key, value) in pairs.as_object().into_iter().flatten() {
+        let ContextContent { settings, env, tools, agents, .. } = &view.content;
+        for (table, pairs) in [("settings", settings), ("env", env), ("tools", tools), ("agents", agents)] {
+            for (key, value) in pairs {
                 line(table, &format!("{} = {}", shown(key), plain(value)));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
 use sessile::args::parse_duration;
 use sessile::text::{quoted, shown};
 use sessile_server::account::{Login, LoginDecision};
@@ -68,19 +68,41 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     told(cx, &found, &decision)
 }
 
+/// Decision about a login.
+#[derive(Debug, Serialize)]
+struct LoginDecisionView<'a> {
+    client: &'a str,
+    from: Option<&'a str>,
+    asked_at: String,
+    approved: bool,
+    #[serde(flatten)]
+    grant: Option<GrantView<'a>>,
+}
+
+/// What an approved login is granted.
+#[derive(Debug, Serialize)]
+struct GrantView<'a> {
+    user: &'a str,
+    scopes: Vec<&'static str>,
+    expires_at: Option<String>,
+}
+
 fn told(cx: &Cx, found: &Login, decision: &LoginDecision) -> Result<(), Failure> {
-    let mut json = json!({
-        "client": found.client,
-        "from": found.peer,
-        "asked_at": at(found.asked_ms),
-        "approved": matches!(decision, LoginDecision::Approve { .. }),
-    });
-    if let LoginDecision::Approve { user, scopes, expires_ms } = decision {
-        json["user"] = json!(user);
-        json["scopes"] = json!(scopes);
-        json["expires_at"] = json!(expires_ms.map(at));
-    }
-    cx.changed(json, || match decision {
+    let grant = match decision {
+        LoginDecision::Approve { user, scopes, expires_ms } => {
+            let scopes = scopes.iter().map(|scope| scope.as_str()).collect();
+            Some(GrantView { user: user.as_str(), scopes, expires_at: expires_ms.map(at) })
+        }
+        LoginDecision::Deny => None,
+    };
+    let view = LoginDecisionView {
+        client: &found.client,
+        from: found.peer.as_deref(),
+        asked_at: at(found.asked_ms),
+        approved: grant.is_some(),
+        grant,
+    };
+    cx.changed(view, || match decision {
         LoginDecision::Approve { user, .. } => {
             format!("{} is let in as {}\n", described(found), shown(user.as_str()))
         }

@@ -7,7 +7,7 @@ use testkit::{AgentAuth, AgentOptions};
 
 use super::partners::{ALL, send};
 use super::says;
-use crate::a2a::{A2aError, AgentClient, Anonymous, Authorize, ClientOptions, RequestCredential};
+use crate::a2a::{A2aError, AgentClient, AnonymousAccess, Authorize, ClientOptions, RequestCredential};
 use crate::http::{HttpClient, TrustRoots, basic};
 
 /// The same credential for all.
@@ -59,7 +59,7 @@ fn who_is_known_is_let_in_and_sees_more() {
             let (http, card) = (HttpClient::new(TrustRoots::System), agent.card.clone());
             let url = &agent.interface.url;
             let stranger =
-                AgentClient::from_card(&http, url, &Anonymous, ClientOptions::default(), card).unwrap();
+                AgentClient::from_card(&http, url, &AnonymousAccess, ClientOptions::default(), card).unwrap();
             assert_eq!(stranger.card.schemes.len(), 1, "{way}");
             let told = stranger.send(&says("whoami")).unwrap_err();
             let is_told = matches!(&told, A2aError::Unauthorized { status: 401, challenge: Some(_), .. });

@@ -23,7 +23,7 @@ const INSTEAD: &str = "every process on this machine can read arguments, and the
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Where the secret is")]
 #[group(multiple = false)]
-pub(crate) struct SecretFrom {
+pub(crate) struct SecretSource {
     /// On standard input
     #[arg(long, visible_aliases = ["bearer-token-stdin", "token-stdin"], alias = "api-key-stdin", alias = "password-stdin")]
     secret_stdin: bool,
@@ -41,7 +41,7 @@ pub(crate) struct SecretFrom {
     secret_fd: Option<String>,
 }
 
-impl SecretFrom {
+impl SecretSource {
     /// Whether something says where it is.
     pub(crate) fn is_said(&self) -> bool {
         self.secret_stdin
