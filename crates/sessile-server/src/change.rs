@@ -1,4 +1,4 @@
-//! What can be changed, as data: a store carries out one of these whole or not at all, for one user.
+//! Changes as data. A store makes one whole or not at all, for one user.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ pub enum StoreChange {
         holder: String,
         /// Claim of the request, new each time it is sent. A request that is sent again under its key takes the place over.
         claim: String,
-        /// What happens if the resource is held.
+        /// Behavior while the resource is held.
         busy: Busy,
         /// Lease, in milliseconds.
         ttl_ms: i64,
@@ -217,7 +217,7 @@ impl StoreChange {
         }
     }
 
-    /// What the change is about beside its session: name of a lock, or key of a value.
+    /// Subject of the change beside its session: name of a lock, or key of a value.
     pub fn subject(&self) -> Option<&str> {
         match (self, self.resource()) {
             (StoreChange::SetEntry { key, .. }, _) => Some(key),

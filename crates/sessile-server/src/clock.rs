@@ -1,4 +1,4 @@
-//! The time, as the service counts it.
+//! Clock of the service.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ mod tests {
     use super::new_id;
 
     #[test]
-    fn ids_that_are_made_one_after_the_other_are_in_order() {
+    fn consecutive_ids_are_in_order() {
         let mut before = new_id().unwrap();
         for _ in 0..1000 {
             std::thread::sleep(std::time::Duration::from_micros(1));

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_known_however_it_is_typed() {
+    fn user_code_is_normalized() {
         assert_eq!(in_halves("BCDFGHJK"), "BCDF-GHJK");
         for typed in ["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "BCDF--ghjk"] {
             assert_eq!(letters(typed).as_deref(), Some("BCDFGHJK"), "{typed}");

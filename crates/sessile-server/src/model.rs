@@ -1,4 +1,4 @@
-//! The things the service keeps.
+//! Records of the service.
 
 use std::collections::BTreeMap;
 

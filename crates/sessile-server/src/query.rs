@@ -1,4 +1,4 @@
-//! What can be read, as data: for one user, and nothing of anybody else's.
+//! Queries as data, each for one user.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How long things are kept, and who removes them: a little at a time, beside everything else.
+//! Retention: sweeps delete expired rows in small slices, beside everything else.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use crate::clock::now_ms;
 use crate::ids::UserName;
 use crate::store::{ExpiringRows, ServiceStore, ServiceStoreError, Sweep, SweepKind, SweepLimit};
 
-/// How many rows are removed at once.
+/// Rows that are deleted at once.
 const TOGETHER: i64 = 1000;
 
-/// How many sessions are looked for at once.
+/// Sessions that are looked for at once.
 const SESSIONS: i64 = 100;
 
-/// How many users are looked for at once.
+/// Users that are looked for at once.
 const USERS: i64 = 100;
 
 /// The lease of the process that sweeps for all: if the process dies, another takes over when the lease has expired.
 const LEASE_NAME: &str = "sweep";
 const LEASE: Duration = Duration::from_secs(2 * 600);
 
-/// How long others have the store to themselves then.
+/// Pause between two deletions.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long after its start a service looks for what is old, and how long after that it looks again.
+/// Delay of the first sweep after the start, and interval of the others.
 const FIRST: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// How long things are kept.
+/// Retention of rows and sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// What a change came to that was made under an idempotency key.
+    /// Outcomes of changes that were made under an idempotency key.
     pub answered: Duration,
     /// Events of sessions.
     pub events: Duration,
-    /// The record of accesses.
+    /// The audit log.
     pub audit: Duration,
     /// Sessions after their end; nothing if for ever.
     pub sessions: Option<Duration>,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_does_not_use_up_what_others_have() {
+    fn limit_of_one_address_leaves_others_theirs() {
         let now = Instant::now();
         let wide = Pace { rate: 1000.0, burst: 1000.0 };
         let paced = paced(Some(Pace { rate: 1.0, burst: 2.0 }), wide);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_have_an_end_too_and_so_have_the_addresses() {
+    fn total_limit_and_number_of_addresses_are_bounded() {
         let now = Instant::now();
         let wide = Pace { rate: 1.0, burst: 1e9 };
         let many = paced(Some(Pace { rate: 0.001, burst: 1.0 }), wide);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn refund_restores_what_was_taken_and_no_more() {
+    fn refund_restores_no_more_than_was_taken() {
         let now = Instant::now();
         let pace = Pace { rate: 0.001, burst: 1.0 };
         let address = |number: u32| Some(IpAddr::V4(number.into()));

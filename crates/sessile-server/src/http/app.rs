@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::metrics::Metrics;
 use crate::limits::Limits;
 use crate::upstream::Upstream;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState(Arc<AppParts>);
 
-/// See [`AppState`].
+/// Fields of [`AppState`].
 #[derive(Debug)]
 pub(crate) struct AppParts {
     pub(crate) gate: Gate,
@@ -26,9 +26,9 @@ pub(crate) struct AppParts {
     pub(crate) logger: Logger,
     pub(crate) upstream: Option<Upstream>,
     pub(crate) openapi: Bytes,
-    /// Whether the service is going down.
+    /// Whether the service is shutting down.
     pub(crate) closing: watch::Receiver<bool>,
-    /// Whatever goes on beside requests holds one of these; when all are gone nothing does.
+    /// Held by every task beside requests, so that a shutdown can wait for them.
     pub(crate) busy: mpsc::WeakSender<()>,
 }
 
@@ -37,7 +37,7 @@ impl AppState {
         AppState(Arc::new(shared))
     }
 
-    /// Until the service goes down.
+    /// Returns when the service shuts down.
     pub(crate) async fn closed(&self) {
         let mut closing = self.closing.clone();
         // That nobody is there to say so any more means the same.

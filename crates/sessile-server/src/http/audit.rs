@@ -1,4 +1,4 @@
-//! The record of what was read. Changes are recorded by the store with the change; reads are gathered and written
+//! Audit log of reads. The store records a change with the change itself; reads are buffered and written
 //! together, so that reading does not wait for the disk.
 
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use super::metrics::Metrics;
 use crate::request::Read;
 use crate::store::ServiceStore;
 
-/// How many reads may wait to be written; who reads then waits with them.
+/// Reads that may be buffered. A read beyond them waits.
 const WAITING: usize = 8192;
 
-/// How many are written together.
+/// Reads that are written at once.
 const TOGETHER: usize = 512;
 
-/// How long the first of them waits for others.
+/// Time for which the first read waits for others.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// How often a failing store is tried, and the longest delay between retries.
+/// Attempts to write, and the longest delay between two of them.
 const TRIES: u32 = 5;
 const MAX_DELAY: Duration = Duration::from_secs(4);
 
-/// Where reads are put on the record.
+/// Sender of reads to the audit log.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
     reads: mpsc::Sender<Read>,
 }
 
-/// The one who writes them.
+/// Writer of the audit log.
 pub(crate) struct Recorder {
     db: ServiceStore,
     reads: mpsc::Receiver<Read>,
@@ -50,7 +50,7 @@ impl Audit {
 }
 
 impl Recorder {
-    /// Writes until it is told to end, and then what is left.
+    /// Writes until the end, and then what is buffered.
     pub(crate) async fn run(mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         let mut ending = false;
@@ -97,7 +97,7 @@ mod tests {
     use crate::request::Access;
 
     #[tokio::test]
-    async fn what_is_left_at_the_end_is_written() {
+    async fn buffered_reads_are_written_at_shutdown() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("service.db");
         let db = ServiceStore::sqlite(&path).await.unwrap();

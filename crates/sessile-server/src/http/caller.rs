@@ -43,7 +43,7 @@ pub(crate) struct AlreadyCharged;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestIdentity(pub(crate) Arc<Mutex<Option<(String, String)>>>);
 
-/// The door to the store.
+/// Gate to the store: only it makes stores bound to a user.
 #[derive(Debug)]
 pub(crate) struct Gate {
     db: ServiceStore,
@@ -160,7 +160,7 @@ impl Gate {
     }
 }
 
-/// The store, as one user sees it.
+/// Store bound to one user.
 #[derive(Clone, Debug)]
 pub(crate) struct UserStore {
     db: ServiceStore,
@@ -182,7 +182,7 @@ impl UserStore {
         &self.wakeups
     }
 
-    /// Until what another process did may have let a place come up.
+    /// Returns when a change of another process may have made a place next.
     pub(crate) fn woken(
         &self,
         resource: &Resource,
@@ -335,7 +335,7 @@ impl ApiCaller {
         self.bound.peek(query).await
     }
 
-    /// What goes on after the request: waiting, and following.
+    /// Store of the user, for tasks that outlive the request.
     pub(crate) fn bound(&self) -> UserStore {
         self.bound.clone()
     }

@@ -51,7 +51,7 @@ pub(crate) struct Completion {
     pub(crate) if_last: Option<i64>,
     pub(crate) busy: Busy,
     pub(crate) wait_ms: i64,
-    /// How many of the last messages go upstream.
+    /// Number of last messages that are sent upstream.
     pub(crate) history: i64,
     pub(crate) streams: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Completion {
 type ResultSender = oneshot::Sender<Result<ReplyResponse, ApiProblem>>;
 
 impl Completion {
-    /// Begins. What has come of the reply, and in the end the answer.
+    /// Starts the task. Returns the text of the reply so far, and the response at the end.
     pub(crate) fn start(
         self,
     ) -> (watch::Receiver<String>, oneshot::Receiver<Result<ReplyResponse, ApiProblem>>) {
@@ -110,7 +110,7 @@ impl Completion {
         completed.map(|(answer, _)| answer)
     }
 
-    /// The answer, and whether the turn ended with it.
+    /// Response, and whether the turn ended with it.
     async fn in_turn(
         &self,
         token: FencingToken,
@@ -162,7 +162,7 @@ impl Completion {
         Ok(reply)
     }
 
-    /// Where the session stands with its agent. It is forgotten by this: only what is committed is known to both.
+    /// Takes the conversation with the agent out of the store: only a commit puts it back.
     async fn conversation(&self, token: FencingToken) -> Result<Option<AgentConversation>, ApiProblem> {
         let take = StoreChange::TakeConversation { session: self.session.clone(), token };
         match self.caller.bound().change(take, None).await? {
@@ -171,7 +171,7 @@ impl Completion {
         }
     }
 
-    /// Until the turn is somebody else's. It is renewed as long as it is not.
+    /// Renews the turn, and returns when it is lost.
     async fn lost(&self, token: FencingToken) -> ApiProblem {
         let ttl_ms = self.ttl_ms();
         loop {
@@ -184,7 +184,7 @@ impl Completion {
         }
     }
 
-    /// The answer, and whether the turn ended with it.
+    /// Response, and whether the turn ended with it.
     async fn commit(
         &self,
         token: FencingToken,
@@ -217,7 +217,7 @@ impl Completion {
         }
     }
 
-    /// What was answered under the key before.
+    /// Earlier response under the idempotency key.
     async fn answered(&self) -> Result<Option<ReplyResponse>, ApiProblem> {
         let Some(key) = self.caller.key() else { return Ok(None) };
         let query = Query::Answered { session: self.session.clone(), key };

@@ -14,13 +14,13 @@ use crate::ids::{SessionId, UserName};
 use crate::model::SessionEvent;
 use crate::query::{EventPage, Query, QueryAnswer};
 
-/// How many events are read at once.
+/// Events that are read at once.
 const PAGE: i64 = 128;
 
-/// How many of the last events are kept for those who are a little behind.
+/// Events that are kept in memory for followers that are a little behind.
 const KEPT: usize = 256;
 
-/// How often it is looked for what other processes did.
+/// Interval at which events of other processes are looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// With many sessions that are followed each is looked at less often, so that all of them together stay affordable.
@@ -42,7 +42,7 @@ pub(crate) struct Feed {
 }
 
 impl Feeds {
-    /// Something happened in a session.
+    /// Wakes the feed of a session.
     pub(crate) fn touched(&self, user: &UserName, session: SessionId) {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = open.get(&(user.clone(), session)).and_then(Weak::upgrade) {

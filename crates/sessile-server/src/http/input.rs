@@ -1,4 +1,4 @@
-//! What comes in: bodies, parameters, headers. Everything is bounded, and what does not fit is refused by name.
+//! Input of requests: bodies, parameters, headers. Everything is bounded, and a problem names what is invalid.
 
 use std::pin::Pin;
 
@@ -36,7 +36,7 @@ pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'
     Ok(Some(text))
 }
 
-/// An id that was never used.
+/// A new unique id.
 pub(crate) fn new_id() -> Result<String, ApiProblem> {
     clock::new_id().map_err(|error| ApiProblem::internal(error.to_string()))
 }
@@ -51,7 +51,7 @@ pub(crate) fn session(text: &str) -> Result<SessionId, ApiProblem> {
     text.parse().map_err(|_| ApiProblem::no_session())
 }
 
-/// A short text of the caller's.
+/// Refuses a text that is empty, too long or has control characters.
 pub(crate) fn text(what: &str, text: &str, longest: usize) -> Result<(), ApiProblem> {
     if text.is_empty() || text.len() > longest || text.chars().any(char::is_control) {
         return Err(ApiProblem::invalid(format!(
@@ -75,7 +75,7 @@ pub(crate) fn name(what: &str, name: &str, longest: usize) -> Result<(), ApiProb
     }
 }
 
-/// A number of the caller's.
+/// Refuses a number out of range.
 pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i64, ApiProblem> {
     if (least..=most).contains(&number) {
         return Ok(number);
@@ -83,7 +83,7 @@ pub(crate) fn within(what: &str, number: i64, least: i64, most: i64) -> Result<i
     Err(ApiProblem::invalid(format!("{what} is from {least} to {most}")))
 }
 
-/// The parts of a path that are variable.
+/// Variable segments of a path.
 pub(crate) struct Segments<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<AppState> for Segments<T> {
@@ -150,7 +150,7 @@ pub(crate) async fn read(mut body: Body, most: usize) -> Result<Vec<u8>, ApiProb
     Ok(bytes)
 }
 
-/// How deep brackets go, those in strings left out. It is looked at before anything is built from them.
+/// Refuses JSON that is nested too deeply, before anything is parsed.
 fn check_depth(bytes: &[u8], most: usize) -> Result<(), ApiProblem> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for byte in bytes {
@@ -216,17 +216,17 @@ impl QueryParams {
         }
     }
 
-    /// How many at most, of a page.
+    /// Number of items of a page, at most.
     pub(crate) fn limit(&mut self, app: &AppState) -> Result<i64, ApiProblem> {
         Ok(self.number("limit", 1, app.limits.page)?.unwrap_or(DEFAULT_PAGE_ITEMS.min(app.limits.page)))
     }
 
-    /// Where the page before ended.
+    /// Cursor of the page.
     pub(crate) fn cursor(&mut self) -> Result<Option<String>, ApiProblem> {
         self.text("cursor").map(|cursor| super::reply::after(&cursor)).transpose()
     }
 
-    /// That there are no others.
+    /// Refuses parameters that nobody took.
     pub(crate) fn done(self) -> Result<(), ApiProblem> {
         match self.0.first() {
             None => Ok(()),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_decoded_strictly() {
+    fn query_string_is_decoded_strictly() {
         assert_eq!(decoded("a%20b+c%C3%A9").unwrap(), "a b c\u{e9}");
         assert!(decoded("%ff").is_err());
         assert!(decoded("%2").is_err());

@@ -59,7 +59,7 @@ fn not_expected(error: &serde_json::Error) -> ApiProblem {
     ApiProblem::invalid(format!("the body is not what was expected: {detail}"))
 }
 
-/// What a text begins, unless it is an object.
+/// Kind of JSON that a text begins, unless it is an object.
 fn other_than_object(bytes: &[u8]) -> Option<&'static str> {
     match bytes.trim_ascii_start().first()? {
         b'{' => None,
@@ -71,14 +71,14 @@ fn other_than_object(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What came, by the parser's name for it.
+/// Names of the parser for the input, and those of JSON.
 const CAME: &[(&str, &str)] = &[
     ("invalid type: sequence", "invalid type: array"),
     ("invalid type: map", "invalid type: object"),
     ("unknown variant ", "unknown value "),
 ];
 
-/// What was expected.
+/// Names of the parser for what it expected, and those of JSON.
 const EXPECTED: &[(&str, &str)] = &[
     ("i64", "a whole number"),
     ("a map", "an object"),
@@ -86,7 +86,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ("variant identifier", "a string"),
 ];
 
-/// What the parser says, without the names of types. What the caller sent is quoted in it, and stays as it is.
+/// Error of the parser in terms of JSON, without names of types. Quoted input is left as it is.
 fn in_words_of_json(text: &str) -> String {
     const MARK: &str = ", expected ";
     let (came, expected) = match text.rfind(MARK) {
@@ -109,7 +109,7 @@ mod tests {
     use super::in_words_of_json;
 
     #[test]
-    fn only_the_parsers_own_words_are_others() {
+    fn only_type_names_of_the_parser_are_replaced() {
         for (theirs, ours) in [
             (
                 "invalid type: map, expected a sequence at line 1",

@@ -10,10 +10,10 @@ use sessile::text::shown;
 
 use super::metrics::Metrics;
 
-/// How many lines may wait; more are dropped, and counted.
+/// Lines that may be buffered; more are dropped, and counted.
 const WAITING: usize = 4096;
 
-/// How requests are logged.
+/// Format of the request log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Log {
     /// Not at all.
@@ -25,10 +25,10 @@ pub enum Log {
     Json,
 }
 
-/// Where log lines go.
+/// Destination of log lines.
 pub type LogTo = Box<dyn Write + Send>;
 
-/// What is said of a request.
+/// Log line of a request.
 #[derive(Debug)]
 pub(crate) struct LogLine {
     pub(crate) at_ms: i64,

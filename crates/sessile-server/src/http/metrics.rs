@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The upper ends of the histogram's parts, in seconds.
 const ENDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
-/// What is counted.
+/// Counters of the service.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     routes: Mutex<BTreeMap<(String, &'static str), Times>>,
@@ -30,7 +30,7 @@ struct Times {
     sum: f64,
 }
 
-/// What goes up and down.
+/// Gauges of the service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gauge {
     InFlight,

@@ -107,27 +107,27 @@ impl ApiProblem {
         ApiProblem::new(StatusCode::TOO_MANY_REQUESTS, Code::RateLimited, detail).retry_after(after_ms)
     }
 
-    /// What was waited for did not come: 408.
+    /// A timeout: 408.
     pub(crate) fn timed_out(detail: &str) -> Self {
         let mut problem = ApiProblem::new(StatusCode::REQUEST_TIMEOUT, Code::TimedOut, detail);
         problem.retryable = true;
         problem
     }
 
-    /// The service is going down: 503.
+    /// The service is shutting down: 503.
     pub(crate) fn closing_down() -> Self {
         let detail = "the service is shutting down";
         ApiProblem::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unreachable, detail).retry_after(1000)
     }
 
-    /// Something that does not happen: 500.
+    /// An internal error: 500.
     pub(crate) fn internal(cause: impl Into<String>) -> Self {
         let mut problem = ApiProblem::new(StatusCode::INTERNAL_SERVER_ERROR, Code::Store, "the store failed");
         problem.cause = Some(cause.into());
         problem
     }
 
-    /// What came from upstream is no reply: 502.
+    /// An invalid reply of the upstream: 502.
     pub(crate) fn unusable(cause: impl Into<String>) -> Self {
         let detail = "what the upstream answered is no reply; nothing was appended";
         let mut problem = ApiProblem::new(StatusCode::BAD_GATEWAY, Code::AgentRefused, detail);

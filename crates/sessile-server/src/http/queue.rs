@@ -45,17 +45,17 @@ struct LeaseWait {
     app: AppState,
     bound: UserStore,
     key: Option<String>,
-    /// Stands for this request: its place may come to be that of the same one sent again.
+    /// Claim of this request: the same request sent again takes the place over.
     claim: String,
     wanted: LeaseRequest,
     _busy: Option<mpsc::Sender<()>>,
     _counted: GaugeGuard,
 }
 
-/// What was asked for. If nobody takes it from the channel, it is given back with the channel.
+/// Sender of the lease. A lease that is not received is released with the channel.
 type Reply = oneshot::Sender<Result<(Ticket, LeaseGuard), ApiProblem>>;
 
-/// Takes a turn or a lock, as soon as it comes free.
+/// Acquires a turn or lock as soon as it is free.
 pub(crate) async fn take(
     app: &AppState,
     bound: UserStore,
@@ -177,7 +177,7 @@ impl LeaseWait {
     }
 }
 
-/// The place that was asked for.
+/// Place in the outcome of a change.
 pub(crate) fn ticket(done: ChangeOutcome) -> Result<Ticket, ApiProblem> {
     match done {
         ChangeOutcome::Ticket { ticket, .. } => Ok(ticket),
@@ -185,7 +185,7 @@ pub(crate) fn ticket(done: ChangeOutcome) -> Result<Ticket, ApiProblem> {
     }
 }
 
-/// A store answered what was not asked.
+/// Problem of an answer of the wrong kind.
 pub(crate) fn unexpected(answer: &impl std::fmt::Debug) -> ApiProblem {
     let text = format!("{answer:?}");
     ApiProblem::internal(format!("not an answer to that: {}", sessile::text::shortened(&text, 40)))
@@ -210,7 +210,7 @@ impl PlaceRelease {
         self.change(StoreChange::Leave { resource, place: None, claim, key }).await;
     }
 
-    /// Whoever has a key can be back at the place with it.
+    /// A request with a key may be sent again and return to its place.
     async fn wait_no_longer(self) {
         let (resource, claim) = (self.resource.clone(), self.claim.clone());
         match self.key {
@@ -239,7 +239,7 @@ impl LeaseGuard {
         self.0 = None;
     }
 
-    /// Gives it back, and waits until it is.
+    /// Releases the lease, and waits until it is released.
     pub(crate) async fn give_back(mut self) {
         if let Some(back) = self.0.take() {
             back.leave().await;

@@ -6,13 +6,13 @@ use tokio::sync::Mutex;
 
 use crate::store::{ServiceStore, ServiceStoreError};
 
-/// How long a write that was made counts, whoever asks.
+/// Time for which a successful write counts.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How long one that failed counts.
+/// Time for which a failed write counts.
 const FRESH_FAILURE: Duration = Duration::from_secs(1);
 
-/// How long a write may take.
+/// Timeout of a write.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of the last write that was tried.

@@ -17,7 +17,7 @@ use crate::account::TokenScope;
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
-    /// What a token must allow.
+    /// Scopes that a token must have.
     pub(crate) scopes: &'static [TokenScope],
     /// Whether no token is needed.
     pub(crate) is_open: bool,
@@ -121,7 +121,7 @@ impl Route {
         self
     }
 
-    /// What the reference calls it, and says of it.
+    /// Operation id and summary in the reference.
     pub(crate) fn about(mut self, id: &'static str, summary: &'static str) -> Self {
         (self.id, self.summary) = (id, summary);
         self

@@ -90,7 +90,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_bucket_fills_with_time_and_no_further_than_its_size() {
+    fn bucket_refills_over_time_up_to_its_size() {
         let start = Instant::now();
         let mut bucket = RateBucket { left: 2.0, at: start, rate: 10.0, burst: 2.0 };
         assert_eq!((bucket.take(start), bucket.take(start)), (Ok(()), Ok(())));

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use crate::ids::SecretHash;
 use crate::store::{ServiceStore, ServiceStoreError};
 
-/// How old the snapshot may be. A token that was created since is refused for so long, and only during an attack.
+/// Age of the snapshot, at most. A token that was created since is refused for so long, and only during an attack.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// Reading the snapshot takes at most one part in so many of the time.
@@ -52,12 +52,12 @@ impl ValidTokens {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(&beginning(hash))
     }
 
-    /// Notes that a look-up found a token valid.
+    /// Adds a token that a look-up found valid.
     pub(super) fn add(&self, hash: &SecretHash) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(beginning(hash));
     }
 
-    /// Notes that a look-up found a token invalid.
+    /// Removes a token that a look-up found invalid.
     pub(super) fn remove(&self, hash: &SecretHash) {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&beginning(hash));
     }

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_stays_in_its_place() {
+    fn tool_arguments_reach_path_query_headers_and_body() {
         let given = json!({ "session": "../locks?x=1#", "key": "a/b \u{e9}%", "value": null, "if_revision": 0,
                             "idempotency_key": "k1" });
         let request = made("set_state", given).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_refused() {
+    fn invalid_tool_arguments_are_refused() {
         let refusal = |name: &str, given: Value| made(name, given).unwrap_err();
         assert_eq!(refusal("stop_session", json!({})), "stop_session needs the argument \"session\"");
         assert_eq!(refusal("stop_session", json!({ "session": null })), refusal("stop_session", json!({})));

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_a_tool_or_knowingly_none() {
+    fn every_operation_is_a_tool_or_listed_as_none() {
         let tools = all();
         assert_eq!(tools.len(), TOOLS.len());
         // Streams are for those who stay connected, the rest is for people and programs.
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_them_are_described_in_less_than_12_kb() {
+    fn tool_descriptions_stay_under_12_kb() {
         let tools: Vec<Value> = all().iter().map(ServiceTool::listed).collect();
         let size =
             json!({ "jsonrpc": "2.0", "id": 1_000_000, "result": { "tools": tools } }).to_string().len();

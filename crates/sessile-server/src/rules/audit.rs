@@ -1,4 +1,4 @@
-//! What the audit log says of a change.
+//! Entries of the audit log for changes.
 
 use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::SessionId;

@@ -14,7 +14,7 @@ use crate::request::Request;
 
 pub(super) type ChangeResult = Result<ChangeOutcome, Refusal>;
 
-/// What a change comes to: its outcome, and the writes that make it so.
+/// Outcome of a change, and the writes that make it so.
 #[derive(Debug)]
 pub(crate) struct Decision<'c> {
     outcome: ChangeResult,

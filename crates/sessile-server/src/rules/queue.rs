@@ -20,7 +20,7 @@ pub(crate) struct QueuePlace {
     pub(crate) is_present: bool,
 }
 
-/// What was loaded of a queue.
+/// Rows of a queue that were loaded.
 #[derive(Debug)]
 pub(crate) struct QueueSnapshot {
     /// The next number: positions and fencing tokens are taken from it, so that neither is used twice.

@@ -91,7 +91,7 @@ impl Decider<'_> {
         Ok(self.create(session, &source.settings, json!({ "forked_from": from, "at": at })))
     }
 
-    /// Makes the name that the change gives free. A name of a session that has expired is taken from it.
+    /// Frees the name that the change gives: a session that has expired loses it.
     fn free_name(&mut self) -> Result<(), Refusal> {
         let Some(mut named) = self.named.take() else { return Ok(()) };
         if named.session.is_live(self.now) {

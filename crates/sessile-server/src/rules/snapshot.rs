@@ -1,4 +1,4 @@
-//! What a change depends on, and the rows that a store has loaded for it.
+//! Dependencies of a change, and the rows that a store has loaded for it.
 
 use super::queue::QueueSnapshot;
 use crate::change::StoreChange;
@@ -92,7 +92,7 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// What must not be changed by two changes at once.
+    /// Session or queue that two changes must not change at once.
     pub(crate) fn serialized_by(&self) -> Option<&str> {
         self.session.map(SessionId::as_str).or(self.queue.as_ref().map(|(resource, _)| resource.as_str()))
     }
@@ -113,7 +113,7 @@ pub(crate) struct ChangeSnapshot {
     pub(crate) entry: Option<StoredEntry>,
     /// The session's conversation with its agent.
     pub(crate) conversation: Option<AgentConversation>,
-    /// What was answered before under the idempotency key of the request.
+    /// Earlier answer under the idempotency key of the request.
     pub(crate) answered: Option<StoredAnswer>,
 }
 
@@ -144,7 +144,7 @@ impl StoredEntry {
     }
 }
 
-/// How much of a session's row a change has changed.
+/// Part of a session's row that a change has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dirty {
     /// Nothing.

@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use super::write_timeout::WriteTimeout;
 use crate::http::{Gauge, Metrics, Peer};
 
-/// How much of a request's head is taken.
+/// Size of a request's head, at most.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// Handler of connections.

@@ -1,4 +1,4 @@
-//! Listening, and ending well.
+//! Listening, and graceful shutdown.
 
 mod connection;
 mod heartbeat;
@@ -30,37 +30,37 @@ use heartbeat::Heartbeat;
 
 pub use crate::http::{Log, LogTo};
 
-/// How the service is to be run.
+/// Options of the service.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens.
+    /// Address on which the service listens.
     pub listen: SocketAddr,
-    /// The certificate and the key, as PEM files.
+    /// Certificate and key, as PEM files.
     pub tls: Option<TlsFiles>,
-    /// Somebody else sees to TLS, before requests come here.
+    /// Whether a proxy terminates TLS.
     pub behind_proxy: bool,
-    /// How requests are logged.
+    /// Format of the request log.
     pub log: Log,
     /// Upstream that writes replies.
     pub upstream: Option<Upstream>,
-    /// What is refused if it is more.
+    /// Limits of requests.
     pub limits: Limits,
-    /// How long things are kept. Ended sessions by what `session_retention` says.
+    /// Retention of rows. Ended sessions are kept as `session_retention` says.
     pub keep: RetentionPolicy,
     /// Retention of ended sessions.
     pub session_retention: SessionRetention,
     /// Whether reads are recorded in the audit log too; changes and refusals always are.
     pub audit_reads: bool,
-    /// How long requests may take to end when the service is told to.
+    /// Grace period of a shutdown.
     pub grace: Duration,
 }
 
-/// The files of a certificate.
+/// Files of a TLS certificate.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate, and those that it rests on.
+    /// Certificate with its chain.
     pub cert: PathBuf,
-    /// Its key.
+    /// Private key.
     pub key: PathBuf,
 }
 
@@ -81,19 +81,19 @@ impl Default for Options {
     }
 }
 
-/// Why it does not run.
+/// Failure to start the service.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Tokens would travel in the clear.
+    /// The address is public, and tokens would be sent without TLS.
     #[error("{0} is not this machine alone: give a certificate, or say that a proxy sees to TLS")]
     Insecure(SocketAddr),
-    /// It cannot listen there.
+    /// The address cannot be listened on.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
-    /// The certificate or the key is not one.
+    /// The certificate or the key is invalid.
     #[error("cannot use {0}: {1}")]
     Tls(PathBuf, String),
-    /// The system refused something.
+    /// A system call failed.
     #[error("{0}")]
     System(std::io::Error),
     /// The store failed.
@@ -152,7 +152,7 @@ fn allow_many_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// How often the process was told to end.
+/// Number of signals to end that the process got.
 fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::System)?;
@@ -170,13 +170,13 @@ fn told_to_end() -> Result<watch::Receiver<u32>, ServeError> {
     Ok(told)
 }
 
-/// Until it was told so often.
+/// Returns when the process got this many signals.
 async fn times(mut told: watch::Receiver<u32>, often: u32) {
     // The counting task lives as long as the runtime.
     let _ = told.wait_for(|times| *times >= often).await;
 }
 
-/// A service that listens.
+/// Service that listens.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -251,7 +251,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Address on which the service listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

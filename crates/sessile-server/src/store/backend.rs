@@ -17,7 +17,7 @@ use crate::model::Resource;
 use crate::query::{Query, QueryAnswer};
 use crate::request::{Read, Request};
 
-/// What a store returns: the outcome once it is on the disk, or its failure.
+/// Result of a store: the outcome once it is durable, or the failure.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceStoreError>> + Send + 'a>>;
 
 /// A store. SQLite and PostgreSQL behave the same, and one suite of tests holds for both.
@@ -119,7 +119,7 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     fn setting<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<i64>>;
 }
 
-/// A store that was opened.
+/// Handle of an open store.
 #[derive(Clone, Debug)]
 pub struct ServiceStore(Arc<dyn StoreBackend>);
 

@@ -19,7 +19,7 @@ pub(super) fn cores() -> usize {
 /// A user is there for so long after a request.
 const PRESENT: Duration = Duration::from_millis(250);
 
-/// How long a user with a queue pauses: as long as the last requests took, once that is as much as a timer can measure.
+/// Shortest and longest pause of a user with a queue; between them it lasts as long as the last requests took.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
 /// A round-robin queue of users.
@@ -44,14 +44,14 @@ struct State {
     other: Option<(Arc<str>, Instant)>,
 }
 
-/// What one user has, and waits for.
+/// Slots and waiters of one user.
 #[derive(Debug, Default)]
 struct Lane {
     running: usize,
     waiting: VecDeque<oneshot::Sender<Slot>>,
     /// Whether the user is among the next.
     is_next: bool,
-    /// What requests took since the last pause.
+    /// Time that requests took since the last pause.
     owed: Duration,
 }
 
@@ -151,7 +151,7 @@ impl FairQueue {
 }
 
 impl State {
-    /// Notes that a user got a slot.
+    /// Records that a user got a slot.
     fn note(&mut self, user: &Arc<str>, now: Instant) {
         if self.last.as_ref().is_some_and(|(last, _)| last != user) {
             self.other = self.last.take();

@@ -94,7 +94,7 @@ pub(super) struct LockPlace {
     pub(super) has_process: bool,
 }
 
-/// What a scan of locks came to.
+/// Result of a scan of locks.
 pub(super) enum LockScan {
     Page(ListPage<LockRecord>),
     /// One lock alone has more places than were scanned: read all of its places.

@@ -1,4 +1,4 @@
-//! What a store deletes after a time.
+//! Rows that a store deletes after a time.
 
 /// Rows that are deleted when they reach an age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum ExpiringRows {
     Audit,
 }
 
-/// What a sweep deletes, user by user.
+/// Rows that a sweep deletes, user by user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SweepKind {
     /// Rows that have reached an age.

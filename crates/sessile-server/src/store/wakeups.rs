@@ -12,7 +12,7 @@ use crate::ids::{Position, UserName};
 /// Time after which a waiter looks without a wakeup.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Where many wait each looks less often, so that all of them together stay affordable.
+/// Added interval per waiter: with many waiters each looks less often, so that the load stays bounded.
 const LOOK_PER_WAITER: Duration = Duration::from_millis(2);
 
 /// Number of channels; a place has one of them, and may share it.

@@ -198,6 +198,25 @@ def digest(body):
     return hashlib.sha256(body).hexdigest()
 
 
+class BaseKit:
+    """What a script does with the SDK, as far as both versions do it alike."""
+
+    def __init__(self, context, queue, store, tenant):
+        self.context, self.queue, self.store = context, queue, store
+        self.text, self.continues = context.get_user_input(), context.current_task is not None
+        self.context_id, self.task_id, self.tenant = context.context_id, context.task_id, tenant
+        self.headers = context.call_context.state.get('headers', {})
+        self.extensions = context.requested_extensions
+        self.updater = TaskUpdater(queue, self.task_id, self.context_id)
+
+    async def artifact(self, parts, name, id=None, append=None, last=None):
+        parts = [self.part_of(*part) for part in parts]
+        await self.updater.add_artifact(parts, artifact_id=id, name=name, append=append, last_chunk=last)
+
+    async def remove(self, task_id):
+        await self.store.delete(task_id, self.context.call_context)
+
+
 class Executor(AgentExecutor):
     """Plays the script in a message with the kit of an SDK version."""
 

@@ -5,7 +5,7 @@ import json
 import uuid
 
 import httpx
-from agent_common import Executor, ForgetfulHandler, Setting, digest
+from agent_common import BaseKit, Executor, ForgetfulHandler, Setting, digest
 from fastapi import FastAPI
 
 from a2a.server.apps import A2ARESTFastAPIApplication, A2AStarletteApplication
@@ -13,7 +13,6 @@ from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
     InMemoryTaskStore,
-    TaskUpdater,
 )
 from a2a.types import (
     AgentCard,
@@ -42,14 +41,11 @@ def part_of(kind, *what):
     return Part(root=FilePart(file=FileWithBytes(bytes=body, name=what[1], mime_type=what[2])))
 
 
-class Kit:
+class Kit(BaseKit):
+    part_of = staticmethod(part_of)
+
     def __init__(self, context, queue, store):
-        self.context, self.queue, self.store = context, queue, store
-        self.text, self.continues = context.get_user_input(), context.current_task is not None
-        self.context_id, self.task_id, self.tenant = context.context_id, context.task_id, ''
-        self.headers = context.call_context.state.get('headers', {})
-        self.extensions = context.requested_extensions
-        self.updater = TaskUpdater(queue, self.task_id, self.context_id)
+        super().__init__(context, queue, store, '')
 
     async def reply(self, text):
         # A message of no task: the id that was made up for one is not told.
@@ -68,13 +64,6 @@ class Kit:
         message = self.updater.new_agent_message([Part(root=TextPart(text=text))]) if text else None
         ends = state in ('completed', 'failed', 'rejected', 'input-required', 'auth-required')
         await self.updater.update_status(TaskState(state), message, final=ends)
-
-    async def artifact(self, parts, name, id=None, append=None, last=None):
-        parts = [part_of(*part) for part in parts]
-        await self.updater.add_artifact(parts, artifact_id=id, name=name, append=append, last_chunk=last)
-
-    async def remove(self, task_id):
-        await self.store.delete(task_id, self.context.call_context)
 
     def describe(self):
         parts = []

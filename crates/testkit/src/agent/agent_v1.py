@@ -4,7 +4,7 @@ import json
 import uuid
 
 import httpx
-from agent_common import Executor, ForgetfulHandler, Setting, digest
+from agent_common import BaseKit, Executor, ForgetfulHandler, Setting, digest
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 from starlette.applications import Starlette
@@ -15,7 +15,6 @@ from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
     InMemoryTaskStore,
-    TaskUpdater,
 )
 from a2a.types import AgentCard, Message, Part, Role, Task, TaskState, TaskStatus
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
@@ -29,14 +28,11 @@ def part_of(kind, *what):
     return Part(raw=what[0], filename=what[1], media_type=what[2])
 
 
-class Kit:
+class Kit(BaseKit):
+    part_of = staticmethod(part_of)
+
     def __init__(self, context, queue, store):
-        self.context, self.queue, self.store = context, queue, store
-        self.text, self.continues = context.get_user_input(), context.current_task is not None
-        self.context_id, self.task_id, self.tenant = context.context_id, context.task_id, context.tenant
-        self.headers = context.call_context.state.get('headers', {})
-        self.extensions = context.requested_extensions
-        self.updater = TaskUpdater(queue, self.task_id, self.context_id)
+        super().__init__(context, queue, store, context.tenant)
 
     async def reply(self, text):
         # A message of no task: the id that was made up for one is not told.
@@ -54,13 +50,6 @@ class Kit:
     async def status(self, state, text=None):
         message = self.updater.new_agent_message([Part(text=text)]) if text else None
         await self.updater.update_status(TaskState.Value(f'TASK_STATE_{state.upper().replace("-", "_")}'), message)
-
-    async def artifact(self, parts, name, id=None, append=None, last=None):
-        parts = [part_of(*part) for part in parts]
-        await self.updater.add_artifact(parts, artifact_id=id, name=name, append=append, last_chunk=last)
-
-    async def remove(self, task_id):
-        await self.store.delete(task_id, self.context.call_context)
 
     def describe(self):
         parts = []

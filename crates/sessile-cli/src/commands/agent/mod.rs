@@ -8,11 +8,13 @@ pub mod show;
 pub mod validate;
 
 use sessile::Error;
+use sessile::agents::Agent;
 use sessile::error::UsageError;
+use sessile_wire::a2a::AgentCard;
 
 use crate::agent_session::AgentArgs;
 use crate::cli::Cx;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::lazy::Lazy;
 
@@ -50,8 +52,28 @@ impl Command {
     }
 }
 
+/// Agent of a command, and how it is reached.
+#[derive(Debug, clap::Args)]
+pub struct AgentTarget {
+    /// The agent: its name or URL
+    #[arg(value_name = "AGENT")]
+    agent: Option<String>,
+
+    #[command(flatten)]
+    reach: AgentArgs,
+}
+
+impl AgentTarget {
+    /// The agent, and its card as it is now.
+    fn fetch_card(&self, cx: &Cx) -> Result<(Agent, AgentCard), Failure> {
+        let agent = named(cx, self.agent.as_deref(), &self.reach)?;
+        let card = self.reach.connection(&cx.state, &agent)?.card()?;
+        Ok((agent, card))
+    }
+}
+
 /// The agent that is meant: as said in its place, or with --url.
-fn named(cx: &Cx, agent: Option<&str>, reach: &AgentArgs) -> Result<sessile::agents::Agent, Error> {
+fn named(cx: &Cx, agent: Option<&str>, reach: &AgentArgs) -> Result<Agent, Error> {
     let text = agent.or(reach.url.as_deref());
     cx.state.agent(text.ok_or_else(|| UsageError::Arguments("say which agent: its name or URL".into()))?)
 }

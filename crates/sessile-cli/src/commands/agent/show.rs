@@ -5,8 +5,7 @@ use sessile::agents::Agent;
 use sessile::text::shown;
 use sessile_wire::a2a::AgentCard;
 
-use super::named;
-use crate::agent_session::AgentArgs;
+use super::AgentTarget;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
@@ -15,18 +14,12 @@ use crate::help::examples;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile agent show research" "sessile agent show http://localhost:8000 --output json"))]
 pub struct Args {
-    /// The agent: its name or URL
-    #[arg(value_name = "AGENT")]
-    agent: Option<String>,
-
     #[command(flatten)]
-    reach: AgentArgs,
+    target: AgentTarget,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let named = named(cx, args.agent.as_deref(), &args.reach)?;
-    let connection = args.reach.connection(&cx.state, &named)?;
-    let card = connection.card()?;
+    let (named, card) = args.target.fetch_card(cx)?;
     cx.out.result(&card_json(&card, &named), || {
         let mut text = String::new();
         let mut line = |label: &str, value: String| text.push_str(&format!("{label:<11} {}\n", shown(value)));

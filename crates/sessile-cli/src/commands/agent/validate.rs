@@ -3,8 +3,7 @@
 use serde_json::json;
 use sessile::text::shown;
 
-use super::named;
-use crate::agent_session::AgentArgs;
+use super::AgentTarget;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -14,18 +13,12 @@ use crate::output::Tone;
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!("sessile agent validate http://localhost:8000"))]
 pub struct Args {
-    /// The agent: its name or URL
-    #[arg(value_name = "AGENT")]
-    agent: Option<String>,
-
     #[command(flatten)]
-    reach: AgentArgs,
+    target: AgentTarget,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let named = named(cx, args.agent.as_deref(), &args.reach)?;
-    let connection = args.reach.connection(&cx.state, &named)?;
-    let card = connection.card()?;
+    let (named, card) = args.target.fetch_card(cx)?;
     let mut problems = Vec::new();
     let mut warnings = Vec::new();
     for (member, is_there) in [

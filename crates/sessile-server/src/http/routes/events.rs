@@ -124,7 +124,7 @@ impl EventStream {
         }
     }
 
-    /// Until there is nobody or nothing left.
+    /// Sends events until the session or the client is gone.
     async fn send_all(&mut self, first: EventPage) -> Option<()> {
         // Something at once, so that a client knows that it is connected.
         self.send(": following\n\n".to_owned()).await?;

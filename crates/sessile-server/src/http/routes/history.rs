@@ -1,4 +1,4 @@
-//! What a user has done.
+//! Audit log of a user.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -27,7 +27,7 @@ use crate::json_text::JsonText;
 use crate::model::MessageRecord;
 use crate::query::{PageSize, Query, QueryAnswer};
 
-/// How many are written as JSON before other requests have their turn at this thread.
+/// Messages that are serialized before other tasks of this thread run.
 const AT_ONCE: usize = 64;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -165,7 +165,7 @@ pub(super) fn check_messages(
     Ok(messages)
 }
 
-/// That a message or a value is not too large.
+/// Refuses a message or value that is too large.
 pub(super) fn check_size(app: &AppState, value: &JsonText) -> Result<(), ApiProblem> {
     let most = app.limits.message_bytes;
     if value.get().len() > most {

@@ -1,4 +1,4 @@
-//! What can be asked, one file for each kind of thing.
+//! Handlers, one file for each kind of resource.
 
 mod events;
 mod history;

@@ -30,7 +30,7 @@ use crate::query::{Query, QueryAnswer};
 /// A setting is a choice, and not a document.
 const SETTING_BYTES: usize = 16 << 10;
 
-/// How many are read from the store at once: their settings may be large.
+/// Sessions that are read at once: their settings may be large.
 const AT_ONCE: i64 = 16;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -174,7 +174,7 @@ pub(super) fn session(done: ChangeOutcome) -> Result<SessionRecord, ApiProblem> 
     }
 }
 
-/// That a name can be one.
+/// Refuses an invalid session name.
 pub(super) fn check_name(name: Option<&str>) -> Result<(), ApiProblem> {
     match name.map(str::parse::<SessionName>) {
         Some(Err(error)) => {

@@ -103,12 +103,12 @@ async fn abandon(
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }
 
-/// How long something is held.
+/// Lease of a request, within the limits.
 pub(super) fn ttl(app: &AppState, ttl_ms: Option<i64>) -> Result<i64, ApiProblem> {
     input::within("ttl_ms", ttl_ms.unwrap_or(DEFAULT_TTL_MS.min(app.limits.ttl_ms)), 1, app.limits.ttl_ms)
 }
 
-/// How long something is waited for.
+/// Wait of a request, within the limits.
 pub(super) fn wait(app: &AppState, wait_ms: Option<i64>) -> Result<i64, ApiProblem> {
     input::within(
         "wait_ms",
@@ -118,7 +118,7 @@ pub(super) fn wait(app: &AppState, wait_ms: Option<i64>) -> Result<i64, ApiProbl
     )
 }
 
-/// What the holder calls itself; by itself it is the user.
+/// Name of the holder; by default that of the user.
 pub(super) fn holder(caller: &ApiCaller, holder: Option<String>) -> Result<String, ApiProblem> {
     let holder = holder.unwrap_or_else(|| caller.token().user.to_string());
     input::text("holder", &holder, MAX_HOLDER)?;

@@ -1,4 +1,4 @@
-//! Users and their tokens: of nobody's tables, and used by nothing but this.
+//! Users and their tokens, in tables that belong to no user.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ const USABLE_HASHES: &str = concat!(
     ")"
 );
 
-/// Changes who there is. It is not tried again where it may have been done.
+/// Changes users and tokens. It is not retried where it may have been made.
 pub(super) async fn administer(
     inner: &Arc<Inner>,
     change: &AccountChange,
@@ -100,14 +100,14 @@ pub(super) async fn tokens(inner: &Arc<Inner>, user: &UserName) -> Result<Vec<To
     read(&run(inner, SERVICE, TOKENS, params![user.to_string()], false).await?, token)
 }
 
-/// Whose token has an id.
+/// Owner of the token with an id.
 pub(super) async fn owner(inner: &Arc<Inner>, id: &TokenId) -> Result<Option<UserName>, TxError> {
     let user = |row: &Row| Ok(row.try_get::<_, Column<_>>(0)?.0);
     let found = read(&run(inner, SERVICE, OWNER, params![id.to_string()], false).await?, user)?;
     Ok(found.into_iter().next())
 }
 
-/// A token that may be used now.
+/// The valid token with a hash.
 pub(super) async fn usable(inner: &Arc<Inner>, hash: &SecretHash) -> Result<Option<Token>, TxError> {
     let lane = inner.owners.lane(hash);
     let found = read(&run(inner, &lane, USABLE, params![hash.as_str().to_owned()], false).await?, token)?;
@@ -116,7 +116,7 @@ pub(super) async fn usable(inner: &Arc<Inner>, hash: &SecretHash) -> Result<Opti
     Ok(token)
 }
 
-/// The hashes of all tokens that may be used now.
+/// Hashes of all valid tokens.
 pub(super) async fn usable_hashes(inner: &Arc<Inner>) -> Result<Vec<SecretHash>, TxError> {
     let hash = |row: &Row| row.try_get(0).map(SecretHash::stored);
     read(&run(inner, SERVICE, USABLE_HASHES, params![], false).await?, hash)

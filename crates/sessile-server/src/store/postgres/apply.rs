@@ -19,7 +19,7 @@ use crate::store::wakeups;
 /// Begins a change. Rows are seen as they are once they are locked, whatever the database's default is.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// Who listens hears of it when the transaction is committed.
+/// Listeners are notified when the transaction is committed.
 const NOTIFY: &str = "SELECT pg_notify('sessile', $1)";
 
 /// Tries to make a change once. `is_retry` if an earlier attempt may have made it. With the mark of the place that it lets

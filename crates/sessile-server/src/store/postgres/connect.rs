@@ -1,4 +1,4 @@
-//! Where the database is, and the pool of connections to it.
+//! Address of the database, and the pool of connections to it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::transaction::TxError;
 use crate::store::ServiceStoreError;
 use crate::store::fair_queue::{FairQueue, Slot, cores};
 
-/// How a store in PostgreSQL is used.
+/// Options of a store in PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// How many connections there are at most.
+    /// Number of connections, at most.
     pub connections: usize,
-    /// How long a connection, or a place in the pool, is waited for.
+    /// Timeout of a connection, or of a place in the pool.
     pub connect: Duration,
-    /// How long one statement may take, a lock that it waits for included.
+    /// Timeout of a statement, with the wait for its locks.
     pub statement: Duration,
-    /// How long a database that cannot be reached is tried again.
+    /// Time for which an unreachable database is retried.
     pub patience: Duration,
     /// The password, which has no place in an address that others see.
     pub password: Option<Secret>,
@@ -44,7 +44,7 @@ impl Default for PostgresOptions {
     }
 }
 
-/// How connections are made.
+/// Configuration of connections.
 #[derive(Clone)]
 pub(super) struct PostgresAddress {
     pub(super) config: Config,
@@ -168,7 +168,7 @@ mod tests {
     use super::{PostgresAddress, PostgresOptions, tls_asked};
 
     #[test]
-    fn what_is_about_tls_is_taken_out() {
+    fn tls_parameters_are_removed_from_the_address() {
         let (url, asked) =
             tls_asked("postgres://u@h/d?sslmode=verify-ca&application_name=x&sslrootcert=/a%20b.pem");
         assert_eq!(url, "postgres://u@h/d?application_name=x");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_does_not_say_the_password() {
+    fn address_error_contains_no_password() {
         for url in
             ["postgres://u:geheim@h/d?sslmode=perhaps", "postgres://u:geheim@h:port/d", "mysql://u:geheim@h"]
         {

@@ -1,4 +1,4 @@
-//! Machines that ask to be let in: of nobody's tables, and used by nothing but this.
+//! Device logins, in tables that belong to no user.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) const APPROVE: &str = concat!(
     now!(),
     " AND EXISTS (SELECT 1 FROM account WHERE account.user_id = $2) RETURNING 1"
 );
-/// One that was approved by mistake can be refused until it is collected.
+/// A login that was approved by mistake can be denied until it is collected.
 pub(super) const DENY: &str = concat!(
     "UPDATE login SET state = 'denied', user_id = NULL, scopes = NULL, token_expires_ms = NULL
      WHERE code_hash = $1 AND state <> 'denied' AND expires_ms > ",
@@ -54,7 +54,7 @@ const TAKE: &str = concat!(
      RETURNING id, user_id, scopes, made_ms, expires_ms, revoked_ms"
 );
 
-/// Puts down one more, unless there are too many. Those whose time is over make room.
+/// Adds a login unless too many are pending. Expired ones are deleted first.
 pub(super) async fn begin(inner: &Arc<Inner>, asked: &NewLogin, most: i64) -> Result<bool, TxError> {
     run(inner, TokenOwners::STRANGERS, CLEAR, params![], false).await?;
     let NewLogin { device_hash, code_hash, client, peer, lives_ms } = asked.clone();
@@ -69,7 +69,7 @@ pub(super) async fn begin(inner: &Arc<Inner>, asked: &NewLogin, most: i64) -> Re
     Ok(!begun.await?.is_empty())
 }
 
-/// One that can still be decided on.
+/// A pending or approved login.
 pub(super) async fn get(inner: &Arc<Inner>, code_hash: &SecretHash) -> Result<Option<Login>, TxError> {
     let login = |row: &Row| {
         Ok(Login {
@@ -87,7 +87,7 @@ pub(super) async fn get(inner: &Arc<Inner>, code_hash: &SecretHash) -> Result<Op
     Ok(found.into_iter().next())
 }
 
-/// The statement that decides on one, and what it is given.
+/// Statement of a decision, with its parameters.
 pub(super) fn decide(
     code_hash: &SecretHash,
     decision: &LoginDecision,
@@ -101,7 +101,7 @@ pub(super) fn decide(
     }
 }
 
-/// Makes the token of one that was approved, and forgets it: nobody gets another for it.
+/// Creates the token of an approved login, and deletes the login: it is collected once.
 pub(super) async fn collect(
     inner: &Arc<Inner>,
     device_hash: &SecretHash,

@@ -63,7 +63,7 @@ struct Inner {
     owners: TokenOwners,
     texts: Texts,
     options: PostgresOptions,
-    /// Stands for this process.
+    /// Id of this process.
     process: Arc<str>,
     /// Changes of one session take one connection among them: the others would only wait for its row, and keep
     /// other users from theirs.

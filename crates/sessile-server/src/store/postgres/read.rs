@@ -19,7 +19,7 @@ use crate::store::lists::{self, LockPlace, LockScan, SessionCandidate};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// What a user may know.
+/// Answers a query of a user.
 pub(super) async fn answer(
     inner: &Arc<Inner>,
     user: &UserName,
@@ -116,7 +116,7 @@ impl QueryRun<'_> {
         }
     }
 
-    /// What is asked about a session, if there is one.
+    /// Answers a query about a session, if it exists.
     async fn of(
         &mut self,
         session: &SessionId,
@@ -223,7 +223,7 @@ impl QueryRun<'_> {
         Ok(found)
     }
 
-    /// What the steps find, and the time.
+    /// Rows of the steps, and the time.
     async fn read(&mut self, steps: Vec<Step<'_>>) -> Result<(i64, Vec<Vec<Row>>), Error> {
         let mut all = vec![Step::Plain(BEGIN), Step::Run(Sql::As, params![self.user.to_owned()])];
         all.extend(steps);

@@ -80,7 +80,7 @@ impl Role {
         Ok(Role { name, schema })
     }
 
-    /// What is said when the tables could not be made, or brought up to date, for want of a right.
+    /// Error of a role that may not create or migrate the tables.
     pub(super) fn may_not_make(&self) -> ServiceStoreError {
         let Role { name, schema } = self;
         ServiceStoreError::Unfit(format!(

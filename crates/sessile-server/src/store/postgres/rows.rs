@@ -71,7 +71,7 @@ pub(super) fn ticket(row: &Row) -> Result<Ticket, Error> {
     })
 }
 
-/// What was stored as JSON.
+/// Stored JSON.
 pub(super) fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -30,7 +30,7 @@ pub(super) struct SnapshotLoad<'a> {
     answered: Option<usize>,
 }
 
-/// What was loaded.
+/// Snapshot that was loaded.
 pub(super) struct LoadedSnapshot {
     pub(super) snapshot: ChangeSnapshot,
     /// Whether this process has a recent heartbeat; not known, and so not, for a change without a queue.
@@ -91,7 +91,7 @@ impl<'a> SnapshotLoad<'a> {
         Some(self.steps.len() - 1)
     }
 
-    /// What the statements found, for a change that a process makes.
+    /// Snapshot from the rows of the statements, for a change that a process makes.
     pub(super) fn read(&self, found: &[Vec<Row>], process: &str) -> Result<LoadedSnapshot, Error> {
         let rows = |at: Option<usize>| at.and_then(|at| found.get(at)).map_or(&[][..], Vec::as_slice);
         let now = rows(Some(1)).first().map_or(Ok(0), |row| row.try_get(1))?;

@@ -2,7 +2,7 @@
 
 use crate::rules::audit::changing;
 
-/// What keeps users apart. All but the first are only for tests, which show that each layer suffices alone.
+/// Isolation of users. All but the first are only for tests, which show that each layer suffices alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UserIsolation {
     /// Every statement is bound to its user, and the database sees to it as well.
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_to_be_filled_in() {
+    fn every_placeholder_in_statements_is_filled() {
         for isolation in [UserIsolation::Both, UserIsolation::OnlyRowSecurity] {
             let texts = Texts::new(isolation);
             assert!(texts.0.iter().all(|text| !text.contains('{')), "{texts:?}");

@@ -15,12 +15,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 
-/// What of the server's certificate is looked at.
+/// Checks of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verify {
     /// Nothing: who listens learns nothing, who stands between does.
     Nothing,
-    /// Who signed it.
+    /// The issuer.
     Authority,
     /// Also whom it is for.
     Full,
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for P
     }
 }
 
-/// What is to be done with a connection before it is TLS.
+/// State of a connection before its TLS handshake.
 pub(super) struct Handshake {
     connector: TlsConnector,
     name: ServerName<'static>,

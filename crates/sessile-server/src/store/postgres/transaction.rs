@@ -18,7 +18,7 @@ use super::sql::Sql;
 use crate::store::ServiceStoreError;
 use crate::store::fair_queue::Slot;
 
-/// What a statement is given.
+/// Parameters of a statement.
 pub(super) type SqlParams<'a> = Vec<Box<dyn ToSql + Sync + Send + 'a>>;
 
 /// Gathers parameters of different types.
@@ -149,7 +149,7 @@ impl Link {
         self.connection.as_ref().map(|connection| &***connection).ok_or_else(lost)
     }
 
-    /// That a transaction is open which this does not see the end of.
+    /// Marks the connection as one with an open transaction.
     pub(super) fn busy(&mut self) {
         self.idle = false;
     }

@@ -1,4 +1,4 @@
-//! Who is due for a sweep, who sweeps, and what the store was made with.
+//! Users who are due for a sweep, the lease of the sweeper, and settings of the store.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) async fn due(inner: &Arc<Inner>, sweep: Sweep, most: i64) -> Result<V
     read(&run(inner, SERVICE, DUE, params![kind.name(), before_ms, now_ms, most], false).await?, user)
 }
 
-/// Notes from when on a user has something, now that all of it before a time is removed.
+/// Records the time of a user's oldest row after a sweep.
 pub(super) async fn mark_swept(inner: &Arc<Inner>, user: &UserName, sweep: Sweep) -> Result<(), TxError> {
     let Sweep { kind, before_ms, now_ms } = sweep;
     let sql = match kind {
@@ -65,7 +65,7 @@ pub(super) async fn acquire_lease(inner: &Arc<Inner>, name: &str, lease_ms: i64)
     Ok(!run(inner, SERVICE, LEAD, params, false).await?.is_empty())
 }
 
-/// What the store was made with.
+/// A setting of the store, from when it was created.
 pub(super) async fn setting(inner: &Arc<Inner>, name: &str) -> Result<Option<i64>, TxError> {
     let found = run(inner, SERVICE, SETTING, params![name.to_owned()], false).await?;
     Ok(read(&found, |row| row.try_get(0))?.into_iter().next())

@@ -8,7 +8,7 @@ use crate::change::Refusal;
 use crate::ids::{SecretHash, TokenId, UserName};
 use crate::store::columns::Column;
 
-/// Changes who there is.
+/// Changes users and tokens.
 pub(super) fn administer(
     connection: &Connection,
     change: &AccountChange,
@@ -95,7 +95,7 @@ pub(super) fn with_id(connection: &Connection, id: &TokenId) -> Result<Option<To
     connection.prepare_cached(&sql)?.query_row([id.as_str()], token).optional()
 }
 
-/// A token that may be used now.
+/// The valid token with a hash.
 pub(super) fn usable(connection: &Connection, hash: &SecretHash, now: i64) -> Result<Option<Token>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM token JOIN account ON account.user = token.user
@@ -104,7 +104,7 @@ pub(super) fn usable(connection: &Connection, hash: &SecretHash, now: i64) -> Re
     connection.prepare_cached(&sql)?.query_row((hash.as_str(), now), token).optional()
 }
 
-/// The hashes of all tokens that may be used now.
+/// Hashes of all valid tokens.
 pub(super) fn usable_hashes(connection: &Connection, now: i64) -> Result<Vec<SecretHash>> {
     connection
         .prepare_cached(

@@ -15,7 +15,7 @@ use sessile::store::{Snapshot, Store, column_list, raise_revisions, save_revisio
 use super::{PATIENCE, connect, describe, extend};
 use crate::store::ServiceStoreError;
 
-/// How long a restore waits for other processes to close the store.
+/// Time for which a restore waits for other processes to close the store.
 const CLOSING: Duration = Duration::from_secs(2);
 
 /// Error of a backup or a restore.
@@ -144,7 +144,7 @@ fn open_exclusive(path: &Path) -> std::result::Result<Store, BackupError> {
     }
 }
 
-/// What a restore does with a table.
+/// Rule of a restore for a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Merge {
     /// The backup's rows replace the current rows.

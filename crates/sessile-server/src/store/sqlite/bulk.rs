@@ -87,7 +87,7 @@ pub(super) fn copy(
         .map(drop)
 }
 
-/// Notes that a session has rows that do not count.
+/// Records that a session has rows that do not count.
 pub(super) fn note(
     connection: &Connection,
     user: &str,

@@ -1,4 +1,4 @@
-//! Machines that ask to be let in.
+//! Device logins.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
@@ -6,7 +6,7 @@ use super::accounts;
 use crate::account::{Login, LoginCollection, LoginDecision, NewLogin, NewTokenHash};
 use crate::ids::SecretHash;
 
-/// Puts down one more, unless there are too many. Those whose time is over make room.
+/// Adds a login unless too many are pending. Expired ones are deleted first.
 pub(super) fn begin(connection: &Connection, asked: &NewLogin, most: i64, now: i64) -> Result<bool> {
     connection.prepare_cached("DELETE FROM login WHERE expires_ms <= ?1")?.execute([now])?;
     let begun = connection
@@ -27,7 +27,7 @@ pub(super) fn begin(connection: &Connection, asked: &NewLogin, most: i64, now: i
     Ok(begun == 1)
 }
 
-/// One that can still be decided on.
+/// A pending or approved login.
 pub(super) fn get(connection: &Connection, code_hash: &SecretHash, now: i64) -> Result<Option<Login>> {
     connection
         .prepare_cached(
@@ -46,7 +46,7 @@ pub(super) fn get(connection: &Connection, code_hash: &SecretHash, now: i64) -> 
         .optional()
 }
 
-/// Decides on one. How many it was.
+/// Approves or denies a login; how many.
 pub(super) fn decide(
     connection: &Connection,
     code_hash: &SecretHash,
@@ -77,7 +77,7 @@ pub(super) fn decide(
     }
 }
 
-/// How it stands with one; `None` if it was approved, and there is something to take.
+/// State of a login; `None` if it is approved and its token can be collected.
 pub(super) fn look(
     connection: &Connection,
     device_hash: &SecretHash,
@@ -95,7 +95,7 @@ pub(super) fn look(
     })
 }
 
-/// Makes the token of one that was approved, and forgets it: nobody gets another for it.
+/// Creates the token of an approved login, and deletes the login: it is collected once.
 pub(super) fn take(
     connection: &Connection,
     device_hash: &SecretHash,

@@ -49,10 +49,10 @@ const ACCOUNT_READERS: usize = 2;
 /// The lane of what the service does on its own account. Not a valid name of a user.
 const SERVICE: &str = " service";
 
-/// How long other processes are waited for.
+/// Time for which other processes are waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the service adds, in order; each is run once.
+/// Migrations of the service, in order; each is run once.
 const ADDED: &[&str] = &[
     include_str!("schema.sql"),
     include_str!("contexts.sql"),
@@ -72,7 +72,7 @@ pub struct SqliteStore {
     account_readers: Readers,
     owners: TokenOwners,
     wakeups: Wakeups,
-    /// Stands for this process.
+    /// Id of this process.
     process: Arc<str>,
 }
 
@@ -352,7 +352,7 @@ fn connect(path: &Path) -> Result<Connection, ServiceStoreError> {
     Ok(connection)
 }
 
-/// Why a file cannot be used, without what the library calls a store of its own.
+/// Error of a file that cannot be opened, without the library's words for its own store.
 fn unopened(error: sessile::Error) -> ServiceStoreError {
     use sessile::error::StoreError;
     let sessile::Error::Store(error) = error else { return ServiceStoreError::Failed(error.to_string()) };

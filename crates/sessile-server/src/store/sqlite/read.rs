@@ -1,4 +1,4 @@
-//! Questions, answered.
+//! Queries.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
@@ -30,7 +30,7 @@ macro_rules! history {
 const HISTORY: &str = history!("audit INDEXED BY audit_changes", audit::changing!());
 const HISTORY_AND_READS: &str = history!("audit", "TRUE");
 
-/// What a user may know.
+/// Answers a query of a user.
 pub(super) fn answer(connection: &Connection, user: &UserName, query: &Query, now: i64) -> Outcome {
     let user = user.as_str();
     let known = |session: &SessionId| -> Result<std::result::Result<SessionRecord, Refusal>> {

@@ -13,7 +13,7 @@ use crate::store::fair_queue::FairQueue;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// How urgent the reads of a pool are.
+/// Priority of the reads of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Priority {
     /// As the rest of the process.

@@ -1,4 +1,4 @@
-//! What is old, removed a little at a time: the one who writes is nobody else's meanwhile.
+//! Deletion of expired rows in small slices: there is one writer, and others wait for it.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 

@@ -137,7 +137,7 @@ pub(super) fn ticket(row: &Row<'_>, first: usize) -> Result<Ticket> {
     })
 }
 
-/// What was stored as JSON.
+/// Stored JSON.
 pub(super) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

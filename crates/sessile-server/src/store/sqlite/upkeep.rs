@@ -1,4 +1,4 @@
-//! Who is due for a sweep, who sweeps, and what the store was made with.
+//! Users who are due for a sweep, the lease of the sweeper, and settings of the store.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 
@@ -17,7 +17,7 @@ pub(super) fn due(connection: &Connection, sweep: Sweep, most: i64) -> Result<Ve
         .collect()
 }
 
-/// Notes from when on a user has something, now that all of it before a time is removed.
+/// Records the time of a user's oldest row after a sweep.
 pub(super) fn mark_swept(connection: &Connection, user: &UserName, sweep: Sweep) -> Result<()> {
     let Sweep { kind, before_ms, now_ms } = sweep;
     let oldest = match kind {
@@ -54,7 +54,7 @@ pub(super) fn acquire_lease(
     Ok(changed == 1)
 }
 
-/// What the store was made with.
+/// A setting of the store, from when it was created.
 pub(super) fn setting(connection: &Connection, name: &str) -> Result<Option<i64>> {
     connection
         .prepare_cached("SELECT value FROM store_setting WHERE name = ?1")?

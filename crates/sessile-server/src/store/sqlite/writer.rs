@@ -1,4 +1,4 @@
-//! The one who writes. Whatever has come in while the disk was busy goes into the next transaction together, so that one
+//! The writer thread. Changes that arrive while the disk is busy share the next transaction, so that one
 //! wait for the disk serves many; each change is undone by itself if it fails, and acknowledged when the disk has it.
 
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::request::Request;
 use crate::store::ServiceStoreError;
 use crate::store::fair_queue::FairQueue;
 
-/// How many changes go into one transaction at most.
+/// Changes of one transaction, at most.
 const TOGETHER: usize = 256;
 
-/// How many changes may wait; who comes then waits to be let in.
+/// Changes that may wait; further ones wait for a slot.
 const WAITING: usize = 4096;
 
-/// How many of them may be one user's: the others' changes are in the next transaction all the same.
+/// Waiting changes of one user, at most: those of others are in the next transaction all the same.
 const WAITING_EACH: usize = 64;
 
-/// What is to be done, and then what is to be told: of the failure of the whole, or that it is on the disk.
+/// A change to make, which returns the reply to send once the transaction is committed or has failed.
 type Job = Box<dyn FnOnce(&Connection, i64) -> Result<Told> + Send>;
 type Told = Box<dyn FnOnce(std::result::Result<(), ServiceStoreError>) + Send>;
 
-/// The way to the one who writes.
+/// Handle of the writer thread.
 #[derive(Clone, Debug)]
 pub(super) struct SqliteWriter {
     jobs: mpsc::Sender<Job>,
@@ -50,7 +50,7 @@ impl SqliteWriter {
         self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
     }
 
-    /// Does something in a transaction.
+    /// Runs a job in the next transaction.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         what: impl FnOnce(&Connection, i64) -> Result<T> + Send + 'static,
