@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_places() {
+    fn well_known_locations_are_both_tried() {
         for (issuer, oauth, openid) in [
             (
                 "https://id.example",
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_issuer_and_unprotected_endpoints_are_refused() {
+    fn metadata_of_another_issuer_or_with_insecure_endpoints_is_refused() {
         let issuer = "https://id.example";
         let good = r#"{"issuer": "https://id.example", "token_endpoint": "https://id.example/t"}"#;
         assert_eq!(judged(issuer, good).unwrap().token_url, "https://id.example/t");

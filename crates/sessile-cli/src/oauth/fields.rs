@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_expected_is_named_and_not_repeated() {
+    fn unexpected_field_is_named_without_its_value() {
         for body in [r#""hunter2""#, r#"["hunter2"]"#, "hunter2", "", r#"{"a": "hunter2""#] {
             let told = JsonFields::read(&Secret::new(body)).err().unwrap().to_string();
             assert!(told.ends_with("it is not a JSON object"), "{told}");

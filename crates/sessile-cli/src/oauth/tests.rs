@@ -79,7 +79,7 @@ fn answer(head: &str, body: &str) -> String {
 }
 
 #[test]
-fn a_client_gets_a_token_of_its_own() {
+fn client_credentials_get_a_token() {
     let server = OidcServer::start();
     let client = robot(&server);
     let tokens = client.client_credentials(&http(), &scopes("api:read"), None, None).unwrap();
@@ -93,7 +93,7 @@ fn a_client_gets_a_token_of_its_own() {
 }
 
 #[test]
-fn a_wrong_secret_and_a_wrong_scope_are_refused() {
+fn wrong_secret_or_scope_is_refused() {
     let server = OidcServer::start();
     let wrong = OAuthClient { client_secret: Some(Secret::new("hunter2")), ..robot(&server) };
     assert_eq!(refused(wrong.client_credentials(&http(), &[], None, None)), "invalid_client");
@@ -104,7 +104,7 @@ fn a_wrong_secret_and_a_wrong_scope_are_refused() {
 }
 
 #[test]
-fn a_device_code_waits_until_it_is_approved() {
+fn device_code_is_polled_until_approved() {
     let server = OidcServer::start();
     for client in [terminal(&server), robot(&server)] {
         let before = server.counts();
@@ -135,7 +135,7 @@ fn a_device_code_waits_until_it_is_approved() {
 }
 
 #[test]
-fn a_person_can_say_no() {
+fn denied_device_code_fails() {
     let server = OidcServer::start();
     let client = terminal(&server);
     let code = client.start_device(&http(), &scopes("openid"), None, None).unwrap();
@@ -145,7 +145,7 @@ fn a_person_can_say_no() {
 }
 
 #[test]
-fn a_code_is_good_for_its_time_only() {
+fn expired_device_code_fails() {
     let server = OidcServer::with(&OidcOptions { device_seconds: 1, ..OidcOptions::default() });
     let client = terminal(&server);
     let code = client.start_device(&http(), &scopes("openid"), None, None).unwrap();
@@ -166,7 +166,7 @@ fn a_code_is_good_for_its_time_only() {
 }
 
 #[test]
-fn a_refresh_token_is_spent_by_its_use() {
+fn rotated_refresh_token_is_used_once() {
     let server = OidcServer::with(&OidcOptions { access_seconds: 2, ..OidcOptions::default() });
     let client = terminal(&server);
     let first = log_in(&server, &client, "openid offline_access email api:read", "ada");
@@ -195,7 +195,7 @@ fn a_refresh_token_is_spent_by_its_use() {
 }
 
 #[test]
-fn an_issuer_is_believed_about_itself_only() {
+fn metadata_naming_another_issuer_is_refused() {
     let server = OidcServer::start();
     let found = discover(&http(), server.issuer()).unwrap();
     assert_eq!((found.issuer.as_str(), found.token_url), (server.issuer(), server.url("/token")));
@@ -211,7 +211,7 @@ fn an_issuer_is_believed_about_itself_only() {
 }
 
 #[test]
-fn failures_are_waited_out_while_a_code_is_good() {
+fn polling_survives_transient_failures() {
     let pending = r#"{"error": "authorization_pending"}"#;
     let (client, served) = script(vec![
         answer("400 x", pending),
@@ -239,7 +239,7 @@ fn failures_are_waited_out_while_a_code_is_good() {
 }
 
 #[test]
-fn what_a_server_says_is_shown_without_secrets_and_control_characters() {
+fn server_message_is_redacted_and_sanitized() {
     let (client, served) = script(vec![
         answer("400 x", r#"{"error": "invalid_grant", "error_description": "no token hunter2"}"#),
         answer("401 x", r#"{"error": "\u001b[31mred", "error_description": "a\nb"}"#),
@@ -268,7 +268,7 @@ fn what_a_server_says_is_shown_without_secrets_and_control_characters() {
 }
 
 #[test]
-fn a_device_code_is_no_way_to_open_anything_but_a_page() {
+fn verification_uri_must_be_https() {
     let good = r#"{"device_code": "d", "user_code": "\u001b[2J", "verification_url": "https://id.example/d", "expires_in": "60", "interval": 0}"#;
     let bad = good.replace("https://id.example/d", "file:///etc/passwd");
     let complete = good.replace('}', r#", "verification_uri_complete": "javascript:alert(1)"}"#);

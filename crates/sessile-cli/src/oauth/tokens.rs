@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_and_the_most_of_an_answer() {
+    fn minimal_and_full_token_responses_are_parsed() {
         let tokens = read(r#"{"access_token": "a", "token_type": "bearer"}"#).unwrap();
         let none =
             Tokens { access: Secret::new("a"), refresh: None, expires_in: None, scopes: None, account: None };
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_odd_is_named_and_no_value_is_repeated() {
+    fn invalid_token_response_names_the_field_without_its_value() {
         for (body, field) in [
             (r#"{"access_token": "hunter2"}"#, "token_type is missing"),
             (r#"{"access_token": "hunter2", "token_type": "DPoP"}"#, "token_type is not Bearer"),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_told_by_the_most_telling_claim() {
+    fn account_comes_from_the_most_specific_claim() {
         let all = r#"{"sub": "1", "preferred_username": "ada", "email": "ada@example.test"}"#;
         assert_eq!(account(&id_token(all)).as_deref(), Some("ada@example.test"));
         assert_eq!(

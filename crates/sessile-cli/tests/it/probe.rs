@@ -78,7 +78,7 @@ fn chat(home: &Home, url: &str, flags: &[&str]) -> Done {
 }
 
 #[test]
-fn a_list_for_all_users_is_caught_by_every_protocol() {
+fn shared_history_is_found_by_every_protocol() {
     for (name, done) in Sample::start(&[]).probe(&["--users", "6", "--turns", "3"]) {
         let report = done.exit(1).json();
         assert_eq!(report["verdict"], "mixed_up", "{name}");
@@ -96,7 +96,7 @@ fn a_list_for_all_users_is_caught_by_every_protocol() {
 }
 
 #[test]
-fn a_list_for_each_session_passes_by_every_protocol() {
+fn separate_histories_pass_by_every_protocol() {
     for (name, done) in Sample::start(&["--fixed"]).probe(&["--users", "8", "--turns", "6"]) {
         let report = done.exit(0).json();
         assert_eq!((report["verdict"].as_str(), &report["answered"]), (Some("clean"), &json!(56)), "{name}");
@@ -109,7 +109,7 @@ fn a_list_for_each_session_passes_by_every_protocol() {
 }
 
 #[test]
-fn lost_doubled_and_exchanged_turns_are_found_and_told_apart() {
+fn lost_doubled_and_swapped_turns_are_distinguished() {
     for (flag, found) in [("--lose", "lost"), ("--double", "doubled"), ("--reorder", "order")] {
         for (name, done) in Sample::start(&["--fixed", flag, "0.2"]).probe(&["--users", "8", "--turns", "8"])
         {
@@ -140,7 +140,7 @@ fn honest(wrong: impl Fn(&Asked, Vec<String>) -> (u16, Vec<String>) + Send + Syn
 }
 
 #[test]
-fn a_leak_between_two_users_once_in_a_hundred_replies_is_found() {
+fn leak_between_two_users_in_1_of_100_replies_is_found() {
     use std::sync::Mutex;
     let (last, replies) = (Mutex::new(None), Mutex::new(0));
     let server = honest(move |asked, mut words| {
@@ -166,7 +166,7 @@ fn a_leak_between_two_users_once_in_a_hundred_replies_is_found() {
 }
 
 #[test]
-fn an_error_that_tells_of_others_is_a_leak() {
+fn error_text_of_another_user_is_a_leak() {
     use std::sync::Mutex;
     let all = Mutex::new(Vec::new());
     let server = honest(move |asked, words| {
@@ -181,7 +181,7 @@ fn an_error_that_tells_of_others_is_a_leak() {
 }
 
 #[test]
-fn an_agent_that_echoes_is_judged_for_leaks_and_nothing_else() {
+fn echoing_agent_is_judged_for_leaks_only() {
     let scripted = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
     let (v1, v03) = (PythonAgent::shared(Protocol::V1), PythonAgent::shared(Protocol::V03));
     for url in [scripted.url(), v1.url(), v03.url()] {
@@ -208,7 +208,7 @@ fn an_agent_that_echoes_is_judged_for_leaks_and_nothing_else() {
 }
 
 #[test]
-fn a_service_that_says_nothing_of_it_is_no_proof() {
+fn service_without_history_is_inconclusive() {
     let server = honest(|_, _| (200, vec!["fine".to_owned()]));
     let report = chat(&home(), server.url(), &[]).exit(0).json();
     assert!(report["notes"][0].as_str().unwrap().starts_with("no reply holds a code word"), "{report}");
@@ -222,7 +222,7 @@ fn conclusion(url: &str, flags: &[&str]) -> String {
 }
 
 #[test]
-fn only_what_was_judged_is_said_to_be_right() {
+fn report_claims_only_what_was_judged() {
     const HISTORY: &[&str] =
         &["--history", "GET /history/{session}", "--history-items", "/items", "--history-text", "/content"];
     // Stores what users say, and says back what it is told to.
@@ -263,7 +263,7 @@ fn only_what_was_judged_is_said_to_be_right() {
 }
 
 #[test]
-fn a_seed_says_which_code_words() {
+fn seed_determines_the_code_words() {
     let heard = |flags: &[&str]| {
         let server = honest(|_, words| (200, words));
         chat(&home(), server.url(), &["--users", "2", "--turns", "2"]).exit(0);
@@ -277,7 +277,7 @@ fn a_seed_says_which_code_words() {
 }
 
 #[test]
-fn the_matrix_shows_only_those_who_leaked() {
+fn matrix_lists_only_leaking_users() {
     let server = Server::start(|asked, sessions| {
         let (session, word) = (asked.session(), asked.word());
         // Two users share one list, and nobody else does.
@@ -297,7 +297,7 @@ fn the_matrix_shows_only_those_who_leaked() {
 }
 
 #[test]
-fn an_openai_service_gets_the_history_of_its_user_unless_it_keeps_it() {
+fn openai_service_gets_the_history_unless_it_stores_it() {
     for (flags, lengths) in [(&[][..], [1, 3, 5]), (&["--stateful"], [1, 1, 1])] {
         let server = Server::start(|asked, _| {
             let words = asked.words().join(" ");

@@ -76,7 +76,7 @@ async fn neither_lost_nor_doubled_nor_mixed(store: Throwaway) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_go_away_while_they_read_take_no_reader_along() {
+async fn cancelled_reads_release_their_readers() {
     let store = Throwaway::sqlite().await;
     let user = User::new(&store.db, "ann");
     let session = user.start(None).await;

@@ -43,16 +43,16 @@ async fn client(user: User, session: SessionId, rounds: usize) -> Vec<Observatio
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_could_have_been_changed_one_after_the_other_in_sqlite() {
-    a_value_could_have_been_changed_one_after_the_other(Throwaway::sqlite().await).await;
+async fn value_changes_in_sqlite_are_linearizable() {
+    value_changes_are_linearizable(Throwaway::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_could_have_been_changed_one_after_the_other_in_postgres() {
-    a_value_could_have_been_changed_one_after_the_other(Throwaway::postgres().await).await;
+async fn value_changes_in_postgres_are_linearizable() {
+    value_changes_are_linearizable(Throwaway::postgres().await).await;
 }
 
-async fn a_value_could_have_been_changed_one_after_the_other(store: Throwaway) {
+async fn value_changes_are_linearizable(store: Throwaway) {
     let other = store.another().await;
     let session = User::new(&store.db, "ann").start(None).await.id;
     let mut clients = tokio::task::JoinSet::new();
@@ -66,16 +66,16 @@ async fn a_value_could_have_been_changed_one_after_the_other(store: Throwaway) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_is_never_had_by_two_in_sqlite() {
-    a_lock_is_never_had_by_two(Throwaway::sqlite().await).await;
+async fn lock_in_sqlite_has_one_holder_at_a_time() {
+    lock_has_one_holder_at_a_time(Throwaway::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_is_never_had_by_two_in_postgres() {
-    a_lock_is_never_had_by_two(Throwaway::postgres().await).await;
+async fn lock_in_postgres_has_one_holder_at_a_time() {
+    lock_has_one_holder_at_a_time(Throwaway::postgres().await).await;
 }
 
-async fn a_lock_is_never_had_by_two(store: Throwaway) {
+async fn lock_has_one_holder_at_a_time(store: Throwaway) {
     let other = store.another().await;
     let all = Arc::new(std::sync::Mutex::new(Vec::new()));
     let mut clients = tokio::task::JoinSet::new();

@@ -10,12 +10,12 @@ use crate::stores::{Throwaway, id};
 use crate::suite::with_every_store;
 
 with_every_store! {
-    a_login_is_approved_and_its_token_collected_once
-    a_login_is_refused_before_or_after_it_was_approved
-    many_who_collect_at_once_get_one_token
-    what_was_never_asked_for_or_is_over_is_not_there
-    strangers_cannot_fill_a_store
-    no_secret_of_a_login_is_in_the_store
+    approved_login_is_collected_once
+    login_is_denied_before_or_after_approval
+    concurrent_collectors_get_one_token
+    unknown_or_expired_login_is_not_found
+    pending_logins_are_limited
+    store_contains_no_secret_of_a_login
 }
 
 async fn begun(db: &ServiceStore) -> LoginCodes {
@@ -35,7 +35,7 @@ async fn collect(db: &ServiceStore, begun: &LoginCodes) -> LoginOutcome {
     login::collect(db, begun.device_code.expose()).await.unwrap()
 }
 
-async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
+async fn approved_login_is_collected_once(store: &Throwaway) {
     let (db, admin) = (&store.db, &store.another().await);
     users::add(db, "ann").await.unwrap();
     let login = begun(db).await;
@@ -71,7 +71,7 @@ async fn a_login_is_approved_and_its_token_collected_once(store: &Throwaway) {
     }
 }
 
-async fn a_login_is_refused_before_or_after_it_was_approved(store: &Throwaway) {
+async fn login_is_denied_before_or_after_approval(store: &Throwaway) {
     let db = &store.db;
     users::add(db, "ann").await.unwrap();
     for is_approved in [false, true] {
@@ -92,7 +92,7 @@ async fn a_login_is_refused_before_or_after_it_was_approved(store: &Throwaway) {
     assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty());
 }
 
-async fn many_who_collect_at_once_get_one_token(store: &Throwaway) {
+async fn concurrent_collectors_get_one_token(store: &Throwaway) {
     users::add(&store.db, "ann").await.unwrap();
     let others = [store.db.clone(), store.another().await];
     for _ in 0..5 {
@@ -118,7 +118,7 @@ async fn many_who_collect_at_once_get_one_token(store: &Throwaway) {
     assert_eq!(users::tokens(&store.db, &"ann".parse().unwrap()).await.unwrap().len(), 5);
 }
 
-async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
+async fn unknown_or_expired_login_is_not_found(store: &Throwaway) {
     let db = &store.db;
     users::add(db, "ann").await.unwrap();
     for code in ["", "ssd_", "ssd_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "nul\u{0}"] {
@@ -155,7 +155,7 @@ async fn what_was_never_asked_for_or_is_over_is_not_there(store: &Throwaway) {
     assert!(users::tokens(db, &"ann".parse().unwrap()).await.unwrap().is_empty());
 }
 
-async fn strangers_cannot_fill_a_store(store: &Throwaway) {
+async fn pending_logins_are_limited(store: &Throwaway) {
     let db = &store.db;
     let asked = |name: &str, lives_ms| NewLogin {
         device_hash: hash("device", name),
@@ -178,7 +178,7 @@ async fn strangers_cannot_fill_a_store(store: &Throwaway) {
     assert!(db.login(&hash("code", "c")).await.unwrap().is_some());
 }
 
-async fn no_secret_of_a_login_is_in_the_store(store: &Throwaway) {
+async fn store_contains_no_secret_of_a_login(store: &Throwaway) {
     let db = &store.db;
     users::add(db, "ann").await.unwrap();
     let (waiting, done) = (begun(db).await, begun(db).await);

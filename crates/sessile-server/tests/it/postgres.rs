@@ -28,7 +28,7 @@ async fn statements_alone_keep_users_apart() {
 
 /// Without both, the tests above would have to fail.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_either_users_are_not_apart() {
+async fn users_without_either_protection_are_not_apart() {
     let store = Throwaway::with_isolation(UserIsolation::Neither).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let hers = ann.start(Some("hers")).await;
@@ -62,7 +62,7 @@ async fn row_security_is_forced_on_every_table_of_users() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_row_security_does_not_hold_for_is_refused() {
+async fn role_that_bypasses_row_security_is_refused() {
     let store = Throwaway::postgres().await;
     let open = async |url: &str| ServiceStore::postgres(url, PostgresOptions::default()).await.map(drop);
     let error = open(&store.database().exempt_url()).await.unwrap_err().to_string();
@@ -74,7 +74,7 @@ async fn a_role_that_row_security_does_not_hold_for_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_is_refused_makes_no_tables() {
+async fn refused_role_creates_no_tables() {
     let server = Postgres::shared();
     let database = server.database();
     let open = async |url: &str| ServiceStore::postgres(url, PostgresOptions::default()).await.map(drop);
@@ -88,7 +88,7 @@ async fn a_role_that_is_refused_makes_no_tables() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_may_not_use_the_tables_is_told_what_to_do() {
+async fn role_without_privileges_gets_a_hint() {
     let server = Postgres::shared();
     let database = server.database();
     let url = database.url();
@@ -170,7 +170,7 @@ async fn hold(user: &User, queue: &sessile_server::model::Resource) -> sessile_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_waits_in_another_process_is_woken() {
+async fn waiter_in_another_process_is_woken() {
     let store = Throwaway::postgres().await;
     let here = User::new(&store.db, "ann");
     let there = User::new(&store.another().await, "ann");
@@ -196,7 +196,7 @@ async fn who_waits_in_another_process_is_woken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_come_first_at_once_agree() {
+async fn concurrent_first_requests_agree() {
     let store = Throwaway::postgres().await;
     let other = store.another().await;
     let user = |number: u32| User::new(if number.is_multiple_of(2) { &store.db } else { &other }, "ann");
@@ -252,7 +252,7 @@ async fn until_answered(user: &User, change: StoreChange) -> Outcome {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_loses_nothing_and_doubles_nothing() {
+async fn restart_loses_and_doubles_nothing() {
     let server = Postgres::start();
     let database = server.database();
     let options = PostgresOptions { patience: Duration::from_millis(500), ..PostgresOptions::default() };
@@ -322,7 +322,7 @@ async fn a_restart_loses_nothing_and_doubles_nothing() {
 
 /// A change without a key is never made twice, and never said to be made if it may not be.
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_key_nothing_is_made_twice_either() {
+async fn change_without_key_is_not_made_twice() {
     let server = Postgres::start();
     let database = server.database();
     let db = ServiceStore::postgres(&database.url(), PostgresOptions::default()).await.unwrap();
@@ -369,7 +369,7 @@ async fn without_a_key_nothing_is_made_twice_either() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tls_is_asked_for_as_with_libpq() {
+async fn sslmode_is_obeyed_as_in_libpq() {
     let server = Postgres::with_tls();
     let database = server.database();
     let authority = server.authority().display().to_string();
@@ -410,7 +410,7 @@ async fn tls_is_asked_for_as_with_libpq() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_not_there_is_said_soon() {
+async fn missing_database_is_reported_soon() {
     let options = PostgresOptions { patience: Duration::from_millis(200), ..PostgresOptions::default() };
     let error = ServiceStore::postgres("postgres://u:geheim@127.0.0.1:1/d", options).await.unwrap_err();
     assert!(matches!(&error, ServiceStoreError::Unavailable(_)), "{error}");

@@ -13,18 +13,18 @@ use crate::suite::with_every_store;
 const PATIENCE: Duration = Duration::from_millis(PRESENT_MS.unsigned_abs());
 
 with_every_store! {
-    a_turn_is_held_by_one_and_waited_for_in_order
-    a_turn_that_was_lost_commits_nothing
-    a_turn_can_be_refused_or_taken_away
-    a_place_is_given_back_once
-    who_waits_in_a_process_that_died_is_passed_over
-    who_steps_aside_is_passed_over_and_can_be_back
-    a_process_that_is_heard_of_is_not_passed_over
-    a_place_is_that_of_who_asked_for_it_last
-    a_lock_excludes_within_a_user_and_not_between_users
+    turn_has_one_holder_and_ordered_waiters
+    lost_turn_commits_nothing
+    busy_turn_is_rejected_or_interrupted
+    place_is_released_once
+    waiter_of_a_dead_process_is_skipped
+    waiter_that_stepped_aside_is_skipped_and_can_return
+    waiter_of_a_live_process_is_not_skipped
+    place_belongs_to_the_last_claim
+    lock_excludes_within_a_user_only
 }
 
-async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
+async fn turn_has_one_holder_and_ordered_waiters(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let session = user.start(None).await;
     let turn = turn(&session);
@@ -54,7 +54,7 @@ async fn a_turn_is_held_by_one_and_waited_for_in_order(store: &Throwaway) {
     assert_eq!(user.texts(&session.id).await, ["one", "two"]);
 }
 
-async fn a_turn_that_was_lost_commits_nothing(store: &Throwaway) {
+async fn lost_turn_commits_nothing(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let session = user.start(None).await;
     let turn = turn(&session);
@@ -74,7 +74,7 @@ async fn a_turn_that_was_lost_commits_nothing(store: &Throwaway) {
     assert_eq!(user.texts(&session.id).await, ["next"]);
 }
 
-async fn a_turn_can_be_refused_or_taken_away(store: &Throwaway) {
+async fn busy_turn_is_rejected_or_interrupted(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let session = user.start(None).await;
     let turn = turn(&session);
@@ -90,7 +90,7 @@ async fn a_turn_can_be_refused_or_taken_away(store: &Throwaway) {
     assert!(waited.token > taker.token, "tokens grow in the order of holding");
 }
 
-async fn a_place_is_given_back_once(store: &Throwaway) {
+async fn place_is_released_once(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let lock = lock("deploy");
     let held = ticket(user.ask_for(&lock, Busy::Enqueue, 60_000).await);
@@ -104,7 +104,7 @@ async fn a_place_is_given_back_once(store: &Throwaway) {
     assert_eq!(user.leave(&lock, held.place).await, Err(Refusal::PlaceLost { place: Some(held.place) }));
 }
 
-async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
+async fn waiter_of_a_dead_process_is_skipped(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
@@ -136,7 +136,7 @@ async fn who_waits_in_a_process_that_died_is_passed_over(store: &Throwaway) {
     assert!(ticket(here.change(wait).await).token.is_some());
 }
 
-async fn who_steps_aside_is_passed_over_and_can_be_back(store: &Throwaway) {
+async fn waiter_that_stepped_aside_is_skipped_and_can_return(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let lock = lock("deploy");
     let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
@@ -160,7 +160,7 @@ async fn who_steps_aside_is_passed_over_and_can_be_back(store: &Throwaway) {
     assert_eq!(ticket(user.wait_for(&lock, third.place, 60_000).await).token, None);
 }
 
-async fn a_process_that_is_heard_of_is_not_passed_over(store: &Throwaway) {
+async fn waiter_of_a_live_process_is_not_skipped(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let held = ticket(here.ask_for(&lock, Busy::Enqueue, 60_000).await);
@@ -175,7 +175,7 @@ async fn a_process_that_is_heard_of_is_not_passed_over(store: &Throwaway) {
     assert!(ticket(there.wait_for(&lock, waits.place, 1000).await).token.is_some());
 }
 
-async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
+async fn place_belongs_to_the_last_claim(store: &Throwaway) {
     let (here, there) = (User::new(&store.db, "ann"), User::new(&store.another().await, "ann"));
     let lock = lock("deploy");
     let asks = |claim: &str| asking(&lock, claim, Busy::Enqueue, 60_000);
@@ -208,7 +208,7 @@ async fn a_place_is_that_of_who_asked_for_it_last(store: &Throwaway) {
     assert!(ticket(there.keyed(Some("new"), asks("seventh")).await).place > new);
 }
 
-pub(crate) async fn a_lock_excludes_within_a_user_and_not_between_users(store: &Throwaway) {
+pub(crate) async fn lock_excludes_within_a_user_only(store: &Throwaway) {
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let lock = lock("deploy");
     let hers = ticket(ann.ask_for(&lock, Busy::Reject, 60_000).await).token.unwrap();

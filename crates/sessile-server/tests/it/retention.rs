@@ -15,10 +15,10 @@ use crate::stores::{Throwaway, User, before, id, session, starting, ticket, turn
 use crate::suite::with_every_store;
 
 with_every_store! {
-    what_is_old_is_removed_and_what_is_not_stays
-    only_so_much_is_removed_at_once_and_only_of_one_user
-    several_may_remove_at_the_same_time
-    a_session_that_was_over_long_ago_goes_with_all_it_has
+    sweep_deletes_only_expired_rows
+    sweep_deletes_bounded_slices_of_one_user
+    concurrent_sweeps_agree
+    expired_session_is_deleted_with_its_rows
     sweep_visits_only_users_who_have_something_to_remove
     lease_has_one_holder_until_it_expires
     new_store_keeps_ended_sessions_for_30_days_and_an_older_one_forever
@@ -49,7 +49,7 @@ async fn record(user: &User) -> usize {
     }
 }
 
-async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
+async fn sweep_deletes_only_expired_rows(store: &Throwaway) {
     let db = &store.db;
     for name in ["ann", "bob"] {
         users::add(db, name).await.unwrap();
@@ -84,7 +84,7 @@ async fn what_is_old_is_removed_and_what_is_not_stays(store: &Throwaway) {
     assert_eq!(events(&ann, &hers.id).await, [3]);
 }
 
-async fn only_so_much_is_removed_at_once_and_only_of_one_user(store: &Throwaway) {
+async fn sweep_deletes_bounded_slices_of_one_user(store: &Throwaway) {
     let db = &store.db;
     let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
     let read = |user: &User, at_ms| Read {
@@ -106,7 +106,7 @@ async fn only_so_much_is_removed_at_once_and_only_of_one_user(store: &Throwaway)
     assert_eq!((record(&ann).await, record(&bob).await), (1, 1));
 }
 
-async fn several_may_remove_at_the_same_time(store: &Throwaway) {
+async fn concurrent_sweeps_agree(store: &Throwaway) {
     let db = &store.db;
     let user = users::add(db, "ann").await.unwrap();
     let ann = User { db: db.clone(), id: user };
@@ -128,7 +128,7 @@ async fn several_may_remove_at_the_same_time(store: &Throwaway) {
     assert_eq!(ann.texts(&session.id).await.len(), 30);
 }
 
-async fn a_session_that_was_over_long_ago_goes_with_all_it_has(store: &Throwaway) {
+async fn expired_session_is_deleted_with_its_rows(store: &Throwaway) {
     let db = &store.db;
     let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
     for name in ["ann", "bob"] {

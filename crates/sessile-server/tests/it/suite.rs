@@ -13,7 +13,7 @@ use sessile_server::query::{CommittedTurn, ListPage, Query, QueryAnswer, StoredO
 use sessile_server::request::{Access, Read};
 use sessile_server::{login, users};
 
-use crate::queues::a_lock_excludes_within_a_user_and_not_between_users;
+use crate::queues::lock_excludes_within_a_user_only;
 use crate::stores::{CLAIM, Throwaway, User, asking, id, lock, session, starting, ticket, turn};
 
 /// Each of these is run with every store.
@@ -38,30 +38,30 @@ macro_rules! with_every_store {
 pub(crate) use with_every_store;
 
 with_every_store! {
-    a_session_is_started_read_edited_and_ended
-    another_user_sees_nothing_of_it
-    a_name_belongs_to_one_live_session
-    an_expired_session_is_over
+    session_is_started_read_edited_and_ended
+    other_user_sees_nothing
+    name_belongs_to_one_live_session
+    expired_session_refuses_changes
     messages_are_numbered_read_in_pages_rewound_and_forked
-    a_value_is_changed_only_by_who_saw_the_last_one
-    a_conversation_goes_on_only_if_nothing_was_said_beside_it
-    a_context_belongs_to_one_session
-    the_same_key_does_it_once
-    whatever_is_changed_is_known_again_by_its_key
+    value_with_outdated_revision_is_not_changed
+    conversation_continues_only_without_other_messages
+    context_belongs_to_one_session
+    same_idempotency_key_acts_once
+    every_change_is_recognized_by_its_key
     events_can_be_followed_from_any_number
-    users_and_tokens_come_and_go
-    what_a_user_changed_is_told_newest_first
-    what_is_done_about_a_user_is_on_the_record
+    users_and_tokens_are_added_disabled_and_revoked
+    history_lists_changes_newest_first
+    administrative_changes_are_audited
     reads_of_several_users_are_recorded
-    texts_come_back_as_they_were
+    stored_text_is_unchanged
     newer_schema_is_refused
 }
 
 /// What must hold with one wall between users, whichever it is.
 pub(crate) async fn keeps_users_apart(store: &Throwaway) {
-    another_user_sees_nothing_of_it(store).await;
-    a_lock_excludes_within_a_user_and_not_between_users(store).await;
-    a_context_belongs_to_one_session(store).await;
+    other_user_sees_nothing(store).await;
+    lock_excludes_within_a_user_only(store).await;
+    context_belongs_to_one_session(store).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     // Two users may have the same ids, names, keys and queues.
     let same = starting(Some("same"), 60_000);
@@ -101,7 +101,7 @@ pub(crate) async fn keeps_users_apart(store: &Throwaway) {
     assert_eq!(locks.items.len(), 2, "{locks:?}");
 }
 
-async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
+async fn session_is_started_read_edited_and_ended(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let mut change = starting(Some("work"), 60_000);
     if let StoreChange::StartSession { labels, settings, context, .. } = &mut change {
@@ -139,7 +139,7 @@ async fn a_session_is_started_read_edited_and_ended(store: &Throwaway) {
     assert!(matches!(user.ask(list(false)).await, Ok(QueryAnswer::Sessions(all)) if all.items.len() == 1));
 }
 
-async fn another_user_sees_nothing_of_it(store: &Throwaway) {
+async fn other_user_sees_nothing(store: &Throwaway) {
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let started = ann.start(Some("secret")).await;
     ann.append(&started.id, &["hers"]).await.unwrap();
@@ -183,7 +183,7 @@ async fn another_user_sees_nothing_of_it(store: &Throwaway) {
     bob.start(Some("secret")).await;
 }
 
-async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
+async fn name_belongs_to_one_live_session(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let first = user.start(Some("work")).await;
     assert_eq!(user.change(starting(Some("work"), 1000)).await, Err(Refusal::NameTaken));
@@ -198,7 +198,7 @@ async fn a_name_belongs_to_one_live_session(store: &Throwaway) {
     assert!(third.ended_ms.is_none());
 }
 
-async fn an_expired_session_is_over(store: &Throwaway) {
+async fn expired_session_refuses_changes(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     // Long enough that a busy machine makes the first append in time.
     let short = session(user.change(starting(None, 800)).await);
@@ -244,7 +244,7 @@ async fn messages_are_numbered_read_in_pages_rewound_and_forked(store: &Throwawa
     assert_eq!(user.texts(&forked.id).await, ["a", "b", "c"]);
 }
 
-async fn a_value_is_changed_only_by_who_saw_the_last_one(store: &Throwaway) {
+async fn value_with_outdated_revision_is_not_changed(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
     let set = |value: Option<Value>, if_revision| StoreChange::SetEntry {
@@ -300,7 +300,7 @@ async fn taken(user: &User, session: &SessionId) -> Option<AgentConversation> {
     taken
 }
 
-async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throwaway) {
+async fn conversation_continues_only_without_other_messages(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
     assert_eq!(taken(&user, &of).await, None);
@@ -337,7 +337,7 @@ async fn a_conversation_goes_on_only_if_nothing_was_said_beside_it(store: &Throw
     assert!(shown.settings.is_empty());
 }
 
-async fn a_context_belongs_to_one_session(store: &Throwaway) {
+async fn context_belongs_to_one_session(store: &Throwaway) {
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let (hers, another, his) = (ann.start(None).await.id, ann.start(None).await.id, bob.start(None).await.id);
     let same = talking("default", None);
@@ -356,7 +356,7 @@ async fn a_context_belongs_to_one_session(store: &Throwaway) {
     assert_eq!(taken(&bob, &his).await, Some(elsewhere));
 }
 
-async fn the_same_key_does_it_once(store: &Throwaway) {
+async fn same_idempotency_key_acts_once(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await.id;
     let say = |text: &str| StoreChange::Append {
@@ -394,7 +394,7 @@ async fn the_same_key_does_it_once(store: &Throwaway) {
     assert_eq!(user.texts(&of).await, ["hello", "hello"]);
 }
 
-async fn whatever_is_changed_is_known_again_by_its_key(store: &Throwaway) {
+async fn every_change_is_recognized_by_its_key(store: &Throwaway) {
     let user = User::new(&store.db, "ann");
     let of = user.start(None).await;
     let (session, turn) = (|| of.id.clone(), turn(&of));
@@ -464,7 +464,7 @@ async fn events_can_be_followed_from_any_number(store: &Throwaway) {
     assert_eq!((&rest.events[..], rest.last), (&all.events[2..], 3));
 }
 
-async fn users_and_tokens_come_and_go(store: &Throwaway) {
+async fn users_and_tokens_are_added_disabled_and_revoked(store: &Throwaway) {
     let db = &store.db;
     let user = |name: &str| -> UserName { name.parse().unwrap() };
     let administer = async |change| db.administer(change).await.unwrap();
@@ -521,9 +521,9 @@ async fn history(user: &User, session: Option<&str>, before: Option<&str>, limit
     }
 }
 
-async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
+async fn history_lists_changes_newest_first(store: &Throwaway) {
     // It makes every kind of change.
-    whatever_is_changed_is_known_again_by_its_key(store).await;
+    every_change_is_recognized_by_its_key(store).await;
     let (ann, bob) = (User::new(&store.db, "ann"), User::new(&store.db, "bob"));
     let all = history(&ann, None, None, 1000).await;
     let actions: BTreeSet<&str> = all.iter().map(|access| access.action.as_str()).collect();
@@ -575,7 +575,7 @@ async fn what_a_user_changed_is_told_newest_first(store: &Throwaway) {
     assert!(matches!(bob.ask(since(None)).await, Ok(QueryAnswer::History(all)) if all.items.len() == 3));
 }
 
-async fn what_is_done_about_a_user_is_on_the_record(store: &Throwaway) {
+async fn administrative_changes_are_audited(store: &Throwaway) {
     let db = &store.db;
     let ann = users::add(db, "ann").await.unwrap();
     let made = users::create_token(db, &ann, &[TokenScope::Read], None).await.unwrap();
@@ -630,7 +630,7 @@ async fn reads_of_several_users_are_recorded(store: &Throwaway) {
     store.db.record(Vec::new()).await.unwrap();
 }
 
-async fn texts_come_back_as_they_were(store: &Throwaway) {
+async fn stored_text_is_unchanged(store: &Throwaway) {
     let user = User::new(&store.db, "o-ann@example.org");
     let strange = r#"{"nul":"a\u0000b","big":123456789012345678901234567890,"b":1,"a":1.50,"a":1,"text":"🦪 ' \\ %s $1"}"#;
     let strange = JsonText::parse(strange).unwrap();

@@ -37,7 +37,7 @@ fn by_name(conversations: &Value) -> Value {
 }
 
 #[test]
-fn a_credential_in_the_vault_is_told_of() {
+fn stored_credential_is_listed_for_its_agent() {
     let (home, one, two) = (home(), agent(), agent());
     send(&home, one.url(), "work", "a");
     send(&home, two.url(), "work", "b");
@@ -66,7 +66,7 @@ fn a_credential_in_the_vault_is_told_of() {
 }
 
 #[test]
-fn the_context_that_counts_is_the_session_s() {
+fn session_context_decides_the_credential() {
     let (home, agent) = (home_with(&["bare"]), agent());
     let binding = |name: &str| format!("[agents.\"{}\"]\ncredential = \"{name}\"\n", agent.url());
     home.write(".config/sessile/contexts/bound.toml", binding("bot"));
@@ -83,7 +83,7 @@ fn the_context_that_counts_is_the_session_s() {
 }
 
 #[test]
-fn a_vault_that_would_ask_is_left_shut_and_the_list_is_there() {
+fn locked_vault_is_not_opened_by_agent_list() {
     let (home, agent) = (home(), agent());
     send(&home, agent.url(), "work", "a");
     keep(&home, agent.url());
@@ -105,7 +105,7 @@ fn a_vault_that_would_ask_is_left_shut_and_the_list_is_there() {
 }
 
 #[test]
-fn a_helper_is_not_run_for_it() {
+fn credential_helper_is_not_run_by_agent_list() {
     let (home, agent) = (home(), agent());
     send(&home, agent.url(), "work", "a");
     let helper = home.write("helper", format!("#!/bin/sh\ntouch '{}'\n", home.path("was-run").display()));
@@ -133,7 +133,7 @@ fn keychain(home: &Home) -> Arc<AtomicUsize> {
 }
 
 #[test]
-fn the_vault_is_opened_once_and_only_if_it_is_told() {
+fn vault_is_opened_once_and_only_on_request() {
     let (home, agent) = (home(), agent());
     let count = keychain(&home);
     let address = format!("unix:path={}", home.path("bus").display());
@@ -171,7 +171,7 @@ fn the_vault_is_opened_once_and_only_if_it_is_told() {
 }
 
 #[test]
-fn sessions_tell_with_whom_they_talk() {
+fn session_list_names_agents() {
     let (home, agent) = (home(), agent());
     send(&home, agent.url(), "work", "a");
     send(&home, agent.url(), "work", "b");

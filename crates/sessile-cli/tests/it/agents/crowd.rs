@@ -49,7 +49,7 @@ fn texts(what: impl Fn(usize) -> Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn fifty_sessions_with_five_agents_keep_their_conversations() {
+fn fifty_sessions_with_five_agents_keep_conversations_apart() {
     let (home, agents) = (home(), [(); 5].map(|()| agent()));
     together(CROWD, |number| {
         let (url, session) = (agents[number % agents.len()].url(), format!("s{number}"));
@@ -67,7 +67,7 @@ fn fifty_sessions_with_five_agents_keep_their_conversations() {
 }
 
 #[test]
-fn fifty_conversations_of_one_session_with_one_agent_have_their_names() {
+fn fifty_named_conversations_of_one_session_stay_apart() {
     let (home, agents) = (home(), [agent()]);
     let url = agents[0].url();
     together(CROWD, |number| {
@@ -85,7 +85,7 @@ fn fifty_conversations_of_one_session_with_one_agent_have_their_names() {
 }
 
 #[test]
-fn fifty_plain_messages_of_one_session_are_each_in_one_conversation() {
+fn fifty_unnamed_messages_share_one_conversation_each() {
     let (home, agents) = (home(), [agent()]);
     let url = agents[0].url();
     // The first time there is nothing to go on with, the second time there is.
@@ -101,7 +101,7 @@ fn fifty_plain_messages_of_one_session_are_each_in_one_conversation() {
 }
 
 #[test]
-fn fifty_messages_to_one_name_are_all_remembered() {
+fn fifty_messages_to_one_conversation_are_all_stored() {
     let (home, agents) = (home(), [agent()]);
     let url = agents[0].url();
     together(CROWD, |number| {

@@ -4,7 +4,7 @@ use super::agent;
 use crate::home;
 
 #[test]
-fn a_task_that_ended_elsewhere_is_told_once() {
+fn task_that_ended_elsewhere_is_reported_once() {
     let (home, agent) = (home(), agent());
     for word in ["send", "stream"] {
         let say = |text: &str| {
@@ -29,7 +29,7 @@ fn a_task_that_ended_elsewhere_is_told_once() {
 }
 
 #[test]
-fn a_name_that_cannot_be_is_told_before_anything_is_sent() {
+fn invalid_conversation_name_is_refused_before_sending() {
     let (home, agent, other) = (home(), agent(), agent());
     let send = |url: &str, name: &str| {
         home.call(&["message", "send", url, "echo hi", "--session", "work", "-ojson", "--conversation", name])

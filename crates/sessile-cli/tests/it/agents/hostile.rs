@@ -50,14 +50,14 @@ fn refused(place: Where, how: &Misbehaviour, flags: &[&str], exit: i32, code: &s
 }
 
 #[test]
-fn a_gigabyte_takes_little_memory() {
+fn gigabyte_response_uses_bounded_memory() {
     for place in [Where::Card, Where::Calls] {
         refused(place, &Misbehaviour::HugeReply(1 << 30), &[], 1, "AGENT_UNUSABLE");
     }
 }
 
 #[test]
-fn nonsense_is_told() {
+fn invalid_response_is_reported() {
     for how in [Misbehaviour::InvalidJson, Misbehaviour::DeepJson(100_000), Misbehaviour::OtherJson] {
         for place in [Where::Card, Where::Calls] {
             refused(place, &how, &[], 1, "AGENT_UNUSABLE");
@@ -78,7 +78,7 @@ fn embedded_documents_are_refused() {
 }
 
 #[test]
-fn a_status_has_its_code() {
+fn http_status_maps_to_error_code() {
     for place in [Where::Card, Where::Calls] {
         refused(place, &Misbehaviour::Status(500), &[], 12, "UNREACHABLE");
         refused(place, &Misbehaviour::Status(429), &[], 11, "RATE_LIMITED");
@@ -89,7 +89,7 @@ fn a_status_has_its_code() {
 }
 
 #[test]
-fn who_is_slow_is_not_waited_for() {
+fn slow_agent_times_out() {
     let drop = Duration::from_millis(100);
     for how in [Misbehaviour::SlowHead(drop), Misbehaviour::SlowBody(drop), Misbehaviour::Silence] {
         for place in [Where::Card, Where::Calls] {
@@ -99,7 +99,7 @@ fn who_is_slow_is_not_waited_for() {
 }
 
 #[test]
-fn who_never_ends_is_left() {
+fn endless_stream_is_cut() {
     let (home, agent) = (home(), agent());
     agent.misbehave(Where::Calls, Some(Misbehaviour::Endless));
     for word in ["send", "stream"] {
@@ -117,7 +117,7 @@ fn who_never_ends_is_left() {
 }
 
 #[test]
-fn a_circle_of_redirects_is_left() {
+fn redirect_loop_is_refused() {
     for place in [Where::Card, Where::Calls] {
         refused(place, &Misbehaviour::RedirectForever, &[], 1, "AGENT_UNUSABLE");
     }
@@ -128,7 +128,7 @@ fn a_circle_of_redirects_is_left() {
 }
 
 #[test]
-fn neither_a_redirect_nor_a_card_takes_a_credential_elsewhere() {
+fn redirect_or_card_sends_no_credential_to_another_origin() {
     const SECRET: &str = "s3cret-of-the-first";
     let other = agent();
     let bait = AgentOptions { card_origin: Some(other.url().to_owned()), ..AgentOptions::of(Protocol::V1) };

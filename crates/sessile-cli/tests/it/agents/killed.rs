@@ -14,7 +14,7 @@ fn watched(home: &Home) -> serde_json::Value {
 }
 
 #[test]
-fn a_stream_that_is_killed_is_followed_to_its_end() {
+fn killed_stream_is_resumed_to_its_end() {
     // After so many events, and so many milliseconds more.
     for (events, later) in [(1, 0), (1, 3), (2, 0), (2, 25), (4, 1), (9, 0)] {
         let (home, agent) = (home(), agent());
@@ -42,7 +42,7 @@ fn a_stream_that_is_killed_is_followed_to_its_end() {
 }
 
 #[test]
-fn a_task_that_is_held_is_followed_by_those_who_come_later() {
+fn later_message_follows_a_running_task() {
     let (home, agent) = (home(), agent());
     let mut first = Streaming::start(&home, agent.url(), "hold the end", &[]);
     let task = first.event().unwrap()["task_id"].clone();
@@ -61,7 +61,7 @@ fn a_task_that_is_held_is_followed_by_those_who_come_later() {
 }
 
 #[test]
-fn a_stream_that_the_agent_cuts_is_followed_to_its_end() {
+fn stream_cut_by_the_agent_is_resumed_to_its_end() {
     let (home, agent) = (home(), agent());
     let stream = Streaming::start(&home, agent.url(), "cut 2 6 40", &[]);
     stream.end();
@@ -73,7 +73,7 @@ fn a_stream_that_the_agent_cuts_is_followed_to_its_end() {
 }
 
 #[test]
-fn whenever_it_is_killed_the_store_is_whole() {
+fn store_is_consistent_after_a_kill_at_any_time() {
     let (home, agent) = (home(), agent());
     for step in 0..40 {
         let stream = Streaming::start(&home, agent.url(), "stream 3", &["--new"]);

@@ -18,7 +18,7 @@ fn in_session(home: &Home, agent: &str, text: &str) -> Value {
 }
 
 #[test]
-fn a_session_goes_on_where_it_stopped() {
+fn session_continues_its_conversation() {
     let (home, agent) = (home(), agent());
     let first = in_session(&home, agent.url(), "context");
     let second = in_session(&home, &format!("{}/", agent.url()), "context");
@@ -38,7 +38,7 @@ fn a_session_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn with_neither_session_nor_terminal_nothing_is_remembered() {
+fn message_without_session_or_terminal_stores_nothing() {
     let (home, agent) = (home(), agent());
     let first = send(&home, agent.url(), "context").ok().json();
     let second = send(&home, agent.url(), "context").ok().json();
@@ -53,7 +53,7 @@ fn with_neither_session_nor_terminal_nothing_is_remembered() {
 }
 
 #[test]
-fn a_terminal_gets_a_session_and_is_told_how_to_go_on() {
+fn first_message_in_a_terminal_starts_a_session() {
     let (home, agent) = (home(), agent());
     let mut shell = home.shell();
     let program = home.program().display().to_string();
@@ -67,7 +67,7 @@ fn a_terminal_gets_a_session_and_is_told_how_to_go_on() {
 }
 
 #[test]
-fn a_question_is_answered_and_a_task_that_has_ended_is_followed_by_another() {
+fn input_required_task_is_answered_and_ended_task_is_replaced() {
     let (home, agent) = (home(), agent());
     let asked = in_session(&home, agent.url(), "ask");
     assert_eq!(asked["state"], "input-required");
@@ -81,7 +81,7 @@ fn a_question_is_answered_and_a_task_that_has_ended_is_followed_by_another() {
 }
 
 #[test]
-fn a_task_that_the_agent_has_forgotten_is_told_before_anything_new_is_begun() {
+fn forgotten_task_is_reported_before_a_new_one_starts() {
     let (home, agent) = (home(), agent());
     let asked = in_session(&home, agent.url(), "ask");
     agent.forget(asked["context_id"].as_str().unwrap());
@@ -92,7 +92,7 @@ fn a_task_that_the_agent_has_forgotten_is_told_before_anything_new_is_begun() {
 }
 
 #[test]
-fn a_stream_comes_as_it_is_said() {
+fn stream_is_printed_as_it_arrives() {
     let (home, agent) = (home(), agent());
     let done =
         home.call(&["message", "stream", agent.url(), "stream 3", "--session", "work", "-ojsonl"]).ok();
@@ -108,7 +108,7 @@ fn a_stream_comes_as_it_is_said() {
 }
 
 #[test]
-fn what_an_agent_makes_is_saved_in_one_place_only() {
+fn artifacts_are_saved_to_one_directory() {
     let (home, agent) = (home(), agent());
     let done = send(&home, agent.url(), "file").args(&["--save-artifacts", "out"]).ok().json();
     let saved = done["saved"].as_array().unwrap();
@@ -120,7 +120,7 @@ fn what_an_agent_makes_is_saved_in_one_place_only() {
 }
 
 #[test]
-fn a_credential_goes_to_its_agent_and_to_nobody_else() {
+fn credential_is_sent_only_to_its_agent() {
     let options = AgentOptions::of(Protocol::V1).guarded(AgentAuth::Bearer, "s3cret-token", "alice");
     let (home, agent, other) = (home(), ScriptedAgent::start(options), agent());
     let stranger = send(&home, agent.url(), "echo hi").run().exit(8);
@@ -138,7 +138,7 @@ fn a_credential_goes_to_its_agent_and_to_nobody_else() {
 }
 
 #[test]
-fn the_official_sdk_s_agents_are_understood() {
+fn agents_of_the_official_sdk_reply() {
     for protocol in [Protocol::V1, Protocol::V03] {
         let (home, agent) = (home(), PythonAgent::shared(protocol));
         let asked = in_session(&home, agent.url(), "ask");
@@ -156,7 +156,7 @@ fn the_official_sdk_s_agents_are_understood() {
 }
 
 #[test]
-fn agents_have_names() {
+fn agent_is_addressed_by_its_name() {
     let (home, agent) = (home(), agent());
     home.call(&["agent", "add", "local", agent.url(), "--global"]).ok();
     assert_eq!(send(&home, "local", "echo hi").ok().json()["text"], "hi");
@@ -169,7 +169,7 @@ fn agents_have_names() {
 }
 
 #[test]
-fn conversations_are_named_shown_and_forgotten() {
+fn conversation_is_named_shown_and_cleared() {
     let (home, agent) = (home(), agent());
     in_session(&home, agent.url(), "echo one");
     let id = home.call(&["conversation", "list", "--session", "work", "-ojson"]).ok().json()[0]["id"].clone();
@@ -188,7 +188,7 @@ fn conversations_are_named_shown_and_forgotten() {
 }
 
 #[test]
-fn a_stateless_client_is_told_the_conversation() {
+fn stateless_call_prints_the_conversation_id() {
     let (home, agent) = (home(), agent());
     let first = in_session(&home, agent.url(), "ask");
     let told = home
@@ -200,7 +200,7 @@ fn a_stateless_client_is_told_the_conversation() {
 }
 
 #[test]
-fn a_conversation_goes_on_where_the_session_was_taken_to() {
+fn conversation_continues_in_an_imported_session() {
     let (here, there, agent) = (home(), home(), agent());
     let asked = in_session(&here, agent.url(), "ask");
     let file = there.path("work.json");
@@ -213,7 +213,7 @@ fn a_conversation_goes_on_where_the_session_was_taken_to() {
 }
 
 #[test]
-fn a_guard_is_asked_before_a_context_s_credential_goes_out() {
+fn guard_is_checked_before_a_credential_is_sent() {
     let options = AgentOptions::of(Protocol::V1).guarded(AgentAuth::Bearer, "s3cret-token", "alice");
     let (home, agent) = (home(), ScriptedAgent::start(options));
     home.call(&["auth", "set", "prod", "--secret-stdin", "--site", agent.url()]).stdin("s3cret-token").ok();
@@ -227,7 +227,7 @@ fn a_guard_is_asked_before_a_context_s_credential_goes_out() {
 }
 
 #[test]
-fn after_a_task_was_forgotten_the_next_message_begins_another() {
+fn message_after_a_forgotten_task_starts_a_new_one() {
     let (home, agent) = (home(), agent());
     in_session(&home, agent.url(), "ask");
     let other = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
@@ -251,7 +251,7 @@ fn after_a_task_was_forgotten_the_next_message_begins_another() {
 }
 
 #[test]
-fn the_conversation_of_one_session_is_not_told_in_another() {
+fn conversation_of_another_session_is_not_shown() {
     let (home, agent) = (home(), agent());
     in_session(&home, agent.url(), "ask");
     let program = home.program().display().to_string();
@@ -263,7 +263,7 @@ fn the_conversation_of_one_session_is_not_told_in_another() {
 }
 
 #[test]
-fn a_stream_s_pieces_are_one_text_and_its_line_ends() {
+fn stream_chunks_are_joined_and_end_with_a_newline() {
     let (home, agent) = (home(), agent());
     let done = home.call(&["message", "stream", agent.url(), "stream 2", "--session", "work"]).ok();
     assert!(done.stdout().ends_with('\n') && !done.stdout().ends_with("\n\n"), "{:?}", done.stdout());
@@ -272,7 +272,7 @@ fn a_stream_s_pieces_are_one_text_and_its_line_ends() {
 }
 
 #[test]
-fn watching_an_older_task_makes_no_other_conversation() {
+fn watching_an_older_task_creates_no_conversation() {
     let (home, agent) = (home(), agent());
     let first = in_session(&home, agent.url(), "task one");
     in_session(&home, agent.url(), "task two");
@@ -284,7 +284,7 @@ fn watching_an_older_task_makes_no_other_conversation() {
 }
 
 #[test]
-fn a_credential_stands_where_the_card_wants_it() {
+fn credential_is_placed_as_the_card_requires() {
     let ways: [(AgentAuth, &str, &[&str]); 4] = [
         (AgentAuth::ApiKeyHeader("X-Agent-Key".into()), "s3cret-key", &["--api-key", "-"]),
         (AgentAuth::ApiKeyQuery("key".into()), "s3cret-key", &["--api-key", "-"]),
@@ -302,7 +302,7 @@ fn a_credential_stands_where_the_card_wants_it() {
 }
 
 #[test]
-fn an_agent_takes_tokens_of_an_authorization_server() {
+fn agent_accepts_tokens_of_an_authorization_server() {
     let server = OidcServer::start();
     let auth = AgentAuth::OAuth2 { issuer: server.issuer().to_owned(), device: false };
     let agent = ScriptedAgent::start(AgentOptions { auth, ..AgentOptions::of(Protocol::V1) });

@@ -4,7 +4,7 @@ use super::{Streaming, agent, conversations, last, sent, together};
 use crate::home;
 
 #[test]
-fn what_others_do_while_one_listens_is_seen_and_stays() {
+fn concurrent_change_during_a_stream_is_kept() {
     let (home, agent) = (home(), agent());
     let call = |args: &[&str]| home.call(args).args(&["--session", "work", "-ojson"]);
     let named = |name: &str, text: &str| {
@@ -47,7 +47,7 @@ fn what_others_do_while_one_listens_is_seen_and_stays() {
 }
 
 #[test]
-fn what_is_cleared_while_one_listens_does_not_come_back() {
+fn conversation_cleared_during_a_stream_stays_cleared() {
     let (home, agent) = (home(), agent());
     let mut stream = Streaming::start(&home, agent.url(), "hold the end", &[]);
     stream.event().unwrap();
@@ -60,7 +60,7 @@ fn what_is_cleared_while_one_listens_does_not_come_back() {
 }
 
 #[test]
-fn a_session_that_is_not_there_has_no_conversations() {
+fn unknown_session_has_no_conversations() {
     let (home, agent) = (home(), agent());
     home.call(&["message", "send", agent.url(), "echo hi", "--session", "work"]).ok();
     let _ = home.call(&["conversation", "clear", "--all", "--session", "wrok", "--yes"]).run();

@@ -68,7 +68,7 @@ fn probe(home: &Home, url: &str, flags: &[&str]) -> Value {
 }
 
 #[test]
-fn the_sample_in_python_keeps_its_users_apart() {
+fn python_sample_keeps_users_apart() {
     let home = home();
     let service = Serving::start(&home, 1, &[]);
     let (one, two) = (App::start(&service), App::start(&service));

@@ -11,7 +11,7 @@ use super::{CHAT, chat, honest};
 use crate::home;
 
 #[test]
-fn another_machine_is_probed_only_if_that_was_said() {
+fn remote_host_is_probed_only_when_allowed() {
     let home = home();
     let url = "https://agents.invalid:8443/v1";
     let probe =
@@ -32,7 +32,7 @@ fn another_machine_is_probed_only_if_that_was_said() {
 }
 
 #[test]
-fn all_that_another_machine_needs_is_told_at_once() {
+fn remote_host_error_names_all_required_flags() {
     let home = home();
     let probe = |flags: &[&str]| {
         let url = "http://agents.invalid:8080/v1";
@@ -55,7 +55,7 @@ fn all_that_another_machine_needs_is_told_at_once() {
 }
 
 #[test]
-fn numbers_that_make_no_sense_are_refused() {
+fn invalid_numbers_are_refused() {
     let server = honest(|_, words| (200, words));
     for flags in [
         &["--users", "1"][..],
@@ -87,7 +87,7 @@ fn numbers_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_template_that_cannot_work_is_told_before_anything_is_sent() {
+fn invalid_template_is_refused_before_sending() {
     let server = honest(|_, words| (200, words));
     let home = home();
     home.write("typo.toml", "request = \"POST /chat\"\nbdy = \"{message}\"\n");
@@ -124,7 +124,7 @@ fn a_template_that_cannot_work_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn who_does_not_answer_gets_no_good_report() {
+fn unreachable_service_gets_no_passing_report() {
     let home = home();
     let few = ["--users", "3", "--turns", "2"];
     for (status, exit) in [(500, 12), (404, 1), (302, 1), (401, 8), (403, 8), (429, 11)] {
@@ -146,7 +146,7 @@ fn who_does_not_answer_gets_no_good_report() {
 }
 
 #[test]
-fn a_refusal_is_told_as_one_with_what_was_said() {
+fn refusal_is_reported_with_the_response() {
     let home = home();
     home.write("key", "s3cret-key\n");
     let few = ["--users", "3", "--turns", "2"];
@@ -190,7 +190,7 @@ fn a_refusal_is_told_as_one_with_what_was_said() {
 }
 
 #[test]
-fn what_is_answered_too_rarely_is_inconclusive() {
+fn too_few_replies_are_inconclusive() {
     let fail = |rarely: bool| {
         honest(move |asked, words| {
             let turn = words.len();
@@ -215,7 +215,7 @@ fn what_is_answered_too_rarely_is_inconclusive() {
 }
 
 #[test]
-fn a_key_goes_to_the_service_and_nowhere_else() {
+fn key_is_sent_only_to_the_service() {
     let home = home();
     home.write("key", "s3cret-key\n");
     let server = honest(|_, words| (200, words));
@@ -240,7 +240,7 @@ fn a_key_goes_to_the_service_and_nowhere_else() {
 }
 
 #[test]
-fn a_rate_is_kept() {
+fn rate_limit_of_the_probe_is_kept() {
     let server = honest(|_, words| (200, words));
     let begun = Instant::now();
     chat(&home(), server.url(), &["--users", "5", "--turns", "3", "--rate", "20"]).exit(0);
@@ -248,7 +248,7 @@ fn a_rate_is_kept() {
 }
 
 #[test]
-fn only_so_many_requests_are_under_way() {
+fn concurrency_limit_of_the_probe_is_kept() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     for (flags, expected) in [(&["--users", "6", "--concurrency", "2"][..], 2), (&["--users", "6"], 6)] {
@@ -266,7 +266,7 @@ fn only_so_many_requests_are_under_way() {
 }
 
 #[test]
-fn whoever_interrupts_it_is_told_what_is_known() {
+fn interrupted_probe_prints_a_partial_report() {
     let home = home();
     let server = honest(|asked, words| {
         if asked.session().ends_with("-1-session") && words.len() > 1 {
@@ -289,7 +289,7 @@ fn whoever_interrupts_it_is_told_what_is_known() {
 }
 
 #[test]
-fn whoever_watches_sees_how_far_it_is() {
+fn progress_is_printed_on_a_terminal() {
     let server = honest(|_, words| {
         std::thread::sleep(Duration::from_millis(50));
         (200, words)

@@ -32,7 +32,7 @@ fn places(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_service_without_an_upstream_passes_by_its_turns() {
+fn service_without_upstream_is_judged_by_its_turns() {
     let home = home();
     let service = Serving::start(&home, 6, &[]);
     let report = probe(&home, &service, &["--users", "6", "--turns", "5"]).exit(0).json();
@@ -45,7 +45,7 @@ fn a_service_without_an_upstream_passes_by_its_turns() {
 }
 
 #[test]
-fn a_service_with_an_upstream_passes_if_that_is_honest() {
+fn service_with_honest_upstream_passes() {
     let home = home();
     let upstream = endpoint(|asked, _| asked.words());
     let url = format!("{}/v1", upstream.url());
@@ -65,7 +65,7 @@ fn a_service_with_an_upstream_passes_if_that_is_honest() {
 }
 
 #[test]
-fn a_service_with_an_agent_upstream_passes_too() {
+fn service_with_agent_upstream_passes() {
     let home = home();
     let guarded = AgentOptions::default().guarded(AgentAuth::Bearer, "sk-1", "service");
     let agent = ScriptedAgent::start(guarded);
@@ -83,7 +83,7 @@ fn a_service_with_an_agent_upstream_passes_too() {
 }
 
 #[test]
-fn an_upstream_that_mixes_users_up_is_caught() {
+fn upstream_that_mixes_users_is_found() {
     let home = home();
     let upstream = endpoint(|asked, all| {
         all.extend(asked.words().pop());
@@ -118,7 +118,7 @@ fn started_session() -> String {
 }
 
 #[test]
-fn a_service_with_one_history_for_all_is_caught_by_its_turns() {
+fn service_with_shared_history_is_found_by_its_turns() {
     let service = Server::start(|asked, sessions| {
         let mut sessions = sessions.lock().unwrap();
         let history = sessions.entry(String::new()).or_default();
@@ -163,7 +163,7 @@ fn a_service_with_one_history_for_all_is_caught_by_its_turns() {
 }
 
 #[test]
-fn an_upstream_that_a_key_may_not_go_to_is_refused_at_the_start() {
+fn insecure_upstream_with_a_key_is_refused_at_start() {
     let home = home();
     let serve =
         |flags: &[&str]| home.call(&["serve", "--listen", "127.0.0.1:0", "--upstream"]).args(flags).run();
@@ -184,7 +184,7 @@ fn an_upstream_that_a_key_may_not_go_to_is_refused_at_the_start() {
 }
 
 #[test]
-fn an_upstream_by_https_is_asked_only_if_its_certificate_is_trusted() {
+fn upstream_with_untrusted_certificate_is_not_asked() {
     let (upstream, other) = (TlsServer::start(), TlsServer::start());
     let url = upstream.url("/v1");
     let flags = ["--upstream", &url, "--upstream-model", "small"];
@@ -219,7 +219,7 @@ fn sessions(home: &Home, service: &Serving, live: bool) -> Vec<Value> {
 }
 
 #[test]
-fn its_sessions_are_ended_unless_they_are_to_be_kept() {
+fn probe_sessions_are_ended_unless_kept() {
     let home = home();
     let service = Serving::start(&home, 3, &[]);
     let few = ["--users", "3", "--turns", "2"];
@@ -254,7 +254,7 @@ fn its_sessions_are_ended_unless_they_are_to_be_kept() {
 }
 
 #[test]
-fn its_sessions_are_ended_also_when_it_is_interrupted() {
+fn interrupted_probe_ends_its_sessions() {
     let home = home();
     // Without the lock on the sessions: a reply that hangs must not hold up the first reply of another user.
     let upstream = Server::start(|asked, _| {
@@ -280,7 +280,7 @@ fn its_sessions_are_ended_also_when_it_is_interrupted() {
 }
 
 #[test]
-fn a_session_that_cannot_be_ended_is_told() {
+fn session_that_cannot_be_ended_is_reported() {
     let service = Server::start(|asked, _| match asked.line.split(' ').next().unwrap() {
         "DELETE" => (503, "{}".to_owned()),
         _ if asked.line.ends_with("/sessions") => (201, started_session()),
@@ -297,7 +297,7 @@ fn a_session_that_cannot_be_ended_is_told() {
 }
 
 #[test]
-fn the_version_is_no_part_of_the_address() {
+fn address_with_version_path_is_accepted() {
     let home = home();
     let service = Serving::start(&home, 2, &[]);
     let url = format!("{}/v1", service.url);
@@ -308,7 +308,7 @@ fn the_version_is_no_part_of_the_address() {
 }
 
 #[test]
-fn who_has_no_token_is_told_how_to_give_one() {
+fn missing_token_is_reported_with_a_hint() {
     let home = home();
     let service = Serving::start(&home, 2, &[]);
     let args = ["probe", &service.url, "--protocol", "sessile", "--users", "2", "--turns", "1"];
@@ -356,7 +356,7 @@ fn number_of_tokens_limits_the_users_of_a_round() {
 }
 
 #[test]
-fn tokens_are_for_this_protocol_alone() {
+fn tokens_are_refused_by_other_protocols() {
     let home = home();
     let args = ["probe", "http://127.0.0.1:1", "--protocol", "openai", "--model", "m", "--tokens", "x"];
     let told = home.call(&args).run().exit(2).stderr();

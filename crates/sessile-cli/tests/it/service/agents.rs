@@ -111,7 +111,7 @@ fn content(what: &str, result: &Value) -> Value {
 }
 
 #[test]
-fn the_official_client_calls_every_tool_by_every_revision_for_two_users_at_once() {
+fn official_mcp_client_calls_every_tool_in_every_revision() {
     let home = home();
     let store = Store::file(&home);
     let (service, _upstream) = service(&store);
@@ -155,7 +155,7 @@ fn the_official_client_calls_every_tool_by_every_revision_for_two_users_at_once(
 }
 
 #[test]
-fn another_users_session_does_not_exist() {
+fn session_of_another_user_is_not_found() {
     let home = home();
     let store = Store::file(&home);
     let (service, _upstream) = service(&store);
@@ -187,7 +187,7 @@ fn another_users_session_does_not_exist() {
 }
 
 #[test]
-fn the_inspector_calls_every_tool() {
+fn mcp_inspector_calls_every_tool() {
     let home = home();
     let store = Store::file(&home);
     let (service, _upstream) = service(&store);

@@ -53,20 +53,20 @@ fn size() -> Size {
 }
 
 #[test]
-fn a_crowd_of_users_of_a_file_is_served_while_processes_are_killed() {
+fn sqlite_service_survives_killed_processes_under_load() {
     let home = home();
     served(&Store::file(&home), None);
 }
 
 #[test]
-fn a_crowd_of_users_of_a_database_is_served_while_processes_are_killed_and_it_is_restarted() {
+fn postgres_service_survives_killed_processes_and_restarts_under_load() {
     let (home, server) = (home(), Postgres::start());
     let database = server.database();
     served(&Store::postgres(&home, &database.url()), Some(Outage::Restart(&server)));
 }
 
 #[test]
-fn a_crowd_of_users_of_a_database_is_served_while_processes_are_killed_and_it_fails_over() {
+fn postgres_service_survives_killed_processes_and_failover_under_load() {
     let (home, server) = (home(), Postgres::start());
     let database = server.database();
     let standby = server.standby();

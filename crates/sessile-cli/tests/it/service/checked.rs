@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_wrong_is_found() {
+    fn checker_finds_every_kind_of_violation() {
         let a = [said(1, 1, "ann", "a", 0, 0), said(2, 1, "ann", "a", 1, 0)];
         let b = [said(3, 2, "ann", "b", 0, 2), said(4, 2, "ann", "b", 1, 2)];
         let all = [a.clone(), b.clone()].concat();

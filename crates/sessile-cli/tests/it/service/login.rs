@@ -54,20 +54,20 @@ fn is_let_in_or_refused(store: &Store<'_>) {
 }
 
 #[test]
-fn a_machine_is_let_in_or_refused_by_its_code() {
+fn device_login_is_approved_or_denied_by_its_code() {
     let home = home();
     is_let_in_or_refused(&Store::file(&home));
 }
 
 #[test]
-fn and_so_with_postgres() {
+fn device_login_with_postgres_is_approved_or_denied() {
     let (server, home) = (Postgres::shared(), home());
     let database = server.database();
     is_let_in_or_refused(&Store::postgres(&home, &database.url()));
 }
 
 #[test]
-fn a_code_that_nobody_shows_is_said_to_be_none() {
+fn unknown_user_code_is_not_found() {
     let home = home();
     let store = Store::file(&home);
     store.call(&["user", "add", "ann"]).ok();
@@ -84,7 +84,7 @@ fn a_code_that_nobody_shows_is_said_to_be_none() {
 }
 
 #[test]
-fn a_token_that_would_open_nothing_is_not_made() {
+fn login_without_scopes_is_refused() {
     let home = home();
     let store = Store::file(&home);
     store.call(&["user", "add", "ann"]).ok();

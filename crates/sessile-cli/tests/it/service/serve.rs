@@ -8,7 +8,7 @@ use super::{Service, Store, a_moment};
 use crate::home;
 
 #[test]
-fn users_have_their_sessions_apart() {
+fn users_see_only_their_sessions() {
     let home = home();
     let store = Store::file(&home);
     let (ann, bob) = (store.user("ann"), store.user("bob"));
@@ -37,7 +37,7 @@ fn users_have_their_sessions_apart() {
 }
 
 #[test]
-fn it_ends_well_when_it_is_told_to_and_everything_is_there_again() {
+fn sigterm_ends_the_service_and_a_restart_has_everything() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -63,7 +63,7 @@ fn it_ends_well_when_it_is_told_to_and_everything_is_there_again() {
 }
 
 #[test]
-fn told_twice_to_end_it_waits_for_nobody() {
+fn second_signal_ends_the_service_at_once() {
     use std::io::Write as _;
     let home = home();
     let store = Store::file(&home);
@@ -84,7 +84,7 @@ fn told_twice_to_end_it_waits_for_nobody() {
 }
 
 #[test]
-fn who_was_shut_out_while_waiting_gets_no_turn() {
+fn user_disabled_while_waiting_gets_no_turn() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -107,7 +107,7 @@ fn who_was_shut_out_while_waiting_gets_no_turn() {
 }
 
 #[test]
-fn an_address_that_others_reach_needs_tls_or_a_proxy() {
+fn public_address_without_tls_or_proxy_is_refused() {
     let home = home();
     let store = Store::file(&home);
     let done = store.call(&["serve", "--listen", "0.0.0.0:0", "--output", "json"]).run().exit(2);
@@ -120,7 +120,7 @@ fn an_address_that_others_reach_needs_tls_or_a_proxy() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_said_to_be() {
+fn address_in_use_is_reported() {
     let home = home();
     let store = Store::file(&home);
     let service = Service::start(&store);
@@ -131,7 +131,7 @@ fn an_address_that_is_taken_is_said_to_be() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_before_anything_is_made() {
+fn invalid_arguments_are_refused_before_a_store_is_created() {
     let home = home();
     // It is taken, so that nothing is served in any case.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -168,7 +168,7 @@ fn what_cannot_be_meant_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_unreachable() {
+fn missing_database_is_reported_as_unreachable() {
     let home = home();
     // A port on which nobody listens, which is what a closed one is.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

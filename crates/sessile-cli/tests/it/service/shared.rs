@@ -9,13 +9,13 @@ use super::{Service, Store, a_moment};
 use crate::home;
 
 #[test]
-fn two_processes_share_a_file() {
+fn two_processes_share_a_sqlite_store() {
     let home = home();
     two_processes_share(&Store::file(&home));
 }
 
 #[test]
-fn two_processes_share_a_database() {
+fn two_processes_share_a_postgres_store() {
     let (home, server) = (home(), Postgres::shared());
     let database = server.database();
     two_processes_share(&Store::postgres(&home, &database.url()));

@@ -6,7 +6,7 @@ use super::{Service, Store};
 use crate::home;
 
 #[test]
-fn users_are_added_listed_and_shut_out() {
+fn user_is_added_listed_and_disabled() {
     let home = home();
     let store = Store::file(&home);
     let none = home.call(&["user", "list"]).ok().stdout();
@@ -31,7 +31,7 @@ fn users_are_added_listed_and_shut_out() {
 }
 
 #[test]
-fn a_user_or_token_that_is_not_there_or_already_is_an_error_with_a_code() {
+fn missing_or_existing_user_or_token_has_an_error_code() {
     let home = home();
     let store = Store::file(&home);
     store.call(&["user", "add", "ann"]).ok();
@@ -52,7 +52,7 @@ fn a_user_or_token_that_is_not_there_or_already_is_an_error_with_a_code() {
 }
 
 #[test]
-fn a_token_is_shown_once_listed_without_its_secret_and_taken_back() {
+fn token_is_printed_once_listed_without_secret_and_revoked() {
     let home = home();
     let store = Store::file(&home);
     store.call(&["user", "add", "ann"]).ok();
@@ -93,7 +93,7 @@ fn a_token_is_shown_once_listed_without_its_secret_and_taken_back() {
 }
 
 #[test]
-fn who_did_what_is_shown() {
+fn audit_log_is_listed() {
     let home = home();
     let store = Store::file(&home);
     assert!(home.call(&["user", "audit"]).ok().stdout().contains("nothing is on the record"));
@@ -133,7 +133,7 @@ fn who_did_what_is_shown() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_made_by_nobody_but_who_begins() {
+fn missing_store_is_created_only_by_serve_and_user_add() {
     let home = home();
     let store = Store::file(&home);
     for words in [
@@ -152,7 +152,7 @@ fn a_store_that_is_not_there_is_made_by_nobody_but_who_begins() {
 }
 
 #[test]
-fn a_database_that_lets_nobody_in_is_said_to_do_so() {
+fn refused_database_login_is_reported() {
     let (server, home) = (testkit::Postgres::shared(), home());
     let database = server.database();
     let wrong = home.write("wrong", "not it\n").display().to_string();
@@ -167,7 +167,7 @@ fn a_database_that_lets_nobody_in_is_said_to_do_so() {
 }
 
 #[test]
-fn what_is_wrong_with_a_store_is_said_once_and_with_what_to_do() {
+fn store_problem_is_reported_once_with_a_hint() {
     let (server, home) = (testkit::Postgres::shared(), home());
     let database = server.database();
     let mut store = Store::postgres(&home, &database.url());
@@ -206,7 +206,7 @@ fn what_is_wrong_with_a_store_is_said_once_and_with_what_to_do() {
 }
 
 #[test]
-fn no_file_of_a_store_holds_a_token() {
+fn store_files_contain_no_token() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -224,7 +224,7 @@ fn no_file_of_a_store_holds_a_token() {
 }
 
 #[test]
-fn a_password_among_the_arguments_is_refused() {
+fn password_in_the_store_address_is_refused() {
     let home = home();
     for store in ["postgres://ann:hunter2@localhost/db", "postgres://localhost/db?user=ann&password=hunter2"]
     {

@@ -47,7 +47,7 @@ fn call(client: &Client, method: &str, path: &str, operation: &Value, session: &
 }
 
 #[test]
-fn another_users_session_is_nowhere_to_be_found() {
+fn session_of_another_user_is_found_by_no_route() {
     let server = server();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = ann.session();
@@ -76,7 +76,7 @@ fn another_users_session_is_nowhere_to_be_found() {
 }
 
 #[test]
-fn another_users_session_takes_no_longer_to_be_missed() {
+fn missing_and_foreign_sessions_take_the_same_time() {
     let server = server();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = ann.session();
@@ -102,7 +102,7 @@ fn another_users_session_takes_no_longer_to_be_missed() {
 }
 
 #[test]
-fn without_a_valid_token_nothing_is_done() {
+fn request_without_valid_token_is_unauthorized() {
     let server = server();
     let ann = server.user("ann");
     let secret = ann.secret.clone().unwrap();
@@ -137,7 +137,7 @@ fn without_a_valid_token_nothing_is_done() {
 }
 
 #[test]
-fn a_token_allows_what_its_scopes_say() {
+fn token_allows_only_its_scopes() {
     let server = server();
     server.user("ann");
     let session = "0199aaaa-0000-7000-8000-00000000dead";
@@ -165,7 +165,7 @@ fn a_token_allows_what_its_scopes_say() {
 }
 
 #[test]
-fn a_token_ends_with_its_time_its_revocation_or_its_user() {
+fn token_is_invalid_after_expiry_revocation_or_disabling() {
     let server = server();
     let ann = server.user("ann");
     let scopes = [TokenScope::Read];
@@ -187,7 +187,7 @@ fn a_token_ends_with_its_time_its_revocation_or_its_user() {
 }
 
 #[test]
-fn users_are_administered_and_secrets_kept_nowhere() {
+fn user_names_are_checked_and_no_secret_is_stored() {
     let server = server();
     let ann = server.user("ann");
     let db = &server.db;
@@ -220,7 +220,7 @@ fn users_are_administered_and_secrets_kept_nowhere() {
 }
 
 #[test]
-fn requests_are_told_apart_in_the_log() {
+fn log_lines_have_request_ids() {
     let server = server();
     let ann = server.user("ann");
     let reply = ann.send("GET", "/v1/sessions/nope", &[("x-request-id", "mine-1")], None);

@@ -100,7 +100,7 @@ fn converses(user: &Client, label: &str) {
 }
 
 #[test]
-fn an_agent_replies_by_every_version_and_binding() {
+fn agent_replies_in_every_version_and_binding() {
     for dialect in dialects() {
         let mut options = only(dialect);
         (options.noisy_streams, options.older_card_path) = (true, dialect.1 == Protocol::V03);
@@ -124,7 +124,7 @@ fn agents_on_the_official_sdk_reply() {
 }
 
 #[test]
-fn an_agent_that_does_not_stream_is_not_asked_to() {
+fn agent_without_streaming_is_polled() {
     let (server, agent) = with_agent(AgentOptions { streaming: false, ..AgentOptions::default() });
     let ann = server.user("ann");
     let reply = say(&ann, &ann.session(), &[STREAM], "stream 3");
@@ -133,7 +133,7 @@ fn an_agent_that_does_not_stream_is_not_asked_to() {
 }
 
 #[test]
-fn tokens_are_told_as_they_come() {
+fn agent_reply_is_streamed_as_it_arrives() {
     let (server, _agent) = with_agent(AgentOptions::default());
     let ann = server.user("ann");
     let session = ann.session();
@@ -148,7 +148,7 @@ fn tokens_are_told_as_they_come() {
 }
 
 #[test]
-fn a_context_goes_on_only_while_it_knows_what_the_session_knows() {
+fn agent_context_continues_only_in_step_with_the_session() {
     let (server, agent) = with_agent(AgentOptions::default());
     let ann = server.user("ann");
     let session = ann.session();
@@ -209,7 +209,7 @@ fn a_context_goes_on_only_while_it_knows_what_the_session_knows() {
 }
 
 #[test]
-fn nobody_goes_on_in_a_context_by_naming_it() {
+fn user_cannot_continue_a_context_by_naming_it() {
     let (server, agent) = with_agent(AgentOptions::default());
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let hers = ann.session();
@@ -227,7 +227,7 @@ fn nobody_goes_on_in_a_context_by_naming_it() {
 }
 
 #[test]
-fn what_goes_wrong_leaves_the_history_as_it_was() {
+fn failed_agent_reply_appends_nothing() {
     let agent = ScriptedAgent::start(AgentOptions::default());
     let server = serving(agent.url(), Duration::from_millis(1500));
     let ann = server.user("ann");
@@ -285,7 +285,7 @@ fn what_goes_wrong_leaves_the_history_as_it_was() {
 }
 
 #[test]
-fn an_agent_that_forgot_the_context_is_told_again() {
+fn forgotten_context_gets_the_history_again() {
     for dialect in dialects() {
         let (server, agent) = with_agent(only(dialect));
         let ann = server.user("ann");
@@ -304,7 +304,7 @@ fn an_agent_that_forgot_the_context_is_told_again() {
 }
 
 #[test]
-fn the_key_goes_to_the_agents_own_origin_only() {
+fn key_is_sent_only_to_the_agents_origin() {
     let guarded = AgentOptions::default().guarded(AgentAuth::Bearer, "sk-hunter2", "service");
     let (server, agent) = with_agent(guarded);
     let ann = server.user("ann");
@@ -375,7 +375,7 @@ fn plain(result: impl Fn(&Value) -> Value + Send + 'static) -> String {
 }
 
 #[test]
-fn a_task_that_goes_on_is_looked_at_until_it_rests() {
+fn working_task_is_polled_until_it_ends() {
     let looks = AtomicUsize::new(0);
     let url = plain(move |asked| {
         let is_look = asked["method"] == "GetTask";
@@ -401,7 +401,7 @@ fn a_task_that_goes_on_is_looked_at_until_it_rests() {
 }
 
 #[test]
-fn what_an_agent_has_taken_on_is_not_sent_again() {
+fn accepted_message_is_not_sent_again() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
     // It begins a task, and then knows nothing of it.
@@ -425,7 +425,7 @@ fn what_an_agent_has_taken_on_is_not_sent_again() {
 }
 
 #[test]
-fn a_result_that_became_another_is_told_as_a_whole() {
+fn replaced_artifact_is_delivered_whole() {
     let url = plain(|asked| {
         let is_answer = asked["params"]["message"]["taskId"] == "t";
         let (state, text) =
@@ -443,7 +443,7 @@ fn a_result_that_became_another_is_told_as_a_whole() {
 }
 
 #[test]
-fn a_card_that_is_not_to_be_had_is_not_asked_for_by_everybody() {
+fn missing_card_is_fetched_once_for_all_requests() {
     let (server, agent) = with_agent(AgentOptions::default());
     let ann = server.user("ann");
     let session = ann.session();
@@ -459,7 +459,7 @@ fn a_card_that_is_not_to_be_had_is_not_asked_for_by_everybody() {
 }
 
 #[test]
-fn two_sessions_never_share_a_context() {
+fn agent_context_belongs_to_one_session() {
     // It calls every context alike, and says which one it was asked in.
     let url = plain(|asked| {
         let text = asked["params"]["message"]["contextId"].to_string();
@@ -506,7 +506,7 @@ fn crowd(server: &Running, users: usize, turns: usize) {
 }
 
 #[test]
-fn twenty_users_at_once_are_not_mixed_up() {
+fn twenty_concurrent_users_get_their_own_replies() {
     let (server, agent) = with_agent(AgentOptions::default());
     crowd(&server, 20, 6);
     let contexts = agent.contexts();
@@ -515,7 +515,7 @@ fn twenty_users_at_once_are_not_mixed_up() {
 }
 
 #[test]
-fn twenty_users_at_once_are_not_mixed_up_by_an_agent_on_the_official_sdk() {
+fn twenty_concurrent_users_of_an_sdk_agent_get_their_own_replies() {
     for protocol in [Protocol::V1, Protocol::V03] {
         let agent = PythonAgent::start(protocol, &AgentOptions::of(protocol));
         crowd(&serving(agent.url(), Duration::from_secs(60)), 20, 3);

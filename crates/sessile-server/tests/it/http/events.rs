@@ -73,7 +73,7 @@ fn events_are_followed_and_resumed() {
 }
 
 #[test]
-fn what_happens_at_another_server_is_seen() {
+fn events_of_another_process_are_streamed() {
     let server = server();
     let here = server.user("ann");
     let there = server.twin(&here);
@@ -87,7 +87,7 @@ fn what_happens_at_another_server_is_seen() {
 }
 
 #[test]
-fn many_follow_one_session_and_all_see_everything() {
+fn many_followers_of_one_session_get_every_event() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -133,7 +133,7 @@ fn resident() -> usize {
 }
 
 #[test]
-fn many_streams_take_little_memory() {
+fn many_streams_use_bounded_memory() {
     let count: usize = std::env::var("SESSILE_TEST_STREAMS").map_or(300, |count| count.parse().unwrap());
     let server = with(|limits| {
         (limits.rate, limits.burst) = (1e9, 1e9);
@@ -179,7 +179,7 @@ fn many_streams_take_little_memory() {
 }
 
 #[test]
-fn reads_are_in_the_audit_log_if_the_operator_wants_them() {
+fn reads_are_audited_when_enabled() {
     for audit_reads in [true, false] {
         let actions = audited_actions(audit_reads);
         for (action, outcome) in [
@@ -220,7 +220,7 @@ fn audited_actions(audit_reads: bool) -> Vec<(String, String)> {
 }
 
 #[test]
-fn events_that_are_not_kept_any_more_are_said_to_be_gone() {
+fn expired_events_answer_gone() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();

@@ -32,12 +32,12 @@ fn assert_guesses_are_slowed(server: &Running) {
 }
 
 #[test]
-fn wrong_tokens_are_slowed_and_valid_ones_are_not() {
+fn invalid_tokens_are_rate_limited_and_valid_ones_pass() {
     assert_guesses_are_slowed(&server());
 }
 
 #[test]
-fn wrong_tokens_behind_a_proxy_are_slowed_and_valid_ones_are_not() {
+fn invalid_tokens_behind_a_proxy_are_rate_limited_and_valid_ones_pass() {
     assert_guesses_are_slowed(&started(Options { behind_proxy: true, ..Options::default() }));
 }
 

@@ -9,7 +9,7 @@ fn actions(page: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_user_reads_what_they_changed_page_by_page_and_nothing_of_others() {
+fn history_lists_only_the_users_changes_in_pages() {
     let server = server();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = ann.session();

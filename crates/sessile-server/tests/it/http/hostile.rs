@@ -9,7 +9,7 @@ use testkit::{RESERVED_KEY, embedded_documents};
 use super::{server, with};
 
 #[test]
-fn bodies_have_limits() {
+fn oversized_or_deep_body_is_refused() {
     let server = with(|limits| {
         limits.body_bytes = 10_000;
         limits.message_bytes = 1000;
@@ -55,7 +55,7 @@ fn bodies_have_limits() {
 }
 
 #[test]
-fn what_is_wrong_with_a_body_is_said_in_the_words_of_json() {
+fn body_error_uses_json_terms() {
     let server = with(|limits| limits.rate = 1e6);
     let ann = server.user("ann");
     let session = ann.session();
@@ -121,7 +121,7 @@ fn what_is_wrong_with_a_body_is_said_in_the_words_of_json() {
 }
 
 #[test]
-fn slow_clients_are_sent_away() {
+fn slow_client_times_out() {
     let server = with(|limits| {
         limits.head = Duration::from_millis(300);
         limits.body = Duration::from_millis(300);
@@ -142,7 +142,7 @@ fn slow_clients_are_sent_away() {
 }
 
 #[test]
-fn a_refused_body_does_not_break_the_connection() {
+fn refused_body_keeps_the_connection() {
     let server = server();
     let mut stream = server.connect();
     stream.write_all(b"POST /v1/sessions HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n").unwrap();
@@ -156,7 +156,7 @@ fn a_refused_body_does_not_break_the_connection() {
 }
 
 #[test]
-fn who_does_not_read_is_let_go() {
+fn client_that_does_not_read_is_disconnected() {
     let server = with(|limits| {
         limits.answer = Duration::from_millis(300);
         limits.body_bytes = 8 << 20;
@@ -182,7 +182,7 @@ fn who_does_not_read_is_let_go() {
 }
 
 #[test]
-fn requests_that_are_none_are_refused() {
+fn invalid_http_requests_are_refused() {
     let server = server();
     let ann = server.user("ann");
     let secret = ann.secret.as_ref().unwrap();
@@ -215,7 +215,7 @@ fn requests_that_are_none_are_refused() {
 }
 
 #[test]
-fn odd_headers_are_refused_and_never_come_back() {
+fn invalid_headers_are_refused_and_not_echoed() {
     let server = server();
     let ann = server.user("ann");
     let secret = ann.secret.as_ref().unwrap();
@@ -250,7 +250,7 @@ fn odd_headers_are_refused_and_never_come_back() {
 }
 
 #[test]
-fn words_of_other_languages_are_data() {
+fn sql_and_shell_text_is_stored_as_data() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -265,7 +265,7 @@ fn words_of_other_languages_are_data() {
 }
 
 #[test]
-fn only_so_many_of_one_user_wait_at_once_and_they_keep_out_nobody() {
+fn waiters_of_one_user_are_limited_and_block_nobody() {
     let server = with(|limits| limits.waiting = 2);
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = ann.session();

@@ -27,7 +27,7 @@ fn begin(client: &Client) -> (String, serde_json::Value) {
 }
 
 #[test]
-fn a_machine_is_let_in_when_its_code_is_approved() {
+fn approved_device_login_gets_a_token() {
     let server = server();
     server.user("ann");
     let nobody = server.nobody();
@@ -61,7 +61,7 @@ fn a_machine_is_let_in_when_its_code_is_approved() {
 }
 
 #[test]
-fn a_machine_that_is_refused_is_told_so() {
+fn denied_device_login_is_forbidden() {
     let server = server();
     let nobody = server.nobody();
     let (code, poll) = begin(&nobody);
@@ -74,7 +74,7 @@ fn a_machine_that_is_refused_is_told_so() {
 }
 
 #[test]
-fn two_who_ask_at_once_get_one_token() {
+fn concurrent_collections_get_one_token() {
     let server = server();
     server.user("ann");
     let (nobody, twin) = (server.nobody(), server.twin(&server.nobody()));
@@ -95,7 +95,7 @@ fn two_who_ask_at_once_get_one_token() {
 }
 
 #[test]
-fn what_is_no_login_is_refused() {
+fn invalid_login_request_is_refused() {
     let server = server();
     let nobody = server.nobody();
     for wrong in [
@@ -113,7 +113,7 @@ fn what_is_no_login_is_refused() {
 }
 
 #[test]
-fn strangers_have_limits_and_keep_nobody_out_who_has_a_token() {
+fn anonymous_requests_are_limited_and_block_no_valid_token() {
     let pace = Pace { rate: 0.5, burst: 3.0 };
     let server = with(|limits| (limits.login_each, limits.poll_each) = (pace, pace));
     let (ann, nobody) = (server.user("ann"), server.nobody());

@@ -83,7 +83,7 @@ fn inline(client: &Client, method: &str, name: Option<&str>, mut params: Value) 
 }
 
 #[test]
-fn a_greeting_is_answered_in_the_revision_that_is_asked_for() {
+fn initialize_answers_in_the_requested_revision() {
     let server = server();
     let ann = server.user("ann");
     let greet = |version: &str| {
@@ -114,7 +114,7 @@ fn a_greeting_is_answered_in_the_revision_that_is_asked_for() {
 }
 
 #[test]
-fn the_newest_revision_says_everything_in_every_request() {
+fn newest_revision_needs_no_initialize() {
     let server = server();
     let ann = server.user("ann");
     let found = inline(&ann, "server/discover", None, json!({})).ok(200)["result"].clone();
@@ -153,7 +153,7 @@ fn the_newest_revision_says_everything_in_every_request() {
 }
 
 #[test]
-fn tools_do_what_the_api_does_for_the_same_user() {
+fn tools_act_like_the_api_for_the_same_user() {
     let server = server();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let session = content(&ann, "start_session", json!({ "name": "work", "labels": { "team": "a" } }));
@@ -217,7 +217,7 @@ fn tools_do_what_the_api_does_for_the_same_user() {
 }
 
 #[test]
-fn a_token_gets_the_tools_that_it_allows() {
+fn tool_list_depends_on_the_scopes() {
     let server = server();
     let ann = server.user("ann");
     let (reader, _) = server.token("ann", &[TokenScope::Read], None);
@@ -244,7 +244,7 @@ fn a_token_gets_the_tools_that_it_allows() {
 }
 
 #[test]
-fn messages_are_answered_where_there_is_an_upstream() {
+fn send_message_is_offered_only_with_an_upstream() {
     let scripted = Scripted::start();
     let key = Some(Secret::new("sk-hunter2"));
     let upstream = Upstream::new(&scripted.url(), "small", key, Duration::from_secs(20)).unwrap();
@@ -267,7 +267,7 @@ fn messages_are_answered_where_there_is_an_upstream() {
 }
 
 #[test]
-fn what_is_no_message_is_told_and_ends_nothing() {
+fn invalid_json_rpc_message_is_answered_with_an_error() {
     let server = with(|limits| limits.body_bytes = 20_000);
     let ann = server.user("ann");
     let raw = |body: &str| ann.send("POST", "/mcp", &[], Some(body));
@@ -340,7 +340,7 @@ fn what_is_no_message_is_told_and_ends_nothing() {
 }
 
 #[test]
-fn pages_of_another_origin_are_not_answered() {
+fn foreign_origin_is_refused() {
     let server = server();
     let ann = server.user("ann");
     let list = request("tools/list", json!({}));
@@ -367,7 +367,7 @@ fn pages_of_another_origin_are_not_answered() {
 }
 
 #[test]
-fn a_batch_is_answered_at_once_where_there_are_batches() {
+fn batch_is_answered_in_revisions_with_batches() {
     let server = with(|limits| (limits.rate, limits.burst) = (0.001, 5.0));
     let ann = server.user("ann");
     let ask = |id: u32| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "list_locks" } });
@@ -401,7 +401,7 @@ fn calling(id: u32, tool: &str, arguments: &Value) -> Value {
 }
 
 #[test]
-fn a_batch_that_is_refused_is_not_begun() {
+fn refused_batch_runs_no_call() {
     let server = server();
     let ann = server.user("ann");
     let id = content(&ann, "start_session", json!({}))["id"].clone();
@@ -419,7 +419,7 @@ fn a_batch_that_is_refused_is_not_begun() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_not_held() {
+fn oversized_tool_result_is_an_error() {
     let server = with(|limits| (limits.page, limits.page_bytes, limits.body_bytes) = (1, 1000, 10_000));
     let ann = server.user("ann");
     let id = content(&ann, "start_session", json!({}))["id"].clone();
@@ -434,7 +434,7 @@ fn an_answer_that_is_too_long_is_not_held() {
 }
 
 #[test]
-fn the_answers_of_a_batch_are_about_as_much_as_a_page() {
+fn batch_results_are_bounded_by_a_page() {
     let server = with(|limits| limits.page_bytes = 10_000);
     let ann = server.user("ann");
     let id = content(&ann, "start_session", json!({}))["id"].clone();
@@ -461,7 +461,7 @@ fn until(server: &Running, line: &str) {
 }
 
 #[test]
-fn who_goes_away_gives_the_place_back_and_who_waits_keeps_nobody_out() {
+fn disconnected_mcp_waiter_releases_its_place_and_blocks_nobody() {
     let server = with(|limits| limits.concurrent = 1);
     let ann = server.user("ann");
     let id = content(&ann, "start_session", json!({}))["id"].clone();
@@ -492,7 +492,7 @@ fn who_goes_away_gives_the_place_back_and_who_waits_keeps_nobody_out() {
 }
 
 #[test]
-fn a_call_is_logged_and_recorded_as_the_request_that_it_is() {
+fn tool_call_is_logged_and_audited_as_its_request() {
     let mut server = started(Options { audit_reads: true, ..Options::default() });
     let ann = server.user("ann");
     let params = json!({ "name": "list_locks", "arguments": {} });

@@ -43,7 +43,7 @@ fn messages_are_appended_read_in_pages_rewound_and_forked() {
 }
 
 #[test]
-fn a_page_of_large_messages_ends_early() {
+fn page_of_large_messages_ends_early() {
     let server = with(|limits| limits.page_bytes = 3000);
     let ann = server.user("ann");
     let session = ann.session();
@@ -60,7 +60,7 @@ fn a_page_of_large_messages_ends_early() {
 }
 
 #[test]
-fn many_messages_are_one_page() {
+fn many_small_messages_are_one_page() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();

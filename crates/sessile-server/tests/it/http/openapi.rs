@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::server;
 
 #[test]
-fn the_document_in_the_reference_is_the_one_that_is_served() {
+fn served_openapi_document_equals_the_reference() {
     let document = sessile_server::openapi::document();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/openapi.json");
     if std::env::var_os("UPDATE_REFERENCE").is_some() {
@@ -19,7 +19,7 @@ fn the_document_in_the_reference_is_the_one_that_is_served() {
 }
 
 #[test]
-fn every_operation_is_there_and_every_reference_leads_somewhere() {
+fn openapi_document_has_every_operation_and_resolves_references() {
     let document: Value = serde_json::from_str(&sessile_server::openapi::document()).unwrap();
     let mut ids = std::collections::BTreeSet::new();
     for methods in document["paths"].as_object().unwrap().values() {
@@ -53,7 +53,7 @@ fn every_operation_is_there_and_every_reference_leads_somewhere() {
 }
 
 #[test]
-fn every_operation_is_answered_by_a_route_and_no_other_method_is() {
+fn every_operation_has_a_route_and_other_methods_are_refused() {
     let server = server();
     let ann = server.user("ann");
     let document = ann.get("/openapi.json").ok(200);

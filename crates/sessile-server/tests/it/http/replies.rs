@@ -55,7 +55,7 @@ pub(super) fn events(text: &str) -> Vec<(String, Value)> {
 pub(super) const STREAM: (&str, &str) = ("accept", "text/event-stream");
 
 #[test]
-fn a_reply_is_made_from_the_sessions_own_messages() {
+fn reply_is_made_from_the_sessions_messages() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();
@@ -79,7 +79,7 @@ fn a_reply_is_made_from_the_sessions_own_messages() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anybody_is_asked() {
+fn invalid_reply_request_is_refused_before_the_upstream_is_asked() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();
@@ -103,7 +103,7 @@ fn what_cannot_be_is_refused_before_anybody_is_asked() {
 }
 
 #[test]
-fn what_goes_wrong_upstream_leaves_the_history_as_it_was() {
+fn failed_upstream_reply_appends_nothing() {
     let (server, scripted) = with_upstream(Duration::from_millis(400));
     let ann = server.user("ann");
     let session = ann.session();
@@ -149,7 +149,7 @@ fn what_goes_wrong_upstream_leaves_the_history_as_it_was() {
 }
 
 #[test]
-fn an_upstream_that_is_not_there_is_said_to_be_unreachable() {
+fn missing_upstream_is_reported_as_unreachable() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let upstream = Upstream::new(&format!("http://{gone}"), "m", None, Duration::from_secs(5)).unwrap();
     let server = started(Options { upstream: Some(upstream), ..Options::default() });
@@ -160,7 +160,7 @@ fn an_upstream_that_is_not_there_is_said_to_be_unreachable() {
 }
 
 #[test]
-fn the_same_key_is_answered_once_and_the_same_again() {
+fn same_key_gets_the_same_reply_once() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();
@@ -198,7 +198,7 @@ fn the_same_key_is_answered_once_and_the_same_again() {
 }
 
 #[test]
-fn tokens_are_streamed_as_they_come() {
+fn reply_is_streamed_as_it_arrives() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();
@@ -230,7 +230,7 @@ fn tokens_are_streamed_as_they_come() {
 }
 
 #[test]
-fn who_leaves_after_the_turn_began_finds_the_reply() {
+fn reply_is_committed_after_the_client_disconnects() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();
@@ -268,7 +268,7 @@ fn who_leaves_after_the_turn_began_finds_the_reply() {
 }
 
 #[test]
-fn busy_is_as_with_any_turn() {
+fn reply_obeys_the_busy_policy() {
     let (server, scripted) = patient();
     let ann = server.user("ann");
     let session = ann.session();
@@ -291,7 +291,7 @@ fn busy_is_as_with_any_turn() {
 }
 
 #[test]
-fn a_turn_is_renewed_while_the_upstream_works() {
+fn turn_is_renewed_while_the_upstream_works() {
     let scripted = Scripted::start();
     scripted.mood(Mood { think: Duration::from_millis(1200), ..Mood::default() });
     let upstream = Upstream::new(&scripted.url(), "m", None, Duration::from_secs(20)).unwrap();
@@ -304,7 +304,7 @@ fn a_turn_is_renewed_while_the_upstream_works() {
 }
 
 #[test]
-fn no_reply_is_made_from_anothers_messages() {
+fn reply_contains_no_messages_of_another_user() {
     let (server, scripted) = patient();
     scripted.mood(Mood { think: Duration::from_millis(3), ..Mood::default() });
     let (users, turns) = (12, 4);
@@ -339,7 +339,7 @@ fn no_reply_is_made_from_anothers_messages() {
 }
 
 #[test]
-fn a_shutdown_waits_for_replies_that_somebody_waits_for() {
+fn shutdown_waits_for_awaited_replies() {
     let (mut server, scripted) = patient();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let (hers, his) = (ann.session(), bob.session());

@@ -38,7 +38,7 @@ fn try_out(client: &Client, config: &str, args: &[&str]) {
 }
 
 #[test]
-fn what_is_made_from_the_document_is_answered_as_it_says() {
+fn generated_requests_conform_to_the_openapi_document() {
     let wide = Pace { rate: 1e9, burst: 1e9 };
     let server = with(|limits| {
         (limits.rate, limits.burst, limits.wait_ms) = (1e9, 1e9, 50);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{server, with};
 
 #[test]
-fn a_session_is_started_read_edited_and_ended() {
+fn session_is_started_read_edited_and_ended() {
     let server = server();
     let ann = server.user("ann");
     let body = json!({ "name": "work", "context": "staging", "labels": { "team": "web" }, "settings": { "model": "small" } });
@@ -42,7 +42,7 @@ fn fractions_in_settings_come_back_exactly() {
 }
 
 #[test]
-fn settings_are_few_and_small() {
+fn too_many_or_large_settings_are_refused() {
     let server = server();
     let ann = server.user("ann");
     let path = ann.session();
@@ -65,7 +65,7 @@ fn settings_are_few_and_small() {
 }
 
 #[test]
-fn a_page_of_sessions_ends_at_so_many_bytes() {
+fn page_of_sessions_is_bounded_in_bytes() {
     let server = with(|limits| limits.page_bytes = 10_000);
     let ann = server.user("ann");
     let large = json!({ "settings": { "s": "x".repeat(4000) } });
@@ -87,7 +87,7 @@ fn a_page_of_sessions_ends_at_so_many_bytes() {
 }
 
 #[test]
-fn a_name_is_taken_and_checked() {
+fn session_name_is_unique_and_checked() {
     let server = server();
     let ann = server.user("ann");
     ann.post("/v1/sessions", &json!({ "name": "work" })).ok(201);
@@ -99,7 +99,7 @@ fn a_name_is_taken_and_checked() {
 }
 
 #[test]
-fn a_session_expires() {
+fn session_expires_when_idle() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.post("/v1/sessions", &json!({ "idle_ms": 30 })).ok(201);
@@ -143,7 +143,7 @@ fn sessions_are_listed_in_pages() {
 }
 
 #[test]
-fn the_same_key_does_it_once() {
+fn same_idempotency_key_acts_once() {
     let server = server();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let key = [("idempotency-key", "k-1")];
@@ -165,7 +165,7 @@ fn the_same_key_does_it_once() {
 }
 
 #[test]
-fn there_is_a_limit_to_what_one_user_may_ask() {
+fn requests_of_one_user_are_rate_limited() {
     let server = with(|limits| (limits.rate, limits.burst) = (0.5, 3.0));
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     for _ in 0..3 {

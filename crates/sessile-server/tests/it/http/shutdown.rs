@@ -10,7 +10,7 @@ use sessile_server::serve::{Log, Options, ServeError, Server, run};
 use sessile_server::store::ServiceStore;
 
 #[test]
-fn what_is_under_way_ends_and_who_waits_is_sent_away() {
+fn shutdown_finishes_requests_and_dismisses_waiters() {
     let mut server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -56,7 +56,7 @@ fn what_is_under_way_ends_and_who_waits_is_sent_away() {
 }
 
 #[test]
-fn a_signal_ends_it() {
+fn signal_ends_the_service() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("service.db");
     let options = Options { listen: "127.0.0.1:0".parse().unwrap(), log: Log::Off, ..Options::default() };
@@ -74,7 +74,7 @@ fn a_signal_ends_it() {
 }
 
 #[test]
-fn grace_has_an_end() {
+fn shutdown_ends_after_the_grace_period() {
     let mut server = started(Options { grace: Duration::from_millis(200), ..Options::default() });
     let ann = server.user("ann");
     let mut stuck = server.connect();
@@ -93,7 +93,7 @@ fn grace_has_an_end() {
 }
 
 #[test]
-fn other_machines_are_let_in_only_with_tls_or_a_proxy() {
+fn public_address_needs_tls_or_a_proxy() {
     let server = server();
     let bind = |behind_proxy| {
         let options = Options {
@@ -109,7 +109,7 @@ fn other_machines_are_let_in_only_with_tls_or_a_proxy() {
 }
 
 #[test]
-fn it_says_whether_it_is_well_and_ready() {
+fn health_and_readiness_are_reported() {
     let server = server();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.nobody().get(path).ok(200), json!({ "status": "ok" }));

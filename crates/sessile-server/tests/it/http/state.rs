@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::server;
 
 #[test]
-fn a_value_is_changed_only_by_who_saw_the_last_one() {
+fn value_with_outdated_revision_is_not_changed() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -55,7 +55,7 @@ fn values_are_listed_in_pages() {
 }
 
 #[test]
-fn a_lock_excludes_within_a_user_and_not_between_users() {
+fn lock_excludes_within_a_user_only() {
     let server = server();
     let (ann, bob) = (server.user("ann"), server.user("bob"));
     let lock = ann.post("/v1/locks/deploy", &json!({ "holder": "ci" })).ok(201);

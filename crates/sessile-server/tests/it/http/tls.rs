@@ -24,7 +24,7 @@ fn certificate(dir: &std::path::Path) -> TlsFiles {
 }
 
 #[test]
-fn it_speaks_tls_with_a_certificate() {
+fn service_with_a_certificate_speaks_tls() {
     let dir = tempfile::tempdir().unwrap();
     let tls = certificate(dir.path());
     let pem = std::fs::read(&tls.cert).unwrap();
@@ -40,7 +40,7 @@ fn it_speaks_tls_with_a_certificate() {
 }
 
 #[test]
-fn files_that_are_no_certificate_are_named() {
+fn invalid_certificate_files_are_named() {
     let server = server();
     let dir = tempfile::tempdir().unwrap();
     let good = certificate(dir.path());

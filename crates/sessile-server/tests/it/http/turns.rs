@@ -18,7 +18,7 @@ fn until_waiting(server: &Running, count: i64) {
 }
 
 #[test]
-fn a_turn_is_committed_whole_renewed_or_abandoned() {
+fn turn_is_committed_renewed_or_abandoned() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -50,7 +50,7 @@ fn a_turn_is_committed_whole_renewed_or_abandoned() {
 }
 
 #[test]
-fn a_turn_that_expired_goes_to_the_next() {
+fn expired_turn_goes_to_the_next_waiter() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -65,7 +65,7 @@ fn a_turn_that_expired_goes_to_the_next() {
 }
 
 #[test]
-fn who_waits_is_served_in_order() {
+fn waiters_are_served_in_order() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -93,7 +93,7 @@ fn who_waits_is_served_in_order() {
 }
 
 #[test]
-fn who_waits_at_another_server_is_served_too() {
+fn waiters_at_another_process_are_served() {
     let server = server();
     let here = server.user("ann");
     let there = server.twin(&here);
@@ -116,7 +116,7 @@ fn who_waits_at_another_server_is_served_too() {
 }
 
 #[test]
-fn waiting_ends_and_leaves_nobody_behind() {
+fn timed_out_waiter_leaves_no_place() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -147,7 +147,7 @@ fn waiting_ends_and_leaves_nobody_behind() {
 }
 
 #[test]
-fn who_asks_again_in_time_is_back_at_the_place() {
+fn repeated_request_in_time_keeps_its_place() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -172,7 +172,7 @@ fn who_asks_again_in_time_is_back_at_the_place() {
 }
 
 #[test]
-fn the_end_of_a_session_sends_away_who_waits() {
+fn end_of_a_session_dismisses_its_waiters() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -190,7 +190,7 @@ fn the_end_of_a_session_sends_away_who_waits() {
 }
 
 #[test]
-fn a_turn_that_is_asked_for_again_is_the_same() {
+fn repeated_turn_request_gets_the_same_turn() {
     let server = server();
     let ann = server.user("ann");
     let session = ann.session();
@@ -209,7 +209,7 @@ fn a_turn_that_is_asked_for_again_is_the_same() {
 }
 
 #[test]
-fn what_was_given_back_is_not_had_again_by_its_key() {
+fn released_turn_is_not_returned_by_its_key() {
     let server = server();
     let ann = server.user("ann");
     let take = |key| ann.send("POST", "/v1/locks/deploy", &[("idempotency-key", key)], Some("{}"));

@@ -107,7 +107,7 @@ fn safe(home: &Home, args: &[&str], exit: i32) -> Value {
 }
 
 #[test]
-fn no_text_of_an_agent_acts_on_a_terminal() {
+fn agent_text_is_sanitized_for_the_terminal() {
     let (home, url) = (home(), escaping());
     let url = url.as_str();
     assert_eq!(safe(&home, &["agent", "card", url], 0)["name"], evil("name"));
@@ -149,7 +149,7 @@ fn no_text_of_an_agent_acts_on_a_terminal() {
 }
 
 #[test]
-fn what_the_test_agent_says_is_safe_too() {
+fn text_of_the_scripted_agent_is_sanitized() {
     let options = AgentOptions { name: evil("name"), ..AgentOptions::of(Protocol::V1) };
     for agent in [agent(), ScriptedAgent::start(options)] {
         let home = home();

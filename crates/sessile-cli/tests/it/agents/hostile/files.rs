@@ -6,7 +6,7 @@ use super::{agent, clean};
 use crate::home;
 
 #[test]
-fn nothing_is_written_outside_or_over_what_is_there() {
+fn artifacts_stay_inside_the_directory_and_overwrite_nothing() {
     let (home, agent) = (home(), agent());
     home.write("victim", "mine");
     home.write("a/b/out/evil-2.bin", "mine too");
@@ -40,7 +40,7 @@ fn nothing_is_written_outside_or_over_what_is_there() {
 }
 
 #[test]
-fn a_directory_that_is_no_directory_is_told() {
+fn artifact_directory_that_is_a_file_is_reported() {
     let (home, agent) = (home(), agent());
     home.write("file", "mine");
     let args = ["message", "send", agent.url(), "file", "--save-artifacts", "file", "--session", "work"];

@@ -36,7 +36,7 @@ fn refs(words: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn every_command_prints_there_what_it_prints_here() {
+fn remote_command_prints_what_the_local_one_prints() {
     let home = home();
     let (_service, machine) = ann(&home);
     for words in [
@@ -63,7 +63,7 @@ fn every_command_prints_there_what_it_prints_here() {
 }
 
 #[test]
-fn the_flag_says_where_the_lock_of_a_command_is() {
+fn lock_flag_selects_server_or_local() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -92,7 +92,7 @@ fn the_flag_says_where_the_lock_of_a_command_is() {
 }
 
 #[test]
-fn two_machines_never_run_under_one_lock_at_a_time() {
+fn remote_lock_excludes_another_machine() {
     let home = home();
     let (_service, machines) = two_machines(&home);
     // Each adds one to what it has read some time before: two at a time would lose some.
@@ -124,7 +124,7 @@ fn two_machines_never_run_under_one_lock_at_a_time() {
 }
 
 #[test]
-fn one_that_is_killed_loses_the_lock_when_its_time_is_over() {
+fn lock_of_a_killed_command_expires() {
     let home = home();
     let (_service, [one, two]) = two_machines(&home);
     let began = one.home.path("began");
@@ -151,7 +151,7 @@ fn one_that_is_killed_loses_the_lock_when_its_time_is_over() {
 }
 
 #[test]
-fn a_command_whose_lock_is_taken_away_is_told_to_end() {
+fn command_is_terminated_when_its_lock_is_taken_over() {
     let home = home();
     let (_service, [one, two]) = two_machines(&home);
     let began = one.home.path("began");
@@ -173,7 +173,7 @@ fn a_command_whose_lock_is_taken_away_is_told_to_end() {
 }
 
 #[test]
-fn a_command_is_told_to_end_when_the_server_is_away_for_too_long_and_not_before() {
+fn command_is_terminated_when_the_server_is_away_past_the_lease() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -199,7 +199,7 @@ fn a_command_is_told_to_end_when_the_server_is_away_for_too_long_and_not_before(
 }
 
 #[test]
-fn a_command_keeps_its_status_and_the_lock_is_free_at_once() {
+fn lock_run_returns_the_status_and_releases_at_once() {
     let home = home();
     let (_service, machine) = ann(&home);
     machine.call(&["lock", "run", "l", "--", "sh", "-c", "exit 7"]).run().exit(7);
@@ -214,7 +214,7 @@ fn a_command_keeps_its_status_and_the_lock_is_free_at_once() {
 }
 
 #[test]
-fn what_runs_under_a_lock_of_a_server_and_who_waits_for_one_say_so() {
+fn lock_run_and_wait_name_the_server() {
     let home = home();
     let (_service, [one, two]) = two_machines(&home);
     for way in [&["run", "--quiet", "--lock", "d"][..], &["lock", "run", "--quiet", "d"]] {
@@ -235,7 +235,7 @@ fn what_runs_under_a_lock_of_a_server_and_who_waits_for_one_say_so() {
 }
 
 #[test]
-fn the_list_says_how_many_wait_and_nothing_that_nobody_told() {
+fn remote_lock_list_counts_waiters() {
     let home = home();
     let (_service, [one, two]) = two_machines(&home);
     let token = one.call(&["lock", "acquire", "d"]).ok().stdout();

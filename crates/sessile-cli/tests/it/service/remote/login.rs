@@ -9,7 +9,7 @@ use super::{Machine, Service, Store, ann};
 use crate::home;
 
 #[test]
-fn a_token_from_standard_input_is_kept_for_its_server_and_for_no_other() {
+fn token_from_stdin_is_stored_for_its_server_only() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -35,7 +35,7 @@ fn a_token_from_standard_input_is_kept_for_its_server_and_for_no_other() {
 }
 
 #[test]
-fn a_token_that_the_server_does_not_take_is_not_kept() {
+fn rejected_token_is_not_stored() {
     let home = home();
     let store = Store::file(&home);
     let service = Service::start(&store);
@@ -57,7 +57,7 @@ fn a_token_that_the_server_does_not_take_is_not_kept() {
 }
 
 #[test]
-fn a_token_that_was_taken_back_says_how_to_get_another() {
+fn revoked_token_is_reported_with_a_login_hint() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -71,7 +71,7 @@ fn a_token_that_was_taken_back_says_how_to_get_another() {
 }
 
 #[test]
-fn a_server_that_is_away_is_said_to_be() {
+fn unreachable_server_is_reported() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -89,7 +89,7 @@ fn a_server_that_is_away_is_said_to_be() {
 }
 
 #[test]
-fn only_https_or_this_machine_is_asked() {
+fn insecure_server_address_is_refused() {
     let home = home();
     for url in ["http://sessile.example", "ftp://127.0.0.1", "sessile.example"] {
         home.call(&["session", "list", "--server", url]).run().exit(2);
@@ -122,7 +122,7 @@ fn only_https_or_this_machine_is_asked() {
 }
 
 #[test]
-fn what_names_the_server_has_an_origin_and_can_be_taken_back() {
+fn server_setting_has_an_origin_and_is_undone() {
     let home = home();
     let (_service, machine) = ann(&home);
     machine.home.call(&["config", "set", "server", &machine.url, "--global"]).ok();
@@ -141,7 +141,7 @@ fn what_names_the_server_has_an_origin_and_can_be_taken_back() {
 }
 
 #[test]
-fn an_administrator_approves_the_code_that_the_login_shows_or_refuses_it() {
+fn login_waits_for_the_administrators_decision() {
     let home = home();
     let store = Store::file(&home);
     store.call(&["user", "add", "ann"]).ok();
@@ -181,7 +181,7 @@ fn an_administrator_approves_the_code_that_the_login_shows_or_refuses_it() {
 }
 
 #[test]
-fn the_status_says_which_server_is_in_force_and_whether_there_is_a_token_for_it() {
+fn status_names_the_server_and_its_token() {
     let home = home();
     let (mut service, machine) = ann(&home);
     let status = |machine: &Machine| machine.json_here(&["status"])["server"].clone();
@@ -220,7 +220,7 @@ fn the_status_says_which_server_is_in_force_and_whether_there_is_a_token_for_it(
 }
 
 #[test]
-fn who_logs_out_of_a_server_has_no_token_for_it_any_more_and_keeps_the_others() {
+fn logout_removes_only_the_token_of_its_server() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");

@@ -63,7 +63,7 @@ fn answer(stream: TcpStream, go_on: &Receiver<()>) {
 }
 
 #[test]
-fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
+fn remote_message_is_sent_and_its_reply_streamed() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -122,7 +122,7 @@ fn a_message_goes_to_the_session_and_the_reply_is_printed_as_it_comes() {
 }
 
 #[test]
-fn what_was_said_there_can_be_read() {
+fn remote_messages_are_read() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -184,7 +184,7 @@ fn what_was_said_there_can_be_read() {
 }
 
 #[test]
-fn the_history_tells_what_was_changed_there() {
+fn remote_history_lists_changes() {
     let home = home();
     let (_service, machine) = ann(&home);
     let id = machine.json(&["session", "start", "--name", "one"])["id"].clone();
@@ -227,7 +227,7 @@ fn the_history_tells_what_was_changed_there() {
 }
 
 #[test]
-fn an_agent_is_not_named_together_with_a_server() {
+fn agent_and_server_together_are_refused() {
     let home = home();
     let (_service, machine) = ann(&home);
     machine.home.call(&["agent", "add", "research", "http://127.0.0.1:9", "--global"]).ok();
@@ -248,7 +248,7 @@ fn an_agent_is_not_named_together_with_a_server() {
 }
 
 #[test]
-fn the_guard_of_a_session_s_context_is_asked_on_this_machine() {
+fn guard_of_a_remote_sessions_context_is_checked_locally() {
     let home = home();
     let store = Store::file(&home);
     let token = store.user("ann");
@@ -288,7 +288,7 @@ fn the_guard_of_a_session_s_context_is_asked_on_this_machine() {
 }
 
 #[test]
-fn a_session_that_was_started_for_a_message_goes_with_it_when_it_is_refused() {
+fn session_started_for_a_refused_message_is_ended() {
     let home = home();
     let (_service, machine) = ann(&home);
     for way in ["send", "stream"] {

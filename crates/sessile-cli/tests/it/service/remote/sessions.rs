@@ -22,7 +22,7 @@ const CALLS: &[&[&str]] = &[
 ];
 
 #[test]
-fn every_command_prints_there_what_it_prints_here() {
+fn remote_command_prints_what_the_local_one_prints() {
     let home = home();
     let (_service, machine) = ann(&home);
     for words in CALLS {
@@ -73,7 +73,7 @@ fn every_command_prints_there_what_it_prints_here() {
 }
 
 #[test]
-fn a_failure_has_the_code_and_the_status_it_has_here() {
+fn remote_failure_has_the_local_code_and_status() {
     let home = home();
     let (_service, machine) = ann(&home);
     for call in [
@@ -111,7 +111,7 @@ fn a_failure_has_the_code_and_the_status_it_has_here() {
 }
 
 #[test]
-fn another_user_s_session_is_not_there() {
+fn remote_session_of_another_user_is_not_found() {
     let home = home();
     let store = Store::file(&home);
     let (ann, bob) = (store.user("ann"), store.user("bob"));
@@ -135,7 +135,7 @@ fn another_user_s_session_is_not_there() {
 }
 
 #[test]
-fn a_session_of_this_machine_is_not_taken_for_one_of_the_server() {
+fn local_session_id_is_not_found_on_the_server() {
     let home = home();
     let (_service, machine) = ann(&home);
     let here = machine.json_here(&["session", "start"])["id"].as_str().unwrap().to_owned();
@@ -152,7 +152,7 @@ fn a_session_of_this_machine_is_not_taken_for_one_of_the_server() {
 }
 
 #[test]
-fn a_list_goes_on_where_it_ended() {
+fn remote_list_continues_at_its_cursor() {
     let home = home();
     let (_service, machine) = ann(&home);
     for name in ["one", "two", "three"] {
@@ -166,7 +166,7 @@ fn a_list_goes_on_where_it_ended() {
 }
 
 #[test]
-fn a_context_is_this_machine_s_and_its_guard_is_asked() {
+fn context_of_a_remote_session_is_local_and_guarded() {
     let home = home();
     let (_service, machine) = ann(&home);
     machine.home.call(&["context", "create", "staging"]).ok();
@@ -182,7 +182,7 @@ fn a_context_is_this_machine_s_and_its_guard_is_asked() {
 }
 
 #[test]
-fn a_session_keeps_its_context_there_as_it_does_here() {
+fn remote_session_keeps_its_context() {
     let home = home();
     let (_service, machine) = ann(&home);
     for context in ["stg", "other"] {
