@@ -152,8 +152,8 @@ fn gcloud_keeps_the_configuration_and_its_account() {
     let home = bound("[tools.gcloud]\nconfiguration = \"staging\"\n");
     for (name, account) in [("staging", "dev@example.com"), ("production", "admin@example.com")] {
         let text = format!("[core]\naccount = {account}\nproject = {name}-1\n");
-        home.write(&format!(".config/gcloud/configurations/config_{name}"), text);
-        home.write(&format!(".config/gcloud/legacy_credentials/{account}/adc.json"), "{}");
+        home.write(format!(".config/gcloud/configurations/config_{name}"), text);
+        home.write(format!(".config/gcloud/legacy_credentials/{account}/adc.json"), "{}");
     }
     home.write(".config/gcloud/active_config", "production");
     let make = "import sqlite3\nfor file, table in (('credentials', 'credentials'), ('access_tokens', 'access_tokens')):\n \
@@ -178,8 +178,11 @@ fn gcloud_keeps_the_configuration_and_its_account() {
     }
 }
 
+/// Texts that a copy must contain, or must not.
+type Texts = &'static [&'static str];
+
 /// Tools that are tried by their files: tool, binding, the user's file, the copy, what stays and what goes.
-const BY_FILES: &[(&str, &str, &str, &str, &str, &[&str], &[&str])] = &[
+const BY_FILES: &[(&str, &str, &str, &str, &str, Texts, Texts)] = &[
     (
         "az",
         "subscription = \"Staging\"",
