@@ -77,13 +77,11 @@ pub async fn find(db: &ServiceStore, code: &str) -> Result<Login, UserError> {
     db.login(&SecretHash::of(&letters)).await?.ok_or_else(no_login)
 }
 
-/// The user with a name, who must exist.
+/// The user with a name, who must exist and not be disabled.
 pub async fn check_user(db: &ServiceStore, name: &str) -> Result<UserName, UserError> {
     let user = users::existing(name)?;
-    if db.accounts().await?.iter().any(|account| account.user == user) {
-        return Ok(user);
-    }
-    Err(UserError::NoUser(name.to_owned()))
+    users::require_enabled(db, &user).await?;
+    Ok(user)
 }
 
 /// Approves or denies the login with a user code.

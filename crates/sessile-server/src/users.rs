@@ -21,6 +21,9 @@ pub enum UserError {
     /// The user does not exist.
     #[error("there is no user {0:?}")]
     NoUser(String),
+    /// The user is disabled.
+    #[error("user {0:?} is disabled")]
+    Disabled(String),
     /// The token does not exist.
     #[error("there is no token {0:?}")]
     NoToken(String),
@@ -90,6 +93,15 @@ pub async fn disable(db: &ServiceStore, user: &UserName, disabled: bool) -> Resu
     record(db, user, if disabled { "user.disable" } else { "user.enable" }, None).await
 }
 
+/// Fails unless a user exists and is not disabled.
+pub(crate) async fn require_enabled(db: &ServiceStore, user: &UserName) -> Result<(), UserError> {
+    match db.accounts().await?.iter().find(|account| account.user == *user) {
+        None => Err(UserError::NoUser(user.to_string())),
+        Some(account) if account.disabled_ms.is_some() => Err(UserError::Disabled(user.to_string())),
+        Some(_) => Ok(()),
+    }
+}
+
 /// Creates a token of a user.
 pub async fn create_token(
     db: &ServiceStore,
@@ -107,6 +119,7 @@ pub async fn create_token(
     scopes.sort_unstable();
     scopes.dedup();
     let token = Token { id, user: user.clone(), scopes, made_ms: now_ms(), expires_ms, revoked_ms: None };
+    require_enabled(db, user).await?;
     let added = db.administer(AccountChange::AddToken(token.clone(), secret.hash())).await?;
     found(added, || UserError::NoUser(user.to_string()))?;
     record(db, user, "token.create", Some(token.id.clone())).await?;

@@ -211,6 +211,8 @@ codes! {
     UserExists = "USER_EXISTS", exit::CONFLICT;
     /// There is no user of the service of this name.
     UserNotFound = "USER_NOT_FOUND", exit::NOT_FOUND;
+    /// The user of the service is disabled.
+    UserDisabled = "USER_DISABLED", exit::NOT_ALLOWED;
     /// There is no token of the service with this id.
     TokenNotFound = "TOKEN_NOT_FOUND", exit::NOT_FOUND;
     /// No login waits under this code: it is not one, its time is over, or its token was collected.

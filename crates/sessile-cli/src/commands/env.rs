@@ -5,6 +5,7 @@ use sessile::Error;
 use sessile::error::SessionError;
 use sessile::run::shell::Shell;
 use sessile::run::{IsolationArgs, RunRequest, RunSession, RunSessionArgs, VariableChange};
+use sessile::text::json_safe;
 use sessile::tool::Originals;
 
 use crate::cli::Cx;
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let json = json!({ "set": set, "unset": unset });
     cx.out.result(&json, || match shell {
         Some(shell) => shell.script(&changes),
-        None => format!("{json:#}\n"),
+        None => json_safe(&format!("{json:#}\n")),
     })
 }
 

@@ -392,12 +392,12 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write("trust", "the store", writing![ProjectNotFound, ConfirmationRequired, Declined, InSession]).ignoring_selection()
         .idempotent(),
     CommandEntry::write("user add", SERVICE, serving![UserExists]).ignoring_selection().outside(),
-    CommandEntry::write("user approve", SERVICE, serving![UserNotFound, LoginNotFound, ConfirmationRequired, Declined]).ignoring_selection()
+    CommandEntry::write("user approve", SERVICE, serving![UserNotFound, UserDisabled, LoginNotFound, ConfirmationRequired, Declined]).ignoring_selection()
         .outside(),
     CommandEntry::read("user audit", serving![UserNotFound]).outside(),
     CommandEntry::write("user disable", SERVICE, serving![UserNotFound]).ignoring_selection().idempotent().outside(),
     CommandEntry::read("user list", serving![]).outside(),
-    CommandEntry::write("user token create", SERVICE, serving![UserNotFound]).ignoring_selection().outside(),
+    CommandEntry::write("user token create", SERVICE, serving![UserNotFound, UserDisabled]).ignoring_selection().outside(),
     CommandEntry::read("user token list", serving![UserNotFound]).outside(),
     CommandEntry::destructive("user token revoke", SERVICE, serving![TokenNotFound]).ignoring_selection().idempotent().outside(),
     CommandEntry::write("undo", "whatever the operation changed", writing![OperationNotFound, UndoRefused, InSession, GuardApproval]),

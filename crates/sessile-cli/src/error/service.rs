@@ -13,6 +13,9 @@ pub enum ServiceError {
     /// User that the service does not have.
     #[error("there is no user {}", quoted(.0))]
     UserNotFound(String),
+    /// User that is disabled.
+    #[error("user {} is disabled", quoted(.0))]
+    UserDisabled(String),
     /// Token that the service does not have.
     #[error("there is no token {}", quoted(.0))]
     TokenNotFound(String),
@@ -50,6 +53,7 @@ impl Diagnostic for ServiceError {
             Self::StoreTooNew { .. } => Code::StoreTooNew,
             Self::UserExists(_) => Code::UserExists,
             Self::UserNotFound(_) => Code::UserNotFound,
+            Self::UserDisabled(_) => Code::UserDisabled,
             Self::TokenNotFound(_) => Code::TokenNotFound,
             Self::LoginNotFound(_) => Code::LoginNotFound,
             Self::StoreRefused(_) | Self::PasswordRequired => Code::CredentialRejected,
@@ -63,6 +67,9 @@ impl Diagnostic for ServiceError {
                 format!("give it a token: {name} user token create {}", shell_quoted(user))
             }
             Self::UserNotFound(_) => format!("`{name} user list` shows those there are"),
+            Self::UserDisabled(user) => {
+                format!("enable the user: {name} user disable {} --undo", shell_quoted(user))
+            }
             Self::TokenNotFound(_) => format!("`{name} user token list USER` shows those of a user"),
             Self::StoreRefused(_) => {
                 "is the role in --store right, and the password in the file of --store-password-file?"

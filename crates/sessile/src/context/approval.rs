@@ -79,6 +79,16 @@ pub(super) fn in_force_in(state: &State, store: Option<&Store>, context: &Contex
     })
 }
 
+/// Whether an approval was ever given for the file of a context.
+pub(super) fn was_given(store: &Store, context: &Context) -> Result<bool> {
+    let path = ContextIdentity::of(context).path;
+    let is_of_file = |row: &ApprovalRow| {
+        row.approval.context == context.name.as_str()
+            && row.approval.path.as_ref().is_none_or(|approved| *approved == path)
+    };
+    Ok(store.all_approvals()?.iter().any(is_of_file))
+}
+
 /// Whether an approval is in force of the context that a table of a file defines.
 pub(super) fn is_table_approved(state: &State, name: &str, path: &Path, table: &Node) -> Result<bool> {
     let approvals = holding(state, state.store()?, Some(name), |approval| {

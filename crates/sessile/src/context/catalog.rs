@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -15,6 +16,9 @@ use crate::settings::{Disclosure, Document, Layer, Origin, trust};
 use crate::state::State;
 use crate::store::Store;
 use crate::text::{quoted, shown};
+
+/// How long an empty context file may be in the middle of being written.
+const SETTLING: Duration = Duration::from_millis(100);
 
 /// Whose a context is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -121,8 +125,12 @@ impl<'a> Contexts<'a> {
         // The approval must cover both what was prepared and what the file says now.
         used.check_guard_in(self.state, store, &selected.origin)?;
         let now = self.reload(used, store)?;
-        let now = now.ok_or_else(|| self.not_found(&selected.name, Some(&selected.origin)))?;
+        let mut now = now.ok_or_else(|| self.not_found(&selected.name, Some(&selected.origin)))?;
         now.require_trust(self.state)?;
+        // Another context of that name may have come with a pull or an edit.
+        if let Some(path) = self.namesake(&now).filter(|_| now.guard < Guard::Approval) {
+            now.guard = now.guard.max(self.guard_in(&path));
+        }
         now.check_guard_in(self.state, store, &selected.origin)
     }
 
@@ -132,7 +140,7 @@ impl<'a> Contexts<'a> {
         if used.home == Home::File && used.within().is_empty() {
             return Ok(Some(used.clone()));
         }
-        let Some(document) = self.state.load(used.path())? else { return Ok(None) };
+        let Some(document) = settled(used.path(), |path| self.state.load(path))? else { return Ok(None) };
         let within = used.within().to_vec();
         if within.iter().try_fold(document.root(), |node, name| node.get(name)).is_none() {
             return Ok(None);
@@ -141,6 +149,23 @@ impl<'a> Contexts<'a> {
             || trust::is_trusted(self.state.app(), store, document.path(), document.text())?;
         let app = self.state.app();
         Context::read(app, used.name.clone(), used.home, trusted, Rc::new(document), within).map(Some)
+    }
+
+    /// The file in which a context of the same name may be: the project's for one of the user's, and the other way round.
+    fn namesake(&self, context: &Context) -> Option<PathBuf> {
+        match context.home {
+            Home::User => self.state.project().map(|project| file_in(&project.contexts(), &context.name)),
+            Home::Project => self.user_dir().map(|dir| file_in(&dir, &context.name)),
+            Home::File => None,
+        }
+    }
+
+    /// The guard of the context in a file, if there is one. A file that cannot be read counts as the strictest.
+    fn guard_in(&self, path: &Path) -> Guard {
+        match settled(path, |path| self.state.load(path)) {
+            Ok(document) => document.map(|document| guard_of(document.root())).unwrap_or_default(),
+            Err(_) => Guard::Approval,
+        }
     }
 
     /// The context that a session is pinned to which is kept elsewhere, ready for use.
@@ -167,13 +192,12 @@ impl<'a> Contexts<'a> {
         }
         let project = self.state.project().map(|project| file_in(&project.contexts(), name));
         if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
-            && let Some(document) = Document::load_as(Disclosure::Quoted, &path)?
+            && let Some(document) = settled(&path, |path| Document::load_as(Disclosure::Quoted, path))?
         {
             let mut context = self.read(name, Home::User, true, document, Vec::new())?;
             if let Some(shadowed) = project.filter(|path| path.exists()) {
                 // The stricter guard counts: a context of the same name is no way around the project's.
-                let theirs = self.state.load(&shadowed).ok().flatten();
-                let guard = theirs.map(|document| guard_of(document.root())).unwrap_or_default();
+                let guard = self.guard_in(&shadowed);
                 let but = if guard > context.guard {
                     context.guard = guard;
                     format!(", except for its guard {}", guard.as_str())
@@ -191,7 +215,8 @@ impl<'a> Contexts<'a> {
             }
             return Ok(Some(context));
         }
-        let Some(document) = project.map(|path| self.state.load(&path)).transpose()?.flatten() else {
+        let load = |path: PathBuf| settled(&path, |path| self.state.load(path));
+        let Some(document) = project.map(load).transpose()?.flatten() else {
             return Ok(None);
         };
         let trusted = self.state.is_trusted(&document)?;
@@ -256,6 +281,29 @@ impl<'a> Contexts<'a> {
             _ => None,
         }
     }
+}
+
+/// Loads a context file. An editor may empty a file before it writes the new text, and an empty file demands nothing: so one
+/// that changed a moment ago is read again.
+fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Result<Option<Document>> {
+    let is_empty = |document: &Option<Document>| {
+        document.as_ref().is_some_and(|document| document.text().trim_ascii().is_empty())
+    };
+    let mut document = load(path)?;
+    if is_empty(&document) {
+        let begun = Instant::now();
+        while is_empty(&document) && begun.elapsed() < SETTLING && is_recent(path) {
+            std::thread::sleep(SETTLING / 20);
+            document = load(path)?;
+        }
+    }
+    Ok(document)
+}
+
+/// Whether a file changed less than the time to settle ago. A time to come is of a wrong clock, and counts.
+fn is_recent(path: &Path) -> bool {
+    let changed = path.metadata().and_then(|found| found.modified());
+    changed.is_ok_and(|changed| changed.elapsed().map_or(true, |age| age < SETTLING))
 }
 
 pub(super) fn file_in(dir: &Path, name: &ContextName) -> PathBuf {

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::context::{Guard, Home};
 use crate::error::{Error, FileError, ProjectError, Result};
 use crate::names::{ContextName, CredentialName, nearest, without_name};
-use crate::settings::{Data, Document, Layer, Node, SettingKey, Source, Stack, Unknown, Value};
+use crate::settings::{Data, Document, HIDDEN, Layer, Node, SettingKey, Source, Stack, Unknown, Value};
 
 /// A variable's value: written out, or a reference to a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -99,7 +99,7 @@ impl Context {
                 "agents" => context.agents = reader.agents(key, node)?,
                 _ if context.unknown.len() >= MOST_UNKNOWN => {}
                 _ => context.unknown.push(Unknown {
-                    key: SettingKey::new([key.as_str()]),
+                    key: SettingKey::new([if file.hides_keys() { HIDDEN } else { key }]),
                     place: file.place(node.offset),
                     near: nearest(key, KEYS.iter().copied()),
                 }),
@@ -184,6 +184,11 @@ impl Context {
         })
     }
 
+    /// Whether it has a file of its own, and nothing is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.home != Home::File && self.document.text().trim_ascii().is_empty()
+    }
+
     /// Where it stands in its file.
     pub(super) fn within(&self) -> &[String] {
         &self.within
@@ -245,7 +250,11 @@ impl Reader<'_> {
     fn wrong(&self, key: &str, node: &Node, expected: impl Into<String>) -> Error {
         Error::File(FileError::Value {
             place: self.file.place(node.offset).into(),
-            key: key.to_owned(),
+            key: match key.split_once('.') {
+                // The first word is one of the program's.
+                Some((table, _)) if self.file.hides_keys() => format!("{table}.{HIDDEN}"),
+                _ => key.to_owned(),
+            },
             expected: expected.into(),
             found: self.file.describe(node),
         })
@@ -267,7 +276,7 @@ impl Reader<'_> {
         for (name, node) in self.table(key, node)? {
             if !is_variable_name(name) {
                 let is_shown = self.file.is_quotable();
-                let key = if is_shown { format!("{key}.{name}") } else { format!("{key}.[hidden]") };
+                let key = if is_shown { format!("{key}.{name}") } else { format!("{key}.{HIDDEN}") };
                 return Err(self.wrong(&key, node, "named like a variable (letters, digits and _)"));
             }
             let key = format!("{key}.{name}");

@@ -56,18 +56,27 @@ pub struct GuardState {
 impl Context {
     /// Fails unless the guard is satisfied for a call that was led here by `origin`.
     pub fn check_guard(&self, state: &State, origin: &Origin) -> Result<()> {
-        let store = if self.guard == Guard::Approval { state.store()? } else { None };
+        let store = if self.guard == Guard::Approval || self.is_empty() { state.store()? } else { None };
         self.check_guard_in(state, store, origin)
+    }
+
+    /// The guard that counts. An empty file whose context was approved once has lost its guard, so the strictest counts.
+    fn effective_guard(&self, store: Option<&Store>) -> Result<Guard> {
+        match store.filter(|_| self.guard < Guard::Approval && self.is_empty()) {
+            Some(store) if approval::was_given(store, self)? => Ok(Guard::Approval),
+            _ => Ok(self.guard),
+        }
     }
 
     /// The same with the approvals of this store.
     pub(super) fn check_guard_in(&self, state: &State, store: Option<&Store>, origin: &Origin) -> Result<()> {
-        if self.guard >= Guard::Explicit && !origin.layer.is_explicit() {
+        let guard = self.effective_guard(store)?;
+        if guard >= Guard::Explicit && !origin.layer.is_explicit() {
             return Err(
                 GuardError::NotExplicit { name: self.name.to_string(), origin: origin.to_string() }.into()
             );
         }
-        if self.guard == Guard::Approval && approval::in_force_in(state, store, self)?.is_empty() {
+        if guard == Guard::Approval && approval::in_force_in(state, store, self)?.is_empty() {
             return Err(GuardError::ApprovalRequired(self.name.to_string()).into());
         }
         Ok(())

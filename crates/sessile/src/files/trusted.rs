@@ -47,10 +47,20 @@ pub fn check_trusted_database(path: &Path) -> Result<()> {
 /// Fails if other users can change or replace what this user keeps in a state directory: the directory must belong to this
 /// user or root, and nobody else may write to it, sticky or not. Returns whether it exists.
 ///
-/// A link in its place is followed: the user named the directory.
+/// A link in its place is followed, as the user named the directory, unless another user can change where it leads.
 pub(crate) fn check_state_dir(path: &Path) -> Result<bool> {
-    match path.metadata() {
-        Ok(found) => check_private(path, &found).map(|()| true),
+    let followed = |link: Metadata| -> Result<Option<Metadata>> {
+        if !link.is_symlink() {
+            return Ok(Some(link));
+        }
+        resolve(path)?;
+        metadata(path)
+    };
+    match path.symlink_metadata() {
+        Ok(found) => match followed(found)? {
+            Some(found) => check_private(path, &found).map(|()| true),
+            None => Ok(false),
+        },
         // Whoever uses the directory reports what is in its way.
         Err(_) => Ok(false),
     }

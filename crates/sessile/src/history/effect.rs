@@ -160,6 +160,11 @@ impl Effect {
         }
     }
 
+    /// Whether it makes content trusted.
+    pub(super) fn grants_trust(&self) -> bool {
+        matches!(self, Effect::Trust { before, after, .. } if after.iter().any(|new| !before.contains(new)))
+    }
+
     /// Whether both change the same thing.
     pub(super) fn is_about_the_same(&self, other: &Effect) -> bool {
         match (self, other) {

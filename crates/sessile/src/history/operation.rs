@@ -27,7 +27,8 @@ pub struct Operation {
     pub command: String,
     /// What it is about.
     pub subject: String,
-    /// `done`; `intent` while it is being made; `unknown` if its process died and nothing of it was recorded.
+    /// `done`; `intent` while it is being made; `unknown` if its process died and nothing of it was recorded; `restored` if
+    /// it was done and came with a backup.
     pub state: String,
     /// The operation it undid.
     pub undoes: Option<i64>,
@@ -65,6 +66,13 @@ impl From<OperationRow> for Operation {
                 && !effects.iter().any(|effect| matches!(effect, Effect::Event { .. })),
             effects,
         }
+    }
+}
+
+impl Operation {
+    /// Whether it came with a backup. Anything can be written there, so it gives no trust.
+    pub(super) fn is_restored(&self) -> bool {
+        self.state == "restored"
     }
 }
 

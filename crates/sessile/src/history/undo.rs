@@ -47,7 +47,15 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
             return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
         }
     }
-    let effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
+    let mut effects: Vec<_> = target.effects.iter().rev().map(Effect::reversed).collect();
+    if target.is_restored() {
+        if effects.iter().any(Effect::grants_trust) {
+            let reason =
+                "it came with a backup, and a backup gives no trust; review the project and trust it again";
+            return Err(HistoryError::UndoRefused { id: target.id, reason: reason.to_owned() }.into());
+        }
+        effects.iter_mut().for_each(Effect::mark_untrusted);
+    }
     authorize(state, &effects)?;
     if let Some(path) = effects.iter().find_map(|effect| effect.unmanaged_file(state)) {
         let reason =

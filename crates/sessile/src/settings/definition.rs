@@ -210,7 +210,7 @@ impl Definition {
         self.kind.read(node).ok_or_else(|| {
             Error::File(FileError::Value {
                 place: document.place(node.offset).into(),
-                key: key.to_string(),
+                key: if document.hides_keys() { self.key.to_owned() } else { key.to_string() },
                 expected: self.kind.expected(),
                 found: found(),
             })

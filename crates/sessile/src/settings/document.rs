@@ -34,6 +34,9 @@ pub(crate) enum Disclosure {
     Hidden,
 }
 
+/// What is shown in the place of a word from a file that is not quoted.
+pub(crate) const HIDDEN: &str = "[hidden]";
+
 impl Disclosure {
     fn permits(self, path: &Path) -> bool {
         self == Disclosure::Quoted && !path.is_symlink()
@@ -160,6 +163,12 @@ impl Document {
             true => error,
             false => without_name(error, self.place(node.offset)),
         })
+    }
+
+    /// Whether error messages must not even show keys. A file that a link leads to can be any of the user's.
+    pub(crate) fn hides_keys(&self) -> bool {
+        let is_behind_link = || self.path.canonicalize().is_ok_and(|real| real != self.path);
+        !self.is_quotable() && is_behind_link()
     }
 
     /// Whether error messages may show lines and values of the file.

@@ -23,8 +23,8 @@ pub mod write;
 
 pub use base::{BASE, DEFAULT_LOCK_TIMEOUT};
 pub use definition::{Definition, Kind};
-pub(crate) use document::Disclosure;
 pub use document::{Data, Document, Node};
+pub(crate) use document::{Disclosure, HIDDEN};
 pub use key::SettingKey;
 pub use origin::{Layer, Origin};
 pub(crate) use stack::definition;

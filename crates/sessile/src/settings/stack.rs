@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::{Error, FileLocation, Result, SettingsError, UsageError};
 use crate::names::nearest;
-use crate::settings::{Data, Definition, Document, Kind, Layer, Node, Origin, SettingKey, Value};
+use crate::settings::{Data, Definition, Document, HIDDEN, Kind, Layer, Node, Origin, SettingKey, Value};
 
 /// One source of values. Sources are kept strongest first.
 #[derive(Clone, Debug)]
@@ -153,7 +153,8 @@ impl Stack {
                     more += 1;
                 } else if !known {
                     let place = document.place(node.offset);
-                    unknown.push(Unknown { key: key.clone(), place, near: nearest_key(&self.app, key) });
+                    let shown = if document.hides_keys() { SettingKey::new([HIDDEN]) } else { key.clone() };
+                    unknown.push(Unknown { key: shown, place, near: nearest_key(&self.app, key) });
                 }
             });
         }

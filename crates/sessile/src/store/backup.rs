@@ -13,7 +13,7 @@ use crate::error::{Error, FileError, Result, StoreError};
 use crate::files::{LockedDir, Locker, NewFile, with_ending};
 use crate::store::open::describe;
 use crate::store::{Store, check, migrate, recover};
-use crate::text::quoted;
+use crate::text::{quoted, shown};
 
 /// Everything at once: a copy in steps begins anew whenever someone writes, and with enough writers never ends.
 /// Writers do not wait for a reader.
@@ -35,6 +35,11 @@ impl Snapshot {
         crate::files::require_file(path, &found)?;
         let unfit = |detail: String| Error::Store(StoreError::NotACopy { path: path.to_owned(), detail });
         let wrong = |error: rusqlite::Error| match describe(path, &error, locker.timeout()) {
+            // SQLite rolls the transaction back before it reads, and so it would change the file.
+            _ if has_journal(path) => {
+                let journal = with_ending(path, JOURNAL);
+                unfit(format!("{} beside it holds an unfinished transaction", shown(journal.display())))
+            }
             Error::Store(StoreError::Corrupt { path, detail }) => {
                 Error::Store(StoreError::NotACopy { path, detail })
             }
@@ -92,6 +97,13 @@ impl Snapshot {
             None,
         )
     }
+}
+
+/// Ending of the file in which SQLite keeps what a transaction replaces.
+const JOURNAL: &str = "-journal";
+
+fn has_journal(path: &Path) -> bool {
+    with_ending(path, JOURNAL).metadata().is_ok_and(|found| found.len() > 0)
 }
 
 /// How a copy is checked.
@@ -220,7 +232,8 @@ impl Store {
         let transaction = self.connection.transaction_with_behavior(begin).map_err(failed)?;
         // From here on nobody else writes, and the reader sees exactly what is about to be replaced.
         let kept = reader.keep_replaced(now_ms)?;
-        replace(&transaction, now_ms).map_err(failed)?;
+        let dir = path.parent().unwrap_or(Path::new("."));
+        replace(&transaction, dir, now_ms).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         Ok(kept)
     }
@@ -233,7 +246,8 @@ const SAVE_REVISIONS: &str = "
         SELECT user, session, replace(kind, '-gone', '') AS kind, key, max(revision) AS revision
         FROM main.entry GROUP BY 1, 2, 3, 4";
 
-/// Lets what was restored go on behind what was reached, so that who has seen a newer value finds out.
+/// Lets what was restored go on behind what was reached, so that who has seen a newer value finds out. Sessions that the backup
+/// does not have leave their revisions behind: a later restore may bring them back.
 const RAISE_REVISIONS: &str = "
     UPDATE main.entry SET revision = 1 + (
         SELECT reached.revision FROM temp.reached
@@ -245,15 +259,15 @@ const RAISE_REVISIONS: &str = "
           AND reached.kind = replace(entry.kind, '-gone', '') AND reached.revision >= entry.revision);
     INSERT INTO main.entry (user, session, kind, key, value, revision, changed_ms)
         SELECT user, session, kind || '-gone', key, 'null', revision, 0 FROM temp.reached
-        WHERE EXISTS (SELECT 1 FROM main.session WHERE session.user = reached.user AND session.id = reached.session)
-          AND NOT EXISTS (
+        WHERE NOT EXISTS (
             SELECT 1 FROM main.entry
             WHERE entry.user = reached.user AND entry.session = reached.session AND entry.key = reached.key
               AND replace(entry.kind, '-gone', '') = reached.kind);
     DROP TABLE temp.reached";
 
 /// Ends the backup's sessions that have ended since, and lets no session change its context. Operations that were under way
-/// when the backup was made have ended since, one way or the other; to resume one could take back what it did.
+/// when the backup was made have ended since, one way or the other; to resume one could take back what it did. Operations that
+/// only the backup has are marked: to undo one gives no trust.
 const SETTLE_COPY: &str = "
     UPDATE copy.session SET (ended_ms, end_reason) = (
         SELECT now.ended_ms, now.end_reason FROM main.session AS now
@@ -264,7 +278,10 @@ const SETTLE_COPY: &str = "
     UPDATE copy.session SET context = (
         SELECT now.context FROM main.session AS now WHERE now.user = session.user AND now.id = session.id)
     WHERE EXISTS (SELECT 1 FROM main.session AS now WHERE now.user = session.user AND now.id = session.id);
-    UPDATE copy.operation SET state = 'unknown' WHERE state = 'intent'";
+    UPDATE copy.operation SET state = 'unknown' WHERE state = 'intent';
+    UPDATE copy.operation SET state = 'restored' WHERE state NOT IN ('unknown', 'restored') AND NOT EXISTS (
+        SELECT 1 FROM main.operation AS now
+        WHERE now.id = operation.id AND now.state = operation.state AND now.effects = operation.effects)";
 
 const INTERSECT_TRUST: &str = "
     DELETE FROM main.trusted WHERE NOT EXISTS (
@@ -289,9 +306,25 @@ pub fn raise_revisions(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(RAISE_REVISIONS)
 }
 
-fn replace(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
+/// Ends the sessions of the backup that have no room any more: a room goes with its session, whoever forgot the session since.
+fn end_without_room(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> rusqlite::Result<()> {
+    let live: Vec<(String, String)> = transaction
+        .prepare("SELECT user, id FROM copy.session WHERE ended_ms IS NULL")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let end = "UPDATE copy.session SET ended_ms = ?3, end_reason = 'restored' WHERE user = ?1 AND id = ?2";
+    for (user, id) in live {
+        if !dir.join("rooms").join(&id).is_dir() {
+            transaction.execute(end, (user, id, now_ms))?;
+        }
+    }
+    Ok(())
+}
+
+fn replace(transaction: &Transaction<'_>, dir: &Path, now_ms: i64) -> rusqlite::Result<()> {
     save_revisions(transaction)?;
     transaction.execute_batch(SETTLE_COPY)?;
+    end_without_room(transaction, dir, now_ms)?;
     for table in recover::TABLES {
         let columns = column_list(transaction, table)?;
         let insert = format!("INTO main.{table} ({columns}) SELECT {columns} FROM copy.{table}");

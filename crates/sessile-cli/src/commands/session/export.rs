@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::files::LockedDir;
-use sessile::text::{quoted, shown};
+use sessile::text::{json_safe, quoted, shown};
 
 use crate::ask;
 use crate::cli::Cx;
@@ -38,16 +38,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         cx.state.warn(format!("{} holds what looks like a secret and was left out", quoted(key)), None);
     }
     let exported = json!(exported);
+    // Escapes say the same in JSON, and a file may be printed on a terminal too.
+    let text = json_safe(&format!("{exported:#}\n"));
     let Some(file) = &args.file else {
         // It is JSON whatever the format of other results.
-        return cx.out.result(&exported, || format!("{exported:#}\n"));
+        return cx.out.result(&exported, || text);
     };
     let path = cx.state.absolute(file);
     if path.exists() {
         ask::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
-    dir.replace(&name, &format!("{exported:#}\n"), 0o600)?;
+    dir.replace(&name, &text, 0o600)?;
     cx.changed(json!({ "id": session.id, "path": path.to_string_lossy() }), || {
         format!("exported session {} to {}\n", quoted(session.label()), shown(path.display()))
     })

@@ -86,6 +86,7 @@ fn refused(error: UserError) -> Failure {
     match error {
         UserError::Exists(user) => ServiceError::UserExists(user).into(),
         UserError::NoUser(user) => ServiceError::UserNotFound(user).into(),
+        UserError::Disabled(user) => ServiceError::UserDisabled(user).into(),
         UserError::NoLogin(code) => ServiceError::LoginNotFound(code).into(),
         UserError::NoToken(id) => ServiceError::TokenNotFound(id).into(),
         UserError::Store(error) => failed(&error),

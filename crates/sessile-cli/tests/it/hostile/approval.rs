@@ -38,6 +38,36 @@ fn is_open(call: Call) -> bool {
     }
 }
 
+#[test]
+fn emptied_file_of_an_approved_context_stays_guarded() {
+    let home = approved(GUARDED);
+    home.call(&["context", "approve", "prod", "--revoke"]).ok();
+    home.write(FILE, "");
+    assert!(!is_open(home.call(&[])));
+    let done = home.call(&["run", "--context", "prod", "-ojson", "--", "true"]).run().exit(125);
+    assert_eq!(done.code(), "GUARD_APPROVAL", "{}", done.told());
+    // Whatever a person writes there counts.
+    home.write(FILE, "description = \"free\"\n");
+    assert!(is_open(home.call(&[])));
+}
+
+#[test]
+fn file_that_is_being_rewritten_in_place_is_not_taken_for_an_empty_one() {
+    use std::io::Write;
+    let home = home();
+    let path = home.write(FILE, GUARDED);
+    for _ in 0..20 {
+        let mut file = std::fs::File::create(&path).unwrap();
+        let mut call = home.call(&["run", "--context", "prod", "--", "touch", "it-ran"]).command();
+        let mut child =
+            call.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        file.write_all(GUARDED.as_bytes()).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(125));
+        assert!(!home.path("it-ran").exists(), "the command ran");
+    }
+}
+
 mod identity {
     use super::*;
 
@@ -243,6 +273,26 @@ mod waiting {
                 let home = waiting.ends_with(125, "GUARD_APPROVAL");
                 assert_eq!(home.call(&["lock", "list", "-ojson"]).ok().json(), json!([]), "the lock is free");
                 assert_eq!(home.call(&["session", "list", "-ojson"]).ok().json(), json!([]));
+            }
+        }
+
+        #[test]
+        fn stricter_context_of_the_same_name_is_asked_for() {
+            let theirs = "p/.sessile/contexts/prod.toml";
+            // The one that was selected stays as it is; the other one comes during the wait.
+            for (selected, other) in [(FILE, theirs), (theirs, FILE)] {
+                for other_text in [GUARDED, "guard = "] {
+                    let home = home();
+                    home.write(selected, "description = \"free\"\n");
+                    std::fs::create_dir_all(home.path("p/.sessile")).unwrap();
+                    home.call(&["trust", "--yes"]).cwd("p").run();
+                    let token = acquire(&home);
+                    let waiting = spawn(home, |home| home.call(&RUN).args(&TRACE).cwd("p"));
+                    wait_for_waiter(&waiting.home);
+                    waiting.home.write(other, other_text);
+                    release(&waiting.home, &token);
+                    waiting.ends_with(125, "GUARD_APPROVAL");
+                }
             }
         }
 

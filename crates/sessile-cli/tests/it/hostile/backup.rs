@@ -462,3 +462,21 @@ fn trust_in_a_path_that_is_not_utf8_covers_no_other_path() {
     home.call(&["trust", "--revoke"]).cwd(&projects[0]).ok();
     assert!(!is_trusted(&projects[0]));
 }
+
+#[test]
+fn backup_with_an_unfinished_transaction_is_named() {
+    let home = home();
+    start(&home, &["--name", "web"]);
+    home.call(&["backup", "copy"]).ok();
+    // A program that is killed in a transaction leaves its journal.
+    let script = "import sqlite3,sys,os\nc=sqlite3.connect(sys.argv[1],isolation_level=None)\n\
+                  c.execute('PRAGMA cache_size=1')\nc.execute('BEGIN')\n\
+                  c.execute('CREATE TABLE t (x)')\n\
+                  [c.execute('INSERT INTO t VALUES (?)', ('x'*3000,)) for _ in range(200)]\nos._exit(0)";
+    let done = Command::new("python3").args(["-c", script]).arg(home.path("copy")).status();
+    assert!(done.unwrap().success());
+    assert!(home.path("copy-journal").metadata().unwrap().len() > 0);
+    let error = refused_call(&home, || restore(&home, "copy"), "STORE_CORRUPT");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("copy-journal") && message.contains("unfinished transaction"), "{message}");
+}

@@ -320,6 +320,39 @@ fn credential_name_of_a_file_is_never_quoted() {
 }
 
 #[test]
+fn key_names_of_linked_files_are_not_quoted() {
+    let home = home();
+    home.write(
+        "secret",
+        "hunter1 = 1\n[env]\nhunter2 = 1\n[contexts.a]\nhunter1 = 1\n[contexts.b.env]\nhunter2 = []\n",
+    );
+    std::fs::create_dir_all(home.path("clone")).unwrap();
+    symlink("../secret", home.path("clone/ci.toml")).unwrap();
+    std::fs::create_dir_all(home.path("real")).unwrap();
+    home.write("real/ci.toml", home.read("secret"));
+    symlink("real", home.path("dir")).unwrap();
+    for file in ["clone/ci.toml", "dir/ci.toml"] {
+        for args in [
+            &["status"][..],
+            &["config", "validate"],
+            &["config", "show"],
+            &["context", "show", "a"],
+            &["context", "show", "b"],
+            &["context", "list"],
+            &["doctor"],
+        ] {
+            secrets_are_not_printed(&clean(home.call(&["--config", file]).args(args).run()));
+        }
+        let done = clean(home.call(&["config", "validate", file]).run());
+        secrets_are_not_printed(&done);
+        assert!(done.told().contains("[hidden]"), "{}", done.told());
+    }
+    // A file that is not behind a link is named with its keys.
+    let done = clean(home.call(&["config", "validate", "real/ci.toml"]).run());
+    assert!(done.told().contains("hunter1"), "{}", done.told());
+}
+
+#[test]
 fn linked_settings_of_the_user_are_not_quoted() {
     let home = home();
     std::fs::create_dir_all(home.path(".config/sessile/contexts")).unwrap();

@@ -218,7 +218,7 @@ fn disk_without_inodes_is_a_full_disk() {
         "size=4m,nr_inodes=60",
         r#"
         unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
-        "$BIN" context create a >/dev/null 2>&1; "$BIN" context create b >/dev/null 2>&1
+        "$BIN" context create a --env A=1 >/dev/null 2>&1; "$BIN" context create b >/dev/null 2>&1
         "$BIN" context use a --global >/dev/null 2>&1; "$BIN" session start --name s >/dev/null 2>&1 || echo WRONG setup
         mkdir fill; i=0; while (: > fill/$i) 2>/dev/null; do i=$((i + 1)); done
         says DISK_FULL 1 config set env.A 1 --global

@@ -226,3 +226,107 @@ fn undo_with_a_config_file_finds_it_by_any_path() {
     home.call(&["undo", &redo, "--config", home.path("d/ci.toml").to_str().unwrap()]).ok();
     assert!(home.read("d/ci.toml").contains("A"));
 }
+
+/// Plants an operation in a backup, and restores it. Returns the operation's id.
+fn restored_operation(home: &Home, effects: &serde_json::Value) -> String {
+    home.call(&["backup", "copy"]).ok();
+    let plant = format!(
+        "INSERT INTO operation (at_ms, user, command, subject, effects, state, process) \
+         SELECT at_ms, user, 'trust', 'p', '{effects}', 'done', '' FROM operation LIMIT 1"
+    );
+    let id = sql(home.path("copy"), &[&plant, "SELECT max(id) FROM operation"]).remove(0);
+    home.call(&["backup", "restore", "copy", "--yes"]).ok();
+    id
+}
+
+/// A home with a project that sets a variable, and that was trusted at least once.
+fn project() -> Home {
+    let home = home();
+    home.write("p/.sessile/config.toml", "env.A = \"1\"\n");
+    home.call(&["trust", "--yes"]).cwd("p").ok();
+    home
+}
+
+/// What a command in the project has in a variable that the project sets.
+fn variable_in_project(home: &Home) -> String {
+    home.call(&["run", "--", "sh", "-c", "echo $A"]).cwd("p").run().stdout().trim().to_owned()
+}
+
+#[test]
+fn undo_of_a_restored_operation_grants_no_trust() {
+    let home = project();
+    assert_eq!(variable_in_project(&home), "1");
+    let fingerprint = sql(home.path(STORE), &["SELECT fingerprint FROM trusted"]).remove(0);
+    home.call(&["trust", "--revoke"]).cwd("p").ok();
+    let path = home.path("p/.sessile/config.toml").canonicalize().unwrap();
+    let effects =
+        serde_json::json!([{ "kind": "trust", "path": path, "before": [fingerprint], "after": [] }]);
+    let id = restored_operation(&home, &effects);
+    let done = clean(home.call(&["undo", &id, "-ojson"]).run());
+    assert_eq!(done.code(), "UNDO_REFUSED", "{}", done.told());
+    assert_eq!(variable_in_project(&home), "");
+}
+
+#[test]
+fn undo_of_an_operation_that_both_sides_have_grants_its_trust() {
+    let home = project();
+    home.call(&["trust", "--revoke"]).cwd("p").ok();
+    let revoked = crate::history(&home)[0]["id"].to_string();
+    home.call(&["backup", "copy"]).ok();
+    home.call(&["backup", "restore", "copy", "--yes"]).ok();
+    home.call(&["undo", &revoked]).ok();
+    assert_eq!(variable_in_project(&home), "1");
+}
+
+#[test]
+fn undo_of_a_restored_operation_writes_untrusted_content() {
+    let home = project();
+    let path = home.path("p/.sessile/config.toml");
+    let effects = serde_json::json!([{
+        "kind": "text", "path": path, "before": "env.A = \"evil\"\n", "after": "env.A = \"1\"\n",
+    }]);
+    let id = restored_operation(&home, &effects);
+    assert_eq!(variable_in_project(&home), "1");
+    home.call(&["undo", &id]).ok();
+    assert_eq!(home.read("p/.sessile/config.toml"), "env.A = \"evil\"\n");
+    assert_eq!(variable_in_project(&home), "");
+}
+
+#[test]
+fn forgotten_or_removed_session_stays_ended() {
+    let home = home();
+    home.call(&["backup", "empty"]).run();
+    start(&home, &["--name", "first"]);
+    home.call(&["backup", "before"]).ok();
+    let id = start(&home, &["--name", "web"]);
+    home.call(&["backup", "live"]).ok();
+    home.call(&["session", "stop", "web"]).ok();
+    // The store forgets it, once by a restore of what was before it, and once by a command.
+    home.call(&["backup", "restore", "before", "--yes"]).ok();
+    home.call(&["backup", "restore", "live", "--yes"]).ok();
+    assert!(!live(&home).contains(&id));
+    home.call(&["session", "clear", &id, "--yes"]).ok();
+    home.call(&["backup", "restore", "live", "--yes"]).ok();
+    assert!(!live(&home).contains(&id));
+    assert_eq!(live(&home).len(), 1, "the first one has its room and goes on");
+}
+
+#[test]
+fn revisions_grow_across_two_restores() {
+    let home = home();
+    start(&home, &["--name", "first"]);
+    home.call(&["backup", "before"]).ok();
+    start(&home, &["--name", "web"]);
+    let set = |key: &str, value: &str| {
+        let done =
+            home.call(&["session", "state", "set", key, value, "--session", "web", "-ojson"]).ok().json();
+        done["revision"].as_i64().unwrap()
+    };
+    set("k", "1");
+    home.call(&["backup", "live"]).ok();
+    let (known, new) = (set("k", "2").max(set("k", "3")), set("later", "1").max(set("later", "2")));
+    home.call(&["backup", "restore", "before", "--yes"]).ok();
+    home.call(&["backup", "restore", "live", "--yes"]).ok();
+    assert!(set("k", "4") > known, "a revision came twice");
+    assert!(set("later", "3") > new, "a revision came twice");
+}

@@ -183,3 +183,22 @@ fn unicode_line_breaks_and_invisible_characters_are_escaped() {
     assert!(json.stdout().is_ascii(), "{}", json.stdout());
     assert_eq!(json.json()["description"], hostile);
 }
+
+#[test]
+fn exported_session_has_no_character_that_acts_on_a_terminal() {
+    let home = home();
+    home.call(&["session", "start", "--name", "web"]).ok();
+    let hostile = "a\u{202e}b\u{2028}c\u{9b}d";
+    let value = serde_json::json!(hostile).to_string();
+    home.call(&["session", "state", "set", "k", &value, "--session", "web"]).ok();
+    home.call(&["session", "export", "web", "--file", "web.json"]).ok();
+    home.call(&["config", "set", "env.A", "a\u{202e}b", "--session", "web"]).ok();
+    let variables = home.call(&["env", "--session", "web", "--shell", "json"]).ok();
+    assert!(variables.stdout().is_ascii(), "{}", variables.stdout());
+    assert_eq!(variables.json()["set"]["A"], "a\u{202e}b");
+    for text in [home.call(&["session", "export", "web"]).ok().stdout(), home.read("web.json")] {
+        assert!(text.is_ascii(), "{text}");
+        let exported: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(exported.to_string().contains(hostile), "{exported}");
+    }
+}

@@ -31,6 +31,14 @@ fn is_let_in_or_refused(store: &Store<'_>) {
     assert_eq!(ask(&poll).1["code"], "LOGIN_PENDING");
     let eve = store.call(&["user", "approve", &code, "--user", "eve", "--yes", "-ojson"]).run().exit(5);
     assert_eq!(eve.code(), "USER_NOT_FOUND", "{}", eve.told());
+    store.call(&["user", "add", "bob"]).ok();
+    store.call(&["user", "disable", "bob"]).ok();
+    for words in
+        [&["user", "approve", &code, "--user", "bob", "--yes"][..], &["user", "token", "create", "bob"]]
+    {
+        let bob = store.call(words).arg("-ojson").run().exit(7);
+        assert_eq!(bob.code(), "USER_DISABLED", "{}", bob.told());
+    }
     let typed = code.replace('-', "").to_lowercase();
     let words =
         ["user", "approve", &typed, "--user", "ann", "--scope", "read", "--expires", "1h", "--yes", "-ojson"];
@@ -46,6 +54,12 @@ fn is_let_in_or_refused(store: &Store<'_>) {
     assert_eq!(ask(&poll).1["code"], "LOGIN_NOT_FOUND");
     let again = store.call(&["user", "approve", &code, "--user", "ann", "--yes", "-ojson"]).run().exit(5);
     assert_eq!(again.code(), "LOGIN_NOT_FOUND", "{}", again.told());
+
+    // A user who is disabled between the approval and the collection gets no token.
+    let (code, poll) = begin(&nobody);
+    store.call(&["user", "approve", &code, "--user", "ann", "--yes"]).ok();
+    store.call(&["user", "disable", "ann"]).ok();
+    assert_eq!(ask(&poll).1["code"], "LOGIN_NOT_FOUND");
 
     let (code, poll) = begin(&nobody);
     let told = store.call(&["user", "approve", &code, "--deny"]).ok().stdout();

@@ -30,7 +30,7 @@ pub(super) const APPROVE: &str = concat!(
     "UPDATE login SET state = 'approved', user_id = $2, scopes = $3, token_expires_ms = $4
      WHERE code_hash = $1 AND state = 'pending' AND expires_ms > ",
     now!(),
-    " AND EXISTS (SELECT 1 FROM account WHERE account.user_id = $2) RETURNING 1"
+    " AND EXISTS (SELECT 1 FROM account WHERE account.user_id = $2 AND disabled_ms IS NULL) RETURNING 1"
 );
 /// A login that was approved by mistake can be denied until it is collected.
 pub(super) const DENY: &str = concat!(
@@ -51,6 +51,7 @@ const TAKE: &str = concat!(
      SELECT $2, $3, user_id, scopes, ",
     now!(),
     ", token_expires_ms FROM taken
+     WHERE EXISTS (SELECT 1 FROM account WHERE account.user_id = taken.user_id AND disabled_ms IS NULL)
      RETURNING id, user_id, scopes, made_ms, expires_ms, revoked_ms"
 );
 

@@ -12,6 +12,7 @@ use sessile::error::{FileError, StoreError};
 use sessile::files::Locker;
 use sessile::store::{Snapshot, Store, column_list, raise_revisions, save_revisions};
 
+use super::retention::SESSIONS_REMOVED;
 use super::{PATIENCE, connect, describe, extend};
 use crate::store::ServiceStoreError;
 
@@ -185,6 +186,10 @@ const TABLES: &[(&str, Merge)] = &[
     // An approved login could be collected a second time.
     ("login", Merge::Clear),
     ("service", Merge::Keep),
+    // Prepared in `REMEMBER_REMOVED`.
+    ("removed_session", Merge::Keep),
+    ("removed_account", Merge::Keep),
+    ("removed_token", Merge::Keep),
     // The command line's own, which a service does not use.
     ("pointer", Merge::Keep),
     ("approval", Merge::Keep),
@@ -214,6 +219,52 @@ const PREPARE: &str = "
         SELECT old.next FROM copy.queue AS old WHERE old.user = queue.user AND old.resource = queue.resource), 0));
     DELETE FROM main.place WHERE token IS NULL OR resource LIKE 'turn:%'";
 
+/// Remembers what the restore removes: sessions that the backup does not have, users that are disabled, tokens that are revoked.
+const REMEMBER_REMOVED: &str = "
+    DELETE FROM removed_session WHERE EXISTS (
+        SELECT 1 FROM main.session AS now WHERE now.user = removed_session.user AND now.id = removed_session.id);
+    DELETE FROM removed_account WHERE EXISTS (SELECT 1 FROM main.account AS now WHERE now.user = removed_account.user);
+    DELETE FROM removed_token WHERE EXISTS (SELECT 1 FROM main.token AS now WHERE now.hash = removed_token.hash);
+    INSERT INTO removed_session (user, id, ended_ms, end_reason, revision, next_event)
+        SELECT user, id, ended_ms, end_reason, revision, next_event FROM main.session AS now
+        WHERE NOT EXISTS (SELECT 1 FROM copy.session AS old WHERE old.user = now.user AND old.id = now.id);
+    INSERT INTO removed_account (user, disabled_ms)
+        SELECT user, disabled_ms FROM main.account AS now WHERE disabled_ms IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM copy.account AS old WHERE old.user = now.user);
+    INSERT INTO removed_token (hash, revoked_ms)
+        SELECT hash, revoked_ms FROM main.token AS now WHERE revoked_ms IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM copy.token AS old WHERE old.hash = now.hash)";
+
+/// Lets the backup go on where what earlier restores removed had stopped.
+const APPLY_REMOVED: &str = "
+    UPDATE copy.session SET (ended_ms, end_reason) = (
+        SELECT gone.ended_ms, gone.end_reason FROM removed_session AS gone
+        WHERE gone.user = session.user AND gone.id = session.id)
+    WHERE ended_ms IS NULL AND EXISTS (
+        SELECT 1 FROM removed_session AS gone
+        WHERE gone.user = session.user AND gone.id = session.id AND gone.ended_ms IS NOT NULL);
+    UPDATE copy.session SET (revision, next_event) = (
+        SELECT max(session.revision, gone.revision + 1), max(session.next_event, gone.next_event)
+        FROM removed_session AS gone WHERE gone.user = session.user AND gone.id = session.id)
+    WHERE EXISTS (
+        SELECT 1 FROM removed_session AS gone WHERE gone.user = session.user AND gone.id = session.id);
+    UPDATE copy.account SET disabled_ms = coalesce(
+        disabled_ms, (SELECT gone.disabled_ms FROM removed_account AS gone WHERE gone.user = account.user));
+    UPDATE copy.token SET revoked_ms = coalesce(
+        revoked_ms, (SELECT gone.revoked_ms FROM removed_token AS gone WHERE gone.hash = token.hash))";
+
+/// Ends the backup's sessions that the retention has removed since: those that began before the last time up to which it has
+/// removed sessions, and that neither the store nor an earlier restore knows. That time only grows.
+const END_EXPIRED: &str = "
+    UPDATE copy.session SET ended_ms = :now, end_reason = 'removed'
+    WHERE ended_ms IS NULL AND started_ms < (SELECT value FROM main.store_setting WHERE name = :removed)
+      AND NOT EXISTS (SELECT 1 FROM main.session AS now WHERE now.user = session.user AND now.id = session.id)
+      AND NOT EXISTS (
+        SELECT 1 FROM removed_session AS gone WHERE gone.user = session.user AND gone.id = session.id)";
+const KEEP_REMOVAL_TIME: &str = "
+    INSERT INTO copy.store_setting (name, value) SELECT name, value FROM main.store_setting WHERE name = :removed
+    ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
+
 /// A token that both sides have is what the current store says.
 const KEEP_TOKENS: &str = "
     UPDATE copy.token SET (id, user, scopes, made_ms, expires_ms) = (
@@ -233,7 +284,11 @@ const REVOKE_TOKENS: &str = "
 fn replace(connection: &mut Connection, keep_tokens: bool, now_ms: i64) -> Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     save_revisions(&transaction)?;
+    transaction.execute_batch(REMEMBER_REMOVED)?;
+    transaction.execute(END_EXPIRED, named_params! { ":now": now_ms, ":removed": SESSIONS_REMOVED })?;
+    transaction.execute(KEEP_REMOVAL_TIME, named_params! { ":removed": SESSIONS_REMOVED })?;
     transaction.execute_batch(PREPARE)?;
+    transaction.execute_batch(APPLY_REMOVED)?;
     transaction.execute_batch(KEEP_TOKENS)?;
     let revoked =
         transaction.execute(REVOKE_TOKENS, named_params! { ":now": now_ms, ":keep": keep_tokens })?;
@@ -262,6 +317,38 @@ fn merge_table(transaction: &Transaction<'_>, table: &str, merge: Merge) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn session_that_the_retention_removed_is_not_revived() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, copy) = (dir.path().join("service.db"), dir.path().join("copy"));
+        let connection = connect(&path).unwrap();
+        extend(&connection, &path).unwrap();
+        let insert = "INSERT INTO session (user, id, owner, labels, idle_ms, max_ms, started_ms, boot, started_boot_ms, \
+                      started_awake_ms, check_ms, used_ms) VALUES ('ann', ?1, '{}', '{}', 1, 1, ?2, '', 0, 0, 0, ?2)";
+        let old = "0199c1d2-7a52-7f31-8a52-6f1f2a9d3b10";
+        let young = "0199c1d2-7a52-7f31-8a52-6f1f2a9d3b11";
+        connection.execute(insert, (old, 1_000)).unwrap();
+        connection.execute(insert, (young, 9_000)).unwrap();
+        back_up(&path, Some(&copy), 0).unwrap();
+        let ann = "ann".parse().unwrap();
+        let limit = crate::store::SweepLimit { before_ms: 5_000, most: 100 };
+        connection.execute("UPDATE session SET ended_ms = 2000 WHERE id = ?1", [old]).unwrap();
+        while !super::super::retention::delete_session(&connection, &ann, &old.parse().unwrap(), limit)
+            .unwrap()
+        {}
+        connection.execute("DELETE FROM session WHERE id = ?1", [young]).unwrap();
+        drop(connection);
+        ServiceBackup::read(&copy).unwrap().restore(&path, false, 10_000).unwrap();
+        let connection = connect(&path).unwrap();
+        let ended = |id: &str| -> Option<i64> {
+            connection
+                .query_row("SELECT ended_ms FROM session WHERE id = ?1", [id], |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!(ended(old), Some(10_000));
+        assert_eq!(ended(young), None, "it began after the last removal");
+    }
 
     #[test]
     fn every_table_has_a_rule() {

@@ -58,7 +58,7 @@ pub(super) fn decide(
             .prepare_cached(
                 "UPDATE login SET state = 'approved', user = ?3, scopes = ?4, token_expires_ms = ?5
                  WHERE code_hash = ?1 AND state = 'pending' AND expires_ms > ?2
-                     AND EXISTS (SELECT 1 FROM account WHERE account.user = ?3)",
+                     AND EXISTS (SELECT 1 FROM account WHERE account.user = ?3 AND disabled_ms IS NULL)",
             )?
             .execute((
                 code_hash.as_str(),
@@ -108,7 +108,8 @@ pub(super) fn take(
     connection
         .prepare_cached(
             "INSERT INTO token (hash, id, user, scopes, made_ms, expires_ms)
-             SELECT ?2, ?3, user, scopes, ?4, token_expires_ms FROM login WHERE device_hash = ?1",
+             SELECT ?2, ?3, user, scopes, ?4, token_expires_ms FROM login WHERE device_hash = ?1
+                 AND EXISTS (SELECT 1 FROM account WHERE account.user = login.user AND disabled_ms IS NULL)",
         )?
         .execute((device_hash.as_str(), minted.hash.as_str(), minted.id.as_str(), now))?;
     connection.prepare_cached("DELETE FROM login WHERE device_hash = ?1")?.execute([device_hash.as_str()])?;

@@ -7,6 +7,9 @@ use crate::model::Resource;
 use crate::store::columns::Column;
 use crate::store::{ExpiringRows, SweepLimit};
 
+/// Setting of a store: sessions that were over before this time may be removed.
+pub(super) const SESSIONS_REMOVED: &str = "sessions-removed-ms";
+
 /// Removes some of what a user has that is older than a time. How many rows.
 pub(super) fn delete_expired(
     connection: &Connection,
@@ -81,6 +84,13 @@ pub(super) fn delete_session(
     if stay > 0 || i64::try_from(events).is_ok_and(|events| events >= most) {
         return Ok(false);
     }
+    // A restore of an older backup must not revive it.
+    connection
+        .prepare_cached(
+            "INSERT INTO store_setting (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)",
+        )?
+        .execute((SESSIONS_REMOVED, before_ms))?;
     for sql in [
         "DELETE FROM place WHERE user = ?1 AND resource = ?2",
         "DELETE FROM queue WHERE user = ?1 AND resource = ?2",

@@ -168,3 +168,20 @@ fn linked_state_directory_of_a_config_file_is_refused() {
     user.own();
     user.call(&["session", "start"]).ok();
 }
+
+#[test]
+fn link_of_another_user_to_the_state_directory_is_refused() {
+    let user = Unprivileged::new(USER);
+    std::fs::create_dir_all(user.home().path("own")).unwrap();
+    user.own();
+    give(&user.home().path("own"), USER, USER, 0o700);
+    std::fs::create_dir(user.home().path("shared")).unwrap();
+    give(&user.home().path("shared"), 0, 0, 0o1777);
+    let link = user.home().path("shared/sessile");
+    symlink("../own", &link).unwrap();
+    let in_link = |call: Call| call.env("SESSILE_STATE_DIR", &link);
+    std::os::unix::fs::lchown(&link, Some(OTHER), Some(OTHER)).unwrap();
+    is_refused(&user, &link, in_link);
+    std::os::unix::fs::lchown(&link, Some(USER), Some(USER)).unwrap();
+    in_link(user.call(&["session", "start"])).ok();
+}
