@@ -137,6 +137,15 @@ impl State {
         Ok(self.resolution.context.get().and_then(Option::as_ref))
     }
 
+    /// The selected context, if a call may act in it: its guard is satisfied, and no untrusted project selects another.
+    pub fn usable_context(&self) -> Result<Option<&Context>> {
+        crate::context::refuse_untrusted(self)?;
+        match self.selected()? {
+            Some(_) => self.contexts().require().map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The timeout of locks.
     pub fn lock_timeout(&self) -> Result<Duration> {
         match self.duration("lock-timeout") {

@@ -51,10 +51,8 @@ impl AgentArgs {
         state: &'a State,
         named: &'a Named,
     ) -> Result<AgentConnection<'a>, Error> {
-        if state.selected()?.is_some() {
-            // The guard of a context covers what it binds to agents.
-            state.contexts().require()?;
-        }
+        // The guard of a context covers what it binds to agents.
+        state.usable_context()?;
         let mut limits = ReplyLimits::default();
         if let Some(time) = self.timeout {
             limits.head = time;

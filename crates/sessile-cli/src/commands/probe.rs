@@ -184,10 +184,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     args.check(cx)?;
     let named = cx.state.agent(&args.url)?;
     args.permit(&named.url)?;
-    if cx.state.selected()?.is_some() {
-        // What a context gives to a service is asked for like everything else of it.
-        cx.state.contexts().require()?;
-    }
+    // What a context gives to a service is asked for like everything else of it.
+    cx.state.usable_context()?;
     let tokens = args.load_tokens(cx)?;
     let rounds = args.rounds(tokens.as_ref().map(Vec::len))?;
     let service = args.service(cx, &named, tokens.unwrap_or_default())?;

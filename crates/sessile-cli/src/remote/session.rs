@@ -108,8 +108,8 @@ impl<'a> Remote<'a> {
 
     /// Context that is selected on this machine, with its origin. Its guard is checked here.
     fn selected_context(&self) -> Result<Option<(String, Origin)>, Error> {
-        let Some(selected) = self.state().selected()? else { return Ok(None) };
-        let context = self.state().contexts().require()?;
+        let context = self.state().usable_context()?;
+        let (Some(context), Some(selected)) = (context, self.state().selected()?) else { return Ok(None) };
         Ok(Some((context.name.to_string(), selected.origin.clone())))
     }
 

@@ -25,4 +25,4 @@ pub use pin::{is_pin_set, set_pin, verify_pin};
 pub use selection::{SelectedContext, SwitchScope, Switched, switch};
 
 pub(crate) use catalog::toml_files;
-pub(crate) use selection::select;
+pub(crate) use selection::{refuse_untrusted, select};

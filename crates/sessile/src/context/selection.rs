@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::error::{ContextError, Result, SessionError, UsageError};
+use crate::error::{ContextError, ProjectError, Result, SessionError, UsageError};
 use crate::history::{Effect, PointerValue, perform, settle, unless_overtaken};
 use crate::interactive::TerminalAccess;
 use crate::names::ContextName;
 use crate::session::PendingSession;
 use crate::session::resolve::withhold;
 use crate::settings::project::Project;
-use crate::settings::{Candidate, Layer, Origin, SettingKey, Value, trust, write};
+use crate::settings::{Candidate, Ignored, Layer, Origin, SettingKey, Value, trust, write};
 use crate::state::State;
 use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
@@ -89,6 +89,25 @@ pub(crate) fn select(state: &State) -> Result<Option<SelectedContext>> {
     }
     warn_if_unexpected(state, selected.as_ref())?;
     Ok(selected)
+}
+
+/// Fails if a project that is not trusted selects a context, and nothing stronger does. A session would otherwise start in
+/// another context, or in none.
+pub(crate) fn refuse_untrusted(state: &State) -> Result<()> {
+    if state.session()?.is_some() {
+        return Ok(());
+    }
+    let candidates = state.base()?.explain(&SettingKey::new(["context"]))?;
+    let untrusted = candidates.into_iter().find(|candidate| candidate.ignored == Some(Ignored::Untrusted));
+    let (Some(untrusted), Some(project)) = (untrusted, state.project()) else { return Ok(()) };
+    match state.selected()? {
+        Some(selected) if selected.origin.layer <= untrusted.origin.layer => Ok(()),
+        _ => Err(ProjectError::UntrustedSelection {
+            context: untrusted.value.to_string(),
+            project: project.root().to_owned(),
+        }
+        .into()),
+    }
 }
 
 /// Fails if a call names another context than the one that its session is pinned to, unless the call only reads.

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::code::Code;
 use crate::error::Diagnostic;
 use crate::files::UnsafeFile;
-use crate::text::{shell_quoted, shown};
+use crate::text::{quoted, shell_quoted, shown};
 
 /// Errors of projects and of the trust in their files.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,14 @@ pub enum ProjectError {
     Untrusted {
         /// The file.
         path: PathBuf,
+        /// The project's directory.
+        project: PathBuf,
+    },
+    /// A project that selects a context and was not trusted: a session must not start in another context instead.
+    #[error("project {} selects context {}, but is not trusted", shown(project.display()), quoted(context))]
+    UntrustedSelection {
+        /// The context.
+        context: String,
         /// The project's directory.
         project: PathBuf,
     },
@@ -30,7 +38,7 @@ pub enum ProjectError {
 impl Diagnostic for ProjectError {
     fn code(&self) -> Code {
         match self {
-            Self::Untrusted { .. } => Code::UntrustedProject,
+            Self::Untrusted { .. } | Self::UntrustedSelection { .. } => Code::UntrustedProject,
             Self::UnsafeFile(_) => Code::ProjectFileUnsafe,
             Self::NotFound(_) => Code::ProjectNotFound,
         }
@@ -42,6 +50,10 @@ impl Diagnostic for ProjectError {
             Self::Untrusted { project, .. } => {
                 format!("read it, then trust it: {name} trust {}", shell_quoted(&project.to_string_lossy()))
             }
+            Self::UntrustedSelection { project, .. } => format!(
+                "name the context of this call: --context NAME; or read the project's settings, then trust it: {name} trust {}",
+                shell_quoted(&project.to_string_lossy())
+            ),
             Self::UnsafeFile(file) => file.hint(),
             Self::NotFound(_) => format!("`{name} config set KEY VALUE --dir` makes one"),
         })

@@ -73,9 +73,7 @@ impl State {
     /// Fails if a session of this name could not be started now: the selected context is not there or its guard not
     /// satisfied, or another session than `replaced` has the name.
     pub fn check_start(&self, name: Option<&SessionName>, replaced: &Session) -> Result<()> {
-        if self.selected()?.is_some() {
-            self.contexts().require()?;
-        }
+        self.usable_context()?;
         let Some(name) = name else { return Ok(()) };
         match self.sessions()?.get(name.as_str()) {
             Ok(found)
@@ -153,10 +151,7 @@ impl State {
         idle: Duration,
         max: Duration,
     ) -> Result<NewSession> {
-        let context: Option<ContextName> = match self.selected()? {
-            Some(_) => Some(self.contexts().require()?.name.clone()),
-            None => None,
-        };
+        let context: Option<ContextName> = self.usable_context()?.map(|context| context.name.clone());
         Ok(NewSession { name, context, owner: Owner::of(self.world(), agent), labels, idle, max })
     }
 

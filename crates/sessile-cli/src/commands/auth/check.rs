@@ -129,9 +129,7 @@ impl Args {
             return selected.usable(state, renewer);
         }
         let vault = state.vault()?;
-        if state.selected()?.is_some() {
-            state.contexts().require()?;
-        }
+        state.usable_context()?;
         let bound = match &self.url {
             Some(url) => vault.for_agent(url, state.context()?)?,
             None => None,

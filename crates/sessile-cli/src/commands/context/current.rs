@@ -24,10 +24,11 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let selected = cx.state.selected()?.ok_or(ContextError::NotSelected)?;
     if args.check {
-        cx.state.contexts().require()?;
-    } else if cx.state.context()?.is_none() {
+        cx.state.usable_context()?;
+    }
+    let selected = cx.state.selected()?.ok_or(ContextError::NotSelected)?;
+    if cx.state.context()?.is_none() {
         cx.state
             .warn(format!("context {} does not exist; {} names it", selected.name, selected.origin), None);
     }

@@ -43,6 +43,27 @@ fn an_untrusted_project_is_ignored_and_warned_of() {
 }
 
 #[test]
+fn session_does_not_start_while_an_untrusted_project_selects_its_context() {
+    let home = with_project();
+    home.call(&["session", "start", "--name", "s1", "--context", "mine"]).ok();
+    let started = |args: &[&str]| here(&home, args);
+    for args in
+        [&["run", "--", "touch", "started"][..], &["run", "--session", "new", "--", "touch", "started"]]
+    {
+        let done = started(args).exit(125);
+        assert!(done.stderr().contains("selects context \"theirs\", but is not trusted"), "{}", done.told());
+        assert!(done.stderr().contains("--context NAME"), "{}", done.told());
+    }
+    assert!(!home.path("project/started").exists());
+    assert_eq!(started(&["session", "start", "-ojson"]).exit(4).code(), "UNTRUSTED_PROJECT");
+    assert_eq!(started(&["context", "current", "--check", "-ojson"]).exit(4).code(), "UNTRUSTED_PROJECT");
+    started(&["run", "--context", "mine", "--", "true"]).exit(0);
+    started(&["run", "--session", "s1", "--", "true"]).exit(0);
+    here(&home, &["trust", "--yes"]).exit(0);
+    started(&["run", "--", "touch", "started"]).exit(0);
+}
+
+#[test]
 fn trusting_shows_the_files_and_lets_them_count() {
     let home = with_project();
     insta::assert_snapshot!(here(&home, &["trust", "--yes"]).exit(0).told(), @r#"
