@@ -178,108 +178,115 @@ fn gcloud_keeps_the_configuration_and_its_account() {
     }
 }
 
-/// Texts that a copy must contain, or must not.
-type Texts = &'static [&'static str];
+/// A tool that is tried by its files.
+struct FileCase {
+    tool: &'static str,
+    binding: &'static str,
+    original: &'static str,
+    copy: &'static str,
+    text: &'static str,
+    stays: &'static [&'static str],
+    goes: &'static [&'static str],
+}
 
-/// Tools that are tried by their files: tool, binding, the user's file, the copy, what stays and what goes.
-const BY_FILES: &[(&str, &str, &str, &str, &str, Texts, Texts)] = &[
-    (
-        "az",
-        "subscription = \"Staging\"",
-        ".azure/azureProfile.json",
-        "azure/azureProfile.json",
-        "\u{feff}{\"subscriptions\":[{\"id\":\"1\",\"name\":\"Staging\",\"isDefault\":false},{\"id\":\"2\",\"name\":\"Production\",\"isDefault\":true}]}",
-        &["Staging"],
-        &["Production"],
-    ),
-    (
-        "npm",
-        "registry = \"https://npm.corp.example/team/\"",
-        ".npmrc",
-        "npm/npmrc",
-        "registry=https://public.example/\n@corp:registry=https://npm.corp.example/team/\n//npm.corp.example/:_authToken=KEEP1\n\
+const BY_FILES: &[FileCase] = &[
+    FileCase {
+        tool: "az",
+        binding: "subscription = \"Staging\"",
+        original: ".azure/azureProfile.json",
+        copy: "azure/azureProfile.json",
+        text: "\u{feff}{\"subscriptions\":[{\"id\":\"1\",\"name\":\"Staging\",\"isDefault\":false},{\"id\":\"2\",\"name\":\"Production\",\"isDefault\":true}]}",
+        stays: &["Staging"],
+        goes: &["Production"],
+    },
+    FileCase {
+        tool: "npm",
+        binding: "registry = \"https://npm.corp.example/team/\"",
+        original: ".npmrc",
+        copy: "npm/npmrc",
+        text: "registry=https://public.example/\n@corp:registry=https://npm.corp.example/team/\n//npm.corp.example/:_authToken=KEEP1\n\
          //npm.corp.example/team/:_authToken=KEEP2\n//npm.corp.example/other/:_authToken=GO1\n//public.example/:_authToken=GO2\n",
-        &["KEEP1", "KEEP2", "@corp:registry=", "registry=https://public.example/"],
-        &["GO1", "GO2"],
-    ),
-    (
-        "glab",
-        "host = \"gitlab.example.com\"",
-        ".config/glab-cli/config.yml",
-        "glab/config.yml",
-        "git_protocol: ssh\nhosts:\n    gitlab.example.com:\n        token: keep\n    gitlab.com:\n        token: gone\n",
-        &["keep", "git_protocol"],
-        &["gone"],
-    ),
-    (
-        "doctl",
-        "context = \"staging\"",
-        ".config/doctl/config.yaml",
-        "xdg/config/doctl/config.yaml",
-        "context: production\nauth-contexts:\n    staging: keep\n    production: gone\n",
-        &["keep"],
-        &["gone"],
-    ),
-    (
-        "argocd",
-        "context = \"staging\"",
-        ".config/argocd/config",
-        "argocd/config",
-        "current-context: production\ncontexts:\n- {name: staging, server: s.example, user: su}\n- {name: production, server: p.example, user: pu}\n\
+        stays: &["KEEP1", "KEEP2", "@corp:registry=", "registry=https://public.example/"],
+        goes: &["GO1", "GO2"],
+    },
+    FileCase {
+        tool: "glab",
+        binding: "host = \"gitlab.example.com\"",
+        original: ".config/glab-cli/config.yml",
+        copy: "glab/config.yml",
+        text: "git_protocol: ssh\nhosts:\n    gitlab.example.com:\n        token: keep\n    gitlab.com:\n        token: gone\n",
+        stays: &["keep", "git_protocol"],
+        goes: &["gone"],
+    },
+    FileCase {
+        tool: "doctl",
+        binding: "context = \"staging\"",
+        original: ".config/doctl/config.yaml",
+        copy: "xdg/config/doctl/config.yaml",
+        text: "context: production\nauth-contexts:\n    staging: keep\n    production: gone\n",
+        stays: &["keep"],
+        goes: &["gone"],
+    },
+    FileCase {
+        tool: "argocd",
+        binding: "context = \"staging\"",
+        original: ".config/argocd/config",
+        copy: "argocd/config",
+        text: "current-context: production\ncontexts:\n- {name: staging, server: s.example, user: su}\n- {name: production, server: p.example, user: pu}\n\
          servers:\n- {server: s.example}\n- {server: p.example}\nusers:\n- {name: su, auth-token: keep}\n- {name: pu, auth-token: gone}\n",
-        &["s.example", "keep"],
-        &["p.example", "gone"],
-    ),
-    (
-        "databricks",
-        "profile = \"staging\"",
-        ".databrickscfg",
-        "databricks/cfg",
-        "[staging]\ntoken = keep\n[production]\ntoken = gone\n",
-        &["keep"],
-        &["gone"],
-    ),
-    (
-        "snow",
-        "connection = \"staging\"",
-        ".snowflake/config.toml",
-        "snowflake/config.toml",
-        "default_connection_name = \"x\"\n[cli.logs]\nlevel = \"info\"\n[connections.staging]\naccount = \"keep\"\n[connections.production]\naccount = \"gone\"\n",
-        &["keep", "cli.logs"],
-        &["gone"],
-    ),
-    (
-        "hcloud",
-        "context = \"staging\"",
-        ".config/hcloud/cli.toml",
-        "hcloud/cli.toml",
-        "active_context = \"x\"\n[[contexts]]\nname = \"staging\"\ntoken = \"keep\"\n[[contexts]]\nname = \"production\"\ntoken = \"gone\"\n",
-        &["keep"],
-        &["gone"],
-    ),
-    (
-        "psql",
-        "service = \"staging\"",
-        ".pg_service.conf",
-        "pg/service.conf",
-        "[staging]\nhost=s.example\n[production]\nhost=gone.example\n",
-        &["s.example"],
-        &["gone"],
-    ),
-    (
-        "rclone",
-        "remote = \"staging\"",
-        ".config/rclone/rclone.conf",
-        "rclone/rclone.conf",
-        "[staging]\ntype = crypt\nremote = base:dir\n[base]\ntype = s3\nkey = keep\n[production]\ntype = s3\nkey = gone\n",
-        &["[staging]", "keep"],
-        &["gone"],
-    ),
+        stays: &["s.example", "keep"],
+        goes: &["p.example", "gone"],
+    },
+    FileCase {
+        tool: "databricks",
+        binding: "profile = \"staging\"",
+        original: ".databrickscfg",
+        copy: "databricks/cfg",
+        text: "[staging]\ntoken = keep\n[production]\ntoken = gone\n",
+        stays: &["keep"],
+        goes: &["gone"],
+    },
+    FileCase {
+        tool: "snow",
+        binding: "connection = \"staging\"",
+        original: ".snowflake/config.toml",
+        copy: "snowflake/config.toml",
+        text: "default_connection_name = \"x\"\n[cli.logs]\nlevel = \"info\"\n[connections.staging]\naccount = \"keep\"\n[connections.production]\naccount = \"gone\"\n",
+        stays: &["keep", "cli.logs"],
+        goes: &["gone"],
+    },
+    FileCase {
+        tool: "hcloud",
+        binding: "context = \"staging\"",
+        original: ".config/hcloud/cli.toml",
+        copy: "hcloud/cli.toml",
+        text: "active_context = \"x\"\n[[contexts]]\nname = \"staging\"\ntoken = \"keep\"\n[[contexts]]\nname = \"production\"\ntoken = \"gone\"\n",
+        stays: &["keep"],
+        goes: &["gone"],
+    },
+    FileCase {
+        tool: "psql",
+        binding: "service = \"staging\"",
+        original: ".pg_service.conf",
+        copy: "pg/service.conf",
+        text: "[staging]\nhost=s.example\n[production]\nhost=gone.example\n",
+        stays: &["s.example"],
+        goes: &["gone"],
+    },
+    FileCase {
+        tool: "rclone",
+        binding: "remote = \"staging\"",
+        original: ".config/rclone/rclone.conf",
+        copy: "rclone/rclone.conf",
+        text: "[staging]\ntype = crypt\nremote = base:dir\n[base]\ntype = s3\nkey = keep\n[production]\ntype = s3\nkey = gone\n",
+        stays: &["[staging]", "keep"],
+        goes: &["gone"],
+    },
 ];
 
 #[test]
 fn copies_of_other_tools_hold_only_what_is_bound() {
-    for (tool, binding, original, copy, text, stays, goes) in BY_FILES {
+    for FileCase { tool, binding, original, copy, text, stays, goes } in BY_FILES {
         let home = bound(&format!("[tools.{tool}]\n{binding}\n"));
         home.write(original, text);
         if *tool == "psql" {
