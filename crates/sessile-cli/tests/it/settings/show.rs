@@ -147,6 +147,7 @@ fn the_list_shows_every_setting_with_its_kind() {
     session.idle         duration  2h       How long a session may lie idle before it expires.
     session.max          duration  8h       How long a session lives at most.
     token                secret    -        A bearer token for this call; only in a file given with --config, never stored or shown.
+    tools.*.strict       bool      -        Whether a session's copies of a bound tool's files hold only the bound targets; else as the context says.
     tools.also           list      -        Isolate these tools too, which are shared unless asked for.
     tools.except         list      -        Isolate all tools but these.
     tools.only           list      -        Isolate only these tools.
