@@ -150,7 +150,7 @@ impl State {
     }
 
     /// The store, for reading; `None` if there is none yet or no file is to be read.
-    pub fn store(&self) -> Result<Option<&Store>> {
+    pub(crate) fn store(&self) -> Result<Option<&Store>> {
         if self.handles.store.get().is_none() {
             let store = match (self.source(), self.dirs().store()) {
                 (ConfigSource::Nothing, _) | (_, Err(Error::File(FileError::NoHome(_)))) => None,
@@ -164,7 +164,7 @@ impl State {
     }
 
     /// The store, for writing. A damaged one is moved aside first, and what can be read of it saved.
-    pub fn store_for_writing(&self) -> Result<Store> {
+    pub(crate) fn store_for_writing(&self) -> Result<Store> {
         self.open_for_writing(&self.locker()?)
     }
 
@@ -224,7 +224,7 @@ impl State {
     }
 
     /// The store as it is now, for reading: what this call itself has written is in it.
-    pub fn fresh_store(&self) -> Result<Option<Store>> {
+    pub(crate) fn fresh_store(&self) -> Result<Option<Store>> {
         match self.source() {
             ConfigSource::Nothing => Ok(None),
             _ => Store::open_for_reading(&self.dirs().store()?, &self.reader_locker()),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::json;
-use sessile::history::{record, settle};
+use sessile::backup::StateBackup;
 use sessile::text::{shell_quoted, shown};
 use sessile_server::store::backup::is_service_store;
 
@@ -62,15 +62,8 @@ fn copy(file: Option<&Path>, cx: &Cx) -> Outcome {
             format!("back up a service's store: {} serve backup --store {store} FILE", cx.state.app().name());
         return Err(service_store::is_service_store(path, hint));
     }
-    let store = cx.state.store_for_writing()?;
-    let path = match target {
-        Some(path) => {
-            store.back_up_to(&path)?;
-            path
-        }
-        None => store.back_up_beside(cx.state.world().now().as_millisecond())?,
-    };
-    let database = shown(store.path().display());
+    let path = cx.state.back_up(target.as_deref())?;
+    let database = shown(cx.state.dirs().store()?.display());
     let size = path.metadata().map(|found| found.len()).unwrap_or(0);
     cx.changed(json!({ "path": path.to_string_lossy(), "size": size }), || {
         format!("backed up the state database {database} to {} ({size} bytes)\n", shown(path.display()))
@@ -85,25 +78,9 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
         let hint = format!("restore a service's store: {} serve restore {backup}", cx.state.app().name());
         return Err(service_store::is_service_store(&path, hint));
     }
-    let mut store = cx.state.store_for_writing()?;
-    let copy = store.open_copy(&path)?;
+    let backup = StateBackup::read(&cx.state, &path)?;
     ask::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
-    // What a killed process left half done is brought to an end while the history still knows of it.
-    settle(&cx.state)?;
-    let kept = store.restore(&copy, cx.state.world().now().as_millisecond())?;
-    drop(store);
-    // A session that is back from the dead has no room any more.
-    for session in cx.state.sessions()?.list(None, true, usize::MAX)? {
-        if !session.room().exists() {
-            session.room().create(cx.state.world())?;
-        }
-    }
-    record(
-        &cx.state,
-        "backup restore",
-        &path.display().to_string(),
-        "restore the copy of what it replaced instead",
-    )?;
+    let kept = backup.restore(&cx.state)?;
     let json = json!({ "restored": path.to_string_lossy(), "kept": kept.to_string_lossy() });
     cx.changed(json, || {
         let (restored, kept) = (shown(path.display()), shown(kept.display()));

@@ -23,7 +23,7 @@ use crate::commands::lock::{keep_there, run_kept};
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
-use crate::local::{holder, lock_store};
+use crate::local::holder;
 use crate::output::{Table, Tone};
 use crate::remote::{ServerArgs, ServiceClient};
 
@@ -154,7 +154,7 @@ fn execute_in(
                 run_kept(cx, child, args.timeout, kept, || guard.check(true))
             }
             None => {
-                let mut locks = lock_store(run.state())?;
+                let mut locks = run.state().locks()?;
                 let held = locks.hold(name, &holder(run.state(), "run")?)?;
                 let ended = guard.check(true).map_err(Failure::from).and_then(|()| {
                     child

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sessile::error::{FileError, ProjectError, UsageError};
-use sessile::path_text;
 use sessile::settings::project::Project;
 use sessile::settings::trust;
 use sessile::text::shown;
@@ -93,16 +92,13 @@ fn revoke(cx: &Cx, project: &Project) -> Outcome {
 }
 
 fn list(cx: &Cx) -> Outcome {
-    let trusted = cx.state.store()?.map(|store| store.trusted()).transpose()?.unwrap_or_default();
     let mut table = Table::new(&["STATE", "FILE"]);
     let mut items = Vec::new();
-    for path in trusted.iter().map(|key| path_text::decode(key)) {
+    for path in trust::trusted_files(&cx.state)? {
         let state = match cx.state.read(&path) {
             Err(Error::Project(ProjectError::UnsafeFile(_))) => "unsafe",
             Err(_) | Ok(None) => "missing",
-            Ok(Some(text)) if trust::is_trusted(cx.state.app(), cx.state.store()?, &path, &text)? => {
-                "trusted"
-            }
+            Ok(Some(text)) if trust::is_content_trusted(&cx.state, &path, &text)? => "trusted",
             Ok(Some(_)) => "changed",
         };
         table.row(&[state, &path.to_string_lossy()], None);

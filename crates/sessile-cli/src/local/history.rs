@@ -1,9 +1,9 @@
 //! History of this machine.
 
+use sessile::history::OperationFilter;
 use sessile::error::UsageError;
 use sessile::history;
 use sessile::settings::Layer;
-use sessile::store::OperationFilter;
 
 use super::LocalBackend;
 use crate::error::Failure;

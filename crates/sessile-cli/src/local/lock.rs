@@ -4,22 +4,11 @@ use std::time::Duration;
 
 use sessile::State;
 use sessile::history::record;
-use sessile::lock::{LockHolder, LockName, Locks, Queue};
-use sessile::store::Store;
+use sessile::lock::{LockHolder, LockName};
 
 use super::LocalBackend;
 use crate::error::{Failure, Outcome};
 use crate::view::{LeaseView, LockView};
-
-/// Locks of a state, for changes.
-pub(crate) fn lock_store(state: &State) -> Result<Locks, Failure> {
-    locks_in(state, state.store_for_writing()?)
-}
-
-fn locks_in(state: &State, store: Store) -> Result<Locks, Failure> {
-    let queue = Queue::new(state.dirs().state()?, state.world().clone(), state.locker()?);
-    Ok(Locks::new(store, queue))
-}
 
 /// This process as the holder of a lock.
 pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure> {
@@ -29,19 +18,19 @@ pub(crate) fn holder(state: &State, purpose: &str) -> Result<LockHolder, Failure
 
 impl LocalBackend<'_> {
     pub(crate) fn locks(&self) -> Result<Vec<LockView>, Failure> {
-        let Some(store) = self.cx.state.fresh_store()? else { return Ok(Vec::new()) };
-        let found = locks_in(&self.cx.state, store)?.list()?;
+        let Some(locks) = self.cx.state.locks_for_reading()? else { return Ok(Vec::new()) };
+        let found = locks.list()?;
         Ok(found.into_iter().map(LockView::from).collect())
     }
 
     pub(crate) fn lock(&self, name: &LockName) -> Result<Option<LockView>, Failure> {
-        Ok(lock_store(&self.cx.state)?.view(name)?.map(LockView::from))
+        Ok(self.cx.state.locks()?.view(name)?.map(LockView::from))
     }
 
     pub(crate) fn acquire_lock(&self, name: &LockName, ttl: Duration) -> Result<LeaseView, Failure> {
         let state = &self.cx.state;
         let holder = holder(state, "lock acquire")?;
-        let mut locks = lock_store(state)?;
+        let mut locks = state.locks()?;
         let token = locks.acquire(name, &holder, ttl)?;
         record(state, "lock acquire", &format!("{name} token {token}"), "release the lock instead")?;
         let expires_at = locks.view(name)?.and_then(|lock| lock.expires_at);
@@ -55,14 +44,14 @@ impl LocalBackend<'_> {
         ttl: Duration,
     ) -> Result<LeaseView, Failure> {
         let state = &self.cx.state;
-        let lock = lock_store(state)?.renew(name, token, ttl)?;
+        let lock = state.locks()?.renew(name, token, ttl)?;
         record(state, "lock renew", &format!("{name} token {token}"), "release the lock instead")?;
         Ok(LeaseView { name: name.to_string(), token, expires_at: lock.expires_at })
     }
 
     pub(crate) fn release_lock(&self, name: &LockName, token: i64) -> Outcome {
         let state = &self.cx.state;
-        lock_store(state)?.release(name, token)?;
+        state.locks()?.release(name, token)?;
         let remedy = "another may have the lock by now; acquire it anew";
         record(state, "lock release", &format!("{name} token {token}"), remedy)?;
         Ok(())
@@ -70,7 +59,7 @@ impl LocalBackend<'_> {
 
     pub(crate) fn break_lock(&self, name: &LockName, lock: &LockView) -> Outcome {
         let state = &self.cx.state;
-        lock_store(state)?.break_lock(name, lock.token)?;
+        state.locks()?.break_lock(name, lock.token)?;
         let subject = format!("{name} token {} of {}", lock.token, lock.holder().short());
         record(state, "lock break", &subject, "the holder has lost the lock; acquire it anew")?;
         Ok(())

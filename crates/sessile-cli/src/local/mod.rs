@@ -11,7 +11,7 @@ mod values;
 use crate::cli::Cx;
 
 pub(crate) use conversation::{conversation_views, find_conversation, session_filter};
-pub(crate) use lock::{holder, lock_store};
+pub(crate) use lock::holder;
 
 /// Stores of this machine, for one call.
 pub(crate) struct LocalBackend<'a> {

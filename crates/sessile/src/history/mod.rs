@@ -37,5 +37,7 @@ pub use perform::{perform, record, settle, settle_if_marked};
 pub use table::{COMMANDS, Recorded, Undo, recorded};
 pub use undo::undo;
 
+pub use crate::store::OperationFilter;
+
 pub(crate) use perform::unless_overtaken;
 pub(crate) use perform::{entry_hides, row};

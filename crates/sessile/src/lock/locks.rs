@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::context::approval::time;
 use crate::error::{Error, LockError, Result, UsageError};
-use crate::lock::{Held, LockHolder, Queue};
+use crate::lock::{HeldTicket, LockHolder, TicketQueue};
+use crate::state::State;
 use crate::store::{Store, TicketRow};
 
 /// The longest lease.
@@ -60,29 +61,29 @@ pub struct LockStatus {
 /// The named locks of a state directory.
 pub struct Locks {
     store: Store,
-    queue: Queue,
+    queue: TicketQueue,
 }
 
 const PREFIX: &str = "lock:";
 
 impl Locks {
-    /// Locks in a store.
-    pub fn new(store: Store, queue: Queue) -> Self {
-        Locks { store, queue }
+    fn of(state: &State, store: Store) -> Result<Self> {
+        let queue = TicketQueue::new(state.dirs().state()?, state.world().clone(), state.locker()?);
+        Ok(Locks { store, queue })
     }
 
     /// Waits for a lock and holds it while this process has the result.
-    pub fn hold(&mut self, name: &LockName, holder: &LockHolder) -> Result<Held> {
+    pub fn hold(&mut self, name: &LockName, holder: &LockHolder) -> Result<HeldTicket> {
         self.queue.wait(&mut self.store, &resource(name), holder)
     }
 
     /// Gives a held lock back.
-    pub fn give_back(&mut self, held: Held) -> Result<bool> {
+    pub fn give_back(&mut self, held: HeldTicket) -> Result<bool> {
         self.queue.give_back(&mut self.store, held)
     }
 
     /// Gives a held lock back, unless another process has inherited it.
-    pub fn leave(&mut self, held: Held) -> Result<bool> {
+    pub fn leave(&mut self, held: HeldTicket) -> Result<bool> {
         self.queue.leave(&mut self.store, held)
     }
 
@@ -150,6 +151,18 @@ impl Locks {
             }
             _ => Err(LockError::Lost(token).into()),
         }
+    }
+}
+
+impl State {
+    /// The named locks.
+    pub fn locks(&self) -> Result<Locks> {
+        Locks::of(self, self.store_for_writing()?)
+    }
+
+    /// The named locks, for reading; `None` if there is no state yet.
+    pub fn locks_for_reading(&self) -> Result<Option<Locks>> {
+        self.fresh_store()?.map(|store| Locks::of(self, store)).transpose()
     }
 }
 

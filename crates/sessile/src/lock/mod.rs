@@ -13,6 +13,6 @@ mod queue;
 
 pub use holder::LockHolder;
 pub use locks::{LockName, LockStatus, Locks};
-pub use queue::{Held, Queue};
+pub use queue::HeldTicket;
 
-pub(crate) use queue::forget_ticket_file;
+pub(crate) use queue::{TicketQueue, forget_ticket_file};

@@ -20,9 +20,9 @@ use crate::world::World;
 /// How often the end of a lease is looked for: nobody is told when one is given back.
 const LEASE_POLL: Duration = Duration::from_millis(20);
 
-/// The queues below a state directory.
+/// Queues of tickets below a state directory.
 #[derive(Clone)]
-pub struct Queue {
+pub(crate) struct TicketQueue {
     dir: PathBuf,
     world: World,
     locker: Locker,
@@ -30,25 +30,25 @@ pub struct Queue {
 
 /// A ticket whose turn has come. Dropping it without giving it back is like dying: the next one finds out.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldTicket {
     /// The fencing token.
     pub token: i64,
     lock: File,
 }
 
-impl Queue {
+impl TicketQueue {
     /// The queues of a state directory.
-    pub fn new(state_dir: &Path, world: World, locker: Locker) -> Self {
-        Queue { dir: state_dir.join("tickets"), world, locker }
+    pub(crate) fn new(state_dir: &Path, world: World, locker: Locker) -> Self {
+        TicketQueue { dir: state_dir.join("tickets"), world, locker }
     }
 
     /// Waits for a resource, as long as the locker says.
-    pub fn wait(&self, store: &mut Store, resource: &str, holder: &LockHolder) -> Result<Held> {
+    pub(crate) fn wait(&self, store: &mut Store, resource: &str, holder: &LockHolder) -> Result<HeldTicket> {
         create_dir(&self.dir, 0o700)?;
         let text = serde_json::to_string(holder).unwrap_or_default();
         let now = self.world.now().as_millisecond();
         let (token, lock) = store.draw_ticket(resource, &text, now, |token| self.make_file(token))?;
-        let held = Held { token, lock };
+        let held = HeldTicket { token, lock };
         match self.wait_in_line(store, resource, token) {
             Ok(()) => Ok(held),
             Err(error) => {
@@ -59,7 +59,7 @@ impl Queue {
     }
 
     /// Gives a ticket back; returns false if it had been taken away.
-    pub fn give_back(&self, store: &mut Store, held: Held) -> Result<bool> {
+    pub(crate) fn give_back(&self, store: &mut Store, held: HeldTicket) -> Result<bool> {
         let dropped = store.drop_ticket(held.token)?;
         self.forget_file(held.token);
         drop(held);
@@ -67,7 +67,7 @@ impl Queue {
     }
 
     /// Lets go of a ticket; it is given back if no other process has its descriptor.
-    pub fn leave(&self, store: &mut Store, held: Held) -> Result<bool> {
+    pub(crate) fn leave(&self, store: &mut Store, held: HeldTicket) -> Result<bool> {
         let (token, path) = (held.token, self.file(held.token));
         drop(held);
         match File::open(&path).map(|file| Locker::new(Duration::ZERO).lock(file, &path)) {
@@ -82,12 +82,12 @@ impl Queue {
     }
 
     /// Takes away what is left of a ticket whose row is gone, and lets the next one in.
-    pub fn forget(&self, held: &Held) {
+    pub(crate) fn forget(&self, held: &HeldTicket) {
         self.forget_file(held.token);
     }
 
     /// Turns a held ticket into a lease, which outlives this process.
-    pub fn lease(&self, store: &mut Store, held: Held, time: Duration) -> Result<i64> {
+    pub(crate) fn lease(&self, store: &mut Store, held: HeldTicket, time: Duration) -> Result<i64> {
         let token = held.token;
         let kept =
             store.hold_ticket(token, self.world.now().as_millisecond(), Some(&self.lease_end(time)))?;
@@ -97,7 +97,7 @@ impl Queue {
     }
 
     /// The end of a lease that begins now.
-    pub fn lease_end(&self, time: Duration) -> LeaseEnd {
+    pub(crate) fn lease_end(&self, time: Duration) -> LeaseEnd {
         let now = Moment::now(&self.world);
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         LeaseEnd {
@@ -108,7 +108,7 @@ impl Queue {
     }
 
     /// Whether a ticket still stands for someone: a lease that has not ended, or a process that lives.
-    pub fn is_alive(&self, ticket: &TicketRow) -> bool {
+    pub(crate) fn is_alive(&self, ticket: &TicketRow) -> bool {
         match ticket.expires_ms {
             Some(_) => lease_holds(ticket, &Moment::now(&self.world)),
             None => match File::open(self.file(ticket.token)) {
@@ -212,7 +212,7 @@ fn remove_file(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-impl Held {
+impl HeldTicket {
     /// The descriptor whose lock backs the ticket. As long as any process has it open, the ticket holds.
     pub fn descriptor(&self) -> &File {
         &self.lock

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{LockError, Result};
-use crate::lock::{Held, LockHolder, Queue};
+use crate::lock::{HeldTicket, LockHolder, TicketQueue};
 use crate::session::{Session, Sessions};
 use crate::store::Commit;
 
@@ -27,8 +27,8 @@ pub struct Message {
 pub struct Turn<'a> {
     sessions: &'a mut Sessions,
     session: Session,
-    held: Option<Held>,
-    queue: Queue,
+    held: Option<HeldTicket>,
+    queue: TicketQueue,
     messages: Vec<String>,
     /// While a turn waits or thinks, its session does not lie idle.
     _busy: File,
@@ -44,7 +44,7 @@ impl Sessions {
     pub fn begin_turn(&mut self, session: &Session) -> Result<Turn<'_>> {
         let session = self.get_live(session.id.as_str())?;
         let busy = session.room().keep_busy(&self.world)?;
-        let queue = Queue::new(&self.dir, self.world.clone(), self.locker.clone());
+        let queue = TicketQueue::new(&self.dir, self.world.clone(), self.locker.clone());
         let holder = LockHolder::own(&self.world, Some(session.id.to_string()), "turn");
         let resource = turn_resource(&self.user, session.id.as_str());
         let held = queue.wait(&mut self.store, &resource, &holder)?;

@@ -29,8 +29,19 @@ pub fn key(app: &App, path: &Path) -> String {
     path_text::encode(&key)
 }
 
+/// Every trusted file.
+pub fn trusted_files(state: &State) -> Result<Vec<PathBuf>> {
+    let trusted = state.store()?.map(|store| store.trusted()).transpose()?.unwrap_or_default();
+    Ok(trusted.iter().map(|key| path_text::decode(key)).collect())
+}
+
 /// Whether this content of this file has been trusted.
-pub fn is_trusted(app: &App, store: Option<&Store>, path: &Path, text: &str) -> Result<bool> {
+pub fn is_content_trusted(state: &State, path: &Path, text: &str) -> Result<bool> {
+    is_trusted(state.app(), state.store()?, path, text)
+}
+
+/// The same in a store.
+pub(crate) fn is_trusted(app: &App, store: Option<&Store>, path: &Path, text: &str) -> Result<bool> {
     match store {
         Some(store) => store.is_trusted(&key(app, path), &fingerprint(text)),
         None => Ok(false),

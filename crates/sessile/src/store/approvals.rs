@@ -66,7 +66,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ApprovalRow> {
 
 impl Store {
     /// Records an approval and returns its number.
-    pub fn add_approval(&mut self, new: &NewApproval) -> Result<i64> {
+    pub(crate) fn add_approval(&mut self, new: &NewApproval) -> Result<i64> {
         self.write(|connection| {
             connection.execute(
                 "INSERT INTO approval (context, granted_ms, expires_ms, boot, expires_boot_ms, granted_by, terminal, with_pin,
@@ -90,7 +90,7 @@ impl Store {
     }
 
     /// The approvals that have not ended by the wall clock, of one context or of all.
-    pub fn approvals(&self, context: Option<&str>, now_ms: i64) -> Result<Vec<ApprovalRow>> {
+    pub(crate) fn approvals(&self, context: Option<&str>, now_ms: i64) -> Result<Vec<ApprovalRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Every approval that was ever given, the newest first.
-    pub fn all_approvals(&self) -> Result<Vec<ApprovalRow>> {
+    pub(crate) fn all_approvals(&self) -> Result<Vec<ApprovalRow>> {
         self.read(|connection| {
             connection
                 .prepare(&format!("SELECT {COLUMNS} FROM approval ORDER BY id DESC"))?
@@ -115,7 +115,7 @@ impl Store {
     /// Revokes every approval of a context that is not revoked yet, and returns how many may have been in force. The wall
     /// clock does not decide which: one that is wrong now would leave an approval that is valid again later. An approval
     /// that is over by the clock since boot or by a reboot is recorded as ended when it expired.
-    pub fn revoke_approvals(
+    pub(crate) fn revoke_approvals(
         &mut self,
         context: &str,
         now_ms: i64,

@@ -22,13 +22,13 @@ const ALL_PAGES: std::ffi::c_int = std::ffi::c_int::MAX;
 /// How many names beside the database are tried.
 const MOST_NAMES: usize = 10_000;
 
-/// A backup that was checked and can be restored: a private copy, which does not change with its file.
+/// Private copy of a backup, checked for restoring, which does not change with its file.
 #[derive(Debug)]
-pub struct Snapshot {
+pub struct BackupSnapshot {
     connection: Connection,
 }
 
-impl Snapshot {
+impl BackupSnapshot {
     /// Reads a backup, checks its integrity, and migrates an older one in memory. The file is not changed.
     pub fn read(path: &Path, locker: &Locker) -> Result<Self> {
         let found = path.metadata().map_err(|_| FileError::NotFound(path.to_owned()))?;
@@ -80,7 +80,7 @@ impl Snapshot {
         if let Some(damage) = check::invalid_rows(&connection).map_err(wrong)?.into_iter().next() {
             return Err(unfit(damage));
         }
-        Ok(Snapshot { connection })
+        Ok(BackupSnapshot { connection })
     }
 
     /// The private copy.
@@ -137,7 +137,7 @@ fn stored_program(connection: &Connection) -> rusqlite::Result<Option<String>> {
 
 impl Store {
     /// Copies the database into a new file, complete or not at all. An existing file is an error.
-    pub fn back_up_to(&self, path: &Path) -> Result<()> {
+    fn back_up_to(&self, path: &Path) -> Result<()> {
         let exists = || Error::File(FileError::Exists(path.to_owned()));
         if path.symlink_metadata().is_ok() {
             return Err(exists());
@@ -145,14 +145,17 @@ impl Store {
         if self.copy_beside(path, Check::Full)?.publish(path)? { Ok(()) } else { Err(exists()) }
     }
 
-    /// Copies the database into a new file beside it, under the first free name `DATABASE.backup-SECOND-COUNT`. Returns its
-    /// path.
-    pub fn back_up_beside(&self, now_ms: i64) -> Result<PathBuf> {
-        self.publish_beside("backup", Check::Full, now_ms)
+    /// Copies the database into a new file: the target, or without one the first free name
+    /// `DATABASE.backup-SECOND-COUNT` beside the database. Returns its path.
+    pub(crate) fn back_up(&self, target: Option<&Path>, now_ms: i64) -> Result<PathBuf> {
+        match target {
+            Some(target) => self.back_up_to(target).map(|()| target.to_owned()),
+            None => self.publish_beside("backup", Check::Full, now_ms),
+        }
     }
 
     /// Keeps the content that a restore replaces, as `DATABASE.replaced-SECOND-COUNT`. A damaged index does not prevent it.
-    pub fn keep_replaced(&self, now_ms: i64) -> Result<PathBuf> {
+    pub(crate) fn keep_replaced(&self, now_ms: i64) -> Result<PathBuf> {
         self.publish_beside("replaced", Check::Quick, now_ms)
     }
 
@@ -186,7 +189,7 @@ impl Store {
 
     /// Opens a database alone: fails with [`FileError::Locked`] while any other connection has it open, busy or idle, and
     /// keeps others out until it is closed.
-    pub fn open_exclusive(path: &Path, locker: &Locker) -> Result<Self> {
+    pub(crate) fn open_exclusive(path: &Path, locker: &Locker) -> Result<Self> {
         let store = Self::connect(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE,
@@ -202,8 +205,8 @@ impl Store {
     }
 
     /// Reads a backup and checks that it can be restored here.
-    pub fn open_copy(&self, path: &Path) -> Result<Snapshot> {
-        let snapshot = Snapshot::read(path, &self.locker)?;
+    pub(crate) fn open_copy(&self, path: &Path) -> Result<BackupSnapshot> {
+        let snapshot = BackupSnapshot::read(path, &self.locker)?;
         let is_service = snapshot.connection.table_exists(None, "service");
         if is_service.map_err(|error| describe(path, &error, self.locker.timeout()))? {
             let detail = "it is the store of a session service".to_owned();
@@ -215,7 +218,7 @@ impl Store {
     /// Replaces the content by that of a backup, in one transaction. What it replaces is first copied to a new file beside
     /// the database, whose path is returned; no writer gets in between. Numbers that were handed out are not handed out
     /// again, and holders and waiters of locks keep their places.
-    pub fn restore(&mut self, copy: &Snapshot, now_ms: i64) -> Result<PathBuf> {
+    pub(crate) fn restore(&mut self, copy: &BackupSnapshot, now_ms: i64) -> Result<PathBuf> {
         let _alone = LockedDir::of_file(&self.locker, &self.path, 0o700)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
         let reader = Self::connect_marked(&self.path, flags, &self.locker, self.is_marked())?;

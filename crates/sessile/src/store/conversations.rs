@@ -49,7 +49,7 @@ pub struct ItemRow {
 
 /// Which conversations are meant.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ConversationFilter<'a> {
+pub(crate) struct ConversationFilter<'a> {
     /// Of this session.
     pub session: Option<&'a str>,
     /// With this agent.
@@ -58,7 +58,7 @@ pub struct ConversationFilter<'a> {
 
 /// What one conversation of a session is found by, without looking at the others.
 #[derive(Clone, Copy, Debug)]
-pub enum ConversationKey<'a> {
+pub(crate) enum ConversationKey<'a> {
     /// Its name.
     Name(&'a str),
     /// The agent, and its id of the conversation.
@@ -69,7 +69,7 @@ pub enum ConversationKey<'a> {
 
 /// What changes in a conversation. Nothing that is `None` is touched.
 #[derive(Clone, Debug, Default)]
-pub struct ConversationChange {
+pub(crate) struct ConversationChange {
     /// The agent's id of it.
     pub context_id: Option<String>,
     /// The task that it is about.
@@ -101,7 +101,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ConversationRow> {
 
 impl Store {
     /// The conversation with an agent that was used last in a session.
-    pub fn newest_conversation(
+    pub(crate) fn newest_conversation(
         &self,
         user: &str,
         session: &str,
@@ -111,7 +111,7 @@ impl Store {
     }
 
     /// The conversation that was used last in a session, with whatever agent.
-    pub fn last_conversation(&self, user: &str, session: &str) -> Result<Option<ConversationRow>> {
+    pub(crate) fn last_conversation(&self, user: &str, session: &str) -> Result<Option<ConversationRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -124,7 +124,7 @@ impl Store {
     }
 
     /// The conversation of a session that has this; of several the one that was used last.
-    pub fn conversation(
+    pub(crate) fn conversation(
         &self,
         user: &str,
         session: &str,
@@ -134,7 +134,11 @@ impl Store {
     }
 
     /// The conversations of a user that are meant, the last used first.
-    pub fn conversations(&self, user: &str, filter: ConversationFilter<'_>) -> Result<Vec<ConversationRow>> {
+    pub(crate) fn conversations(
+        &self,
+        user: &str,
+        filter: ConversationFilter<'_>,
+    ) -> Result<Vec<ConversationRow>> {
         // With a choice in it the index of sessions would not be used.
         let session = if filter.session.is_some() { "session = ?2" } else { "?2 IS NULL" };
         self.read(|connection| {
@@ -151,7 +155,7 @@ impl Store {
 
     /// Begins a conversation with what was said first, so that nobody ever goes on with one in which nothing was said; it
     /// is the newest of its agent. A name that another has taken meanwhile stays with that one.
-    pub fn begin_conversation(
+    pub(crate) fn begin_conversation(
         &mut self,
         user: &str,
         row: &ConversationRow,
@@ -172,7 +176,7 @@ impl Store {
 
     /// Changes a conversation as it is now, and adds to it: what others have changed meanwhile stays. What was said in
     /// another context belongs to the conversation of that one, or begins the one of this id. `None` if it is not there.
-    pub fn change_conversation(
+    pub(crate) fn change_conversation(
         &mut self,
         user: &str,
         known: &ConversationRow,
@@ -202,7 +206,7 @@ impl Store {
     }
 
     /// Gives a conversation a name, or none.
-    pub fn rename_conversation(
+    pub(crate) fn rename_conversation(
         &mut self,
         user: &str,
         row: &ConversationRow,
@@ -218,7 +222,7 @@ impl Store {
     }
 
     /// Forgets conversations and all that was said in them; how many there were.
-    pub fn forget_conversations(&mut self, user: &str, rows: &[ConversationRow]) -> Result<usize> {
+    pub(crate) fn forget_conversations(&mut self, user: &str, rows: &[ConversationRow]) -> Result<usize> {
         self.write(|connection| {
             let mut forgotten = 0;
             for known in rows {
@@ -232,7 +236,13 @@ impl Store {
     }
 
     /// What was said, oldest first, from a number on.
-    pub fn conversation_items(&self, user: &str, id: &str, from: i64, limit: usize) -> Result<Vec<ItemRow>> {
+    pub(crate) fn conversation_items(
+        &self,
+        user: &str,
+        id: &str,
+        from: i64,
+        limit: usize,
+    ) -> Result<Vec<ItemRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(

@@ -7,7 +7,7 @@ use crate::store::{OperationRow, Store, check, operations};
 
 /// Which entry: whose, of which session, of which kind.
 #[derive(Clone, Copy, Debug)]
-pub struct EntryPlace<'a> {
+pub(crate) struct EntryPlace<'a> {
     /// The user.
     pub user: &'a str,
     /// The session.
@@ -29,7 +29,7 @@ pub struct EntryRow {
 
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryChange {
+pub(crate) enum EntryChange {
     /// It was made; this stood there before.
     Made {
         /// What stood there before.
@@ -45,12 +45,12 @@ pub enum EntryChange {
 
 impl Store {
     /// One entry.
-    pub fn entry(&self, place: EntryPlace<'_>, key: &str) -> Result<Option<EntryRow>> {
+    pub(crate) fn entry(&self, place: EntryPlace<'_>, key: &str) -> Result<Option<EntryRow>> {
         self.read(|connection| find(connection, place, key))
     }
 
     /// All entries of a kind, in order.
-    pub fn entries(&self, place: EntryPlace<'_>) -> Result<Vec<EntryRow>> {
+    pub(crate) fn entries(&self, place: EntryPlace<'_>) -> Result<Vec<EntryRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(
@@ -66,7 +66,7 @@ impl Store {
     /// Sets an entry, or removes it with `None`. With `expected`, only if its revision is that one; 0 means that
     /// there must be none. A removed entry goes on counting where it stopped, so that no revision comes twice. What
     /// `record` makes of the old entry goes into the history in the same transaction.
-    pub fn change_entry(
+    pub(crate) fn change_entry(
         &mut self,
         place: EntryPlace<'_>,
         key: &str,

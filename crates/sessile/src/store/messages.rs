@@ -5,20 +5,16 @@ use crate::store::Store;
 
 /// A message as it is stored.
 #[derive(Clone, Debug)]
-pub struct MessageRow {
+pub(crate) struct MessageRow {
     /// Its number in the session, from 1.
     pub number: i64,
-    /// The token of the turn that wrote it; 0 of what was appended alone.
-    pub token: i64,
     /// What it says, as JSON.
     pub body: String,
-    /// When it was written.
-    pub at_ms: i64,
 }
 
 /// What became of the end of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Commit {
+pub(crate) enum Commit {
     /// Everything was appended; the number of the last message.
     Done(i64),
     /// The turn is no longer this one's: it was broken, or given to another.
@@ -29,20 +25,15 @@ pub enum Commit {
 
 impl Store {
     /// The last messages of a session, oldest first.
-    pub fn last_messages(&self, user: &str, session: &str, limit: usize) -> Result<Vec<MessageRow>> {
+    pub(crate) fn last_messages(&self, user: &str, session: &str, limit: usize) -> Result<Vec<MessageRow>> {
         let mut rows = self.read(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT number, token, body, at_ms FROM message WHERE user = ?1 AND session = ?2
+                    "SELECT number, body FROM message WHERE user = ?1 AND session = ?2
                      ORDER BY number DESC LIMIT ?3",
                 )?
                 .query_map((user, session, i64::try_from(limit).unwrap_or(i64::MAX)), |row| {
-                    Ok(MessageRow {
-                        number: row.get(0)?,
-                        token: row.get(1)?,
-                        body: row.get(2)?,
-                        at_ms: row.get(3)?,
-                    })
+                    Ok(MessageRow { number: row.get(0)?, body: row.get(1)? })
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()
         })?;
@@ -51,7 +42,7 @@ impl Store {
     }
 
     /// Appends messages if nobody has a turn or waits for one; else nothing is done.
-    pub fn append_alone(
+    pub(crate) fn append_alone(
         &mut self,
         user: &str,
         session: &str,
@@ -70,7 +61,7 @@ impl Store {
     }
 
     /// Ends a turn: appends all its messages and gives its ticket back, or does nothing.
-    pub fn commit_turn(
+    pub(crate) fn commit_turn(
         &mut self,
         user: &str,
         session: &str,

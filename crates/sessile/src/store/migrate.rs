@@ -11,7 +11,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The version that this program writes.
-pub const VERSION: i64 = MIGRATIONS.len() as i64;
+pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Brings a database from one version to the newest, whole or not at all.
 pub(super) fn run(connection: &mut Connection, from: i64) -> Result<()> {

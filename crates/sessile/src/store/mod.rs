@@ -26,16 +26,18 @@ mod sessions;
 mod tickets;
 mod trusted;
 
-pub use approvals::{ApprovalRow, NewApproval};
-pub use backup::{Snapshot, column_list, raise_revisions, save_revisions};
-pub use conversations::{ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow};
-pub use entries::{EntryChange, EntryPlace, EntryRow};
-pub use messages::{Commit, MessageRow};
-pub use migrate::VERSION;
-pub use open::Store;
-pub use operations::{OperationFilter, OperationRow};
-pub use pins::{PinAttempt, PinReservation, PinRow};
-pub use pointers::{PointerKey, PointerKind, PointerRow, PointerState, Scope};
-pub use recover::Recovered;
-pub use sessions::{Contents, SessionRow};
-pub use tickets::{LeaseEnd, TicketRow};
+pub use backup::{BackupSnapshot, column_list, raise_revisions, save_revisions};
+pub use operations::OperationFilter;
+
+pub(crate) use approvals::{ApprovalRow, NewApproval};
+pub(crate) use conversations::{
+    ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow,
+};
+pub(crate) use entries::{EntryChange, EntryPlace, EntryRow};
+pub(crate) use messages::Commit;
+pub(crate) use open::Store;
+pub(crate) use operations::OperationRow;
+pub(crate) use pins::{PinAttempt, PinReservation};
+pub(crate) use pointers::{PointerKey, PointerKind, Scope};
+pub(crate) use sessions::{Contents, SessionRow};
+pub(crate) use tickets::{LeaseEnd, TicketRow};

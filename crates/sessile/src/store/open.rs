@@ -21,7 +21,7 @@ const SLICE: Duration = Duration::from_millis(300);
 
 /// An open database.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
     /// How other writers are waited for.
@@ -32,7 +32,7 @@ pub struct Store {
 
 impl Store {
     /// Opens it for reading; `None` if there is none yet.
-    pub fn open_for_reading(path: &Path, locker: &Locker) -> Result<Option<Self>> {
+    pub(crate) fn open_for_reading(path: &Path, locker: &Locker) -> Result<Option<Self>> {
         let is_marked = match path.metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", path, error)),
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// Opens it for writing, and makes or migrates it first where needed.
-    pub fn open_for_writing(path: &Path, locker: &Locker) -> Result<Self> {
+    pub(crate) fn open_for_writing(path: &Path, locker: &Locker) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("."));
         if let Some(kind) = network_file_system(dir) {
             return Err(StoreError::NetworkFileSystem { path: dir.to_owned(), kind }.into());
@@ -141,17 +141,17 @@ impl Store {
     }
 
     /// The database itself, for a service that keeps more in a file of this schema.
-    pub fn into_connection(self) -> Connection {
+    pub(crate) fn into_connection(self) -> Connection {
         self.connection
     }
 
     /// The file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What is wrong with the file, its text or its numbers, line by line; nothing if it is sound.
-    pub fn integrity_problems(&self) -> Result<Vec<String>> {
+    pub(crate) fn integrity_problems(&self) -> Result<Vec<String>> {
         self.read(|connection| {
             // The lines of the check have names of the schema in them.
             if let Some(problem) = check::invalid_schema(connection)? {

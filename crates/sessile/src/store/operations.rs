@@ -71,12 +71,12 @@ pub struct OperationFilter<'a> {
 
 impl Store {
     /// Records an operation; returns its number.
-    pub fn add_operation(&mut self, new: &OperationRow) -> Result<i64> {
+    pub(crate) fn add_operation(&mut self, new: &OperationRow) -> Result<i64> {
         self.write(|connection| insert(connection, new))
     }
 
     /// Closes an operation that was made.
-    pub fn close_operation(&mut self, id: i64, state: &str) -> Result<()> {
+    pub(crate) fn close_operation(&mut self, id: i64, state: &str) -> Result<()> {
         self.write(|connection| {
             connection
                 .prepare_cached("UPDATE operation SET state = ?2 WHERE id = ?1")?
@@ -94,12 +94,12 @@ impl Store {
     }
 
     /// Forgets an operation that was not made.
-    pub fn void_operation(&mut self, id: i64) -> Result<()> {
+    pub(crate) fn void_operation(&mut self, id: i64) -> Result<()> {
         self.write(|connection| connection.execute("DELETE FROM operation WHERE id = ?1", [id]).map(drop))
     }
 
     /// One operation.
-    pub fn operation(&self, user: &str, id: i64) -> Result<Option<OperationRow>> {
+    pub(crate) fn operation(&self, user: &str, id: i64) -> Result<Option<OperationRow>> {
         self.read(|connection| {
             connection
                 .prepare(&format!("SELECT {COLUMNS} FROM operation WHERE user = ?1 AND id = ?2"))?
@@ -109,7 +109,7 @@ impl Store {
     }
 
     /// The operations of a user, the newest first.
-    pub fn operations(&self, user: &str, filter: &OperationFilter<'_>) -> Result<Vec<OperationRow>> {
+    pub(crate) fn operations(&self, user: &str, filter: &OperationFilter<'_>) -> Result<Vec<OperationRow>> {
         self.read(|connection| {
             connection
                 .prepare(&format!(
@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// The operations that were begun and never closed.
-    pub fn open_operations(&self) -> Result<Vec<OperationRow>> {
+    pub(crate) fn open_operations(&self) -> Result<Vec<OperationRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(

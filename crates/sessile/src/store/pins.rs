@@ -7,7 +7,7 @@ use crate::store::Store;
 
 /// The PIN as it is stored.
 #[derive(Clone, Debug)]
-pub struct PinRow {
+pub(crate) struct PinRow {
     /// An argon2 hash.
     pub hash: String,
     /// Failed attempts since the last successful one.
@@ -20,7 +20,7 @@ pub struct PinRow {
 
 /// Result of reserving a PIN attempt.
 #[derive(Clone, Debug)]
-pub enum PinReservation {
+pub(crate) enum PinReservation {
     /// No PIN is set.
     NoPin,
     /// The PIN is locked; the attempt is not counted.
@@ -36,7 +36,7 @@ pub enum PinReservation {
 
 /// Time of a PIN attempt. The wall clock is recorded and decides nothing.
 #[derive(Clone, Debug)]
-pub struct PinAttempt {
+pub(crate) struct PinAttempt {
     /// The wall clock.
     pub wall_ms: i64,
     /// Boot id of the machine.
@@ -51,7 +51,7 @@ impl PinRow {
     /// Only the clock since boot counts: setting the wall clock ahead lifts nothing, and a lockout that began while the
     /// wall clock was wrong lasts no longer. A time before the last failed attempt leaves the whole lockout. After a
     /// reboot the time that passed before it is unknown, so that the lockout counts from the boot.
-    pub fn locked_for_ms(&self, at: &PinAttempt, lockout_ms: i64) -> i64 {
+    pub(crate) fn locked_for_ms(&self, at: &PinAttempt, lockout_ms: i64) -> i64 {
         let elapsed = match (&self.boot, self.failed_boot_ms) {
             // Without a boot id, only a smaller number shows a reboot.
             (Some(boot), Some(failed_ms))
@@ -80,13 +80,13 @@ fn pin(connection: &Connection) -> rusqlite::Result<Option<PinRow>> {
 
 impl Store {
     /// The PIN, if one is set.
-    pub fn pin(&self) -> Result<Option<PinRow>> {
+    pub(crate) fn pin(&self) -> Result<Option<PinRow>> {
         self.read(pin)
     }
 
     /// Sets the PIN, or removes it. `known` is the hash that the caller has verified, `None` if no PIN was set; false, and
     /// nothing changed, if the PIN is another one by now.
-    pub fn set_pin(&mut self, known: Option<&str>, hash: Option<&str>) -> Result<bool> {
+    pub(crate) fn set_pin(&mut self, known: Option<&str>, hash: Option<&str>) -> Result<bool> {
         self.write(|connection| {
             if pin(connection)?.map(|row| row.hash).as_deref() != known {
                 return Ok(false);
@@ -103,7 +103,7 @@ impl Store {
     /// killed process loses its attempt.
     ///
     /// The clock is read under the lock: a time from before the wait would lie behind the attempts of other processes.
-    pub fn reserve_pin_attempt(
+    pub(crate) fn reserve_pin_attempt(
         &mut self,
         now: impl FnOnce() -> PinAttempt,
         most: u32,
@@ -126,7 +126,7 @@ impl Store {
     }
 
     /// Resets the failed attempts after a successful one at the PIN with this hash; false if the PIN is another one by now.
-    pub fn reset_pin_attempts(&mut self, hash: &str) -> Result<bool> {
+    pub(crate) fn reset_pin_attempts(&mut self, hash: &str) -> Result<bool> {
         self.write(|connection| {
             Ok(connection.execute("UPDATE pin SET failures = 0 WHERE hash = ?1", [hash])? == 1)
         })

@@ -58,7 +58,7 @@ impl Scope {
 
 /// Which pointer: of which scope, where, and for which account.
 #[derive(Clone, Debug)]
-pub struct PointerKey {
+pub(crate) struct PointerKey {
     /// What it points to.
     pub kind: PointerKind,
     /// The scope.
@@ -70,11 +70,11 @@ pub struct PointerKey {
 }
 
 /// What a pointer says: what it points to, and what it pointed to before.
-pub type PointerState = (Option<String>, Option<String>);
+pub(super) type PointerState = (Option<String>, Option<String>);
 
 /// A pointer as it is stored.
 #[derive(Clone, Debug)]
-pub struct PointerRow {
+pub(crate) struct PointerRow {
     /// Which one it is.
     pub key: PointerKey,
     /// What it points to, for a terminal.
@@ -98,7 +98,7 @@ fn row(kind: PointerKind, row: &Row<'_>) -> rusqlite::Result<PointerRow> {
 
 impl Store {
     /// One pointer.
-    pub fn pointer(&self, key: &PointerKey) -> Result<Option<PointerRow>> {
+    pub(crate) fn pointer(&self, key: &PointerKey) -> Result<Option<PointerRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Every pointer to things of a kind.
-    pub fn pointers(&self, kind: PointerKind) -> Result<Vec<PointerRow>> {
+    pub(crate) fn pointers(&self, kind: PointerKind) -> Result<Vec<PointerRow>> {
         self.read(|connection| {
             connection
                 .prepare("SELECT scope, place, account, value, previous FROM pointer WHERE kind = ?1")?
@@ -123,7 +123,7 @@ impl Store {
     }
 
     /// Sets a pointer; what it had becomes the previous one, unless it is the same.
-    pub fn set_pointer(
+    pub(crate) fn set_pointer(
         &mut self,
         key: &PointerKey,
         value: Option<&str>,
@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Sets a pointer, or forgets it, if it says what the caller has seen: what it points to, and what before.
-    pub fn swap_pointer(
+    pub(crate) fn swap_pointer(
         &mut self,
         key: &PointerKey,
         from: Option<&PointerState>,
@@ -178,7 +178,7 @@ impl Store {
     }
 
     /// Forgets pointers.
-    pub fn remove_pointers(&mut self, keys: &[PointerKey]) -> Result<()> {
+    pub(crate) fn remove_pointers(&mut self, keys: &[PointerKey]) -> Result<()> {
         self.write(|connection| {
             let mut delete = connection.prepare_cached(
                 "DELETE FROM pointer WHERE kind = ?1 AND scope = ?2 AND place = ?3 AND account = ?4",

@@ -9,7 +9,7 @@ use crate::store::{
 
 /// A session as it is stored.
 #[derive(Clone, Debug)]
-pub struct SessionRow {
+pub(crate) struct SessionRow {
     /// Whose it is.
     pub user: String,
     /// Its id.
@@ -42,7 +42,7 @@ pub struct SessionRow {
 
 /// What is in a session from its start.
 #[derive(Clone, Debug, Default)]
-pub struct Contents {
+pub(crate) struct Contents {
     /// Its entries: kind, key and JSON.
     pub entries: Vec<(&'static str, String, String)>,
     /// Its messages, as JSON.
@@ -77,7 +77,12 @@ fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 
 impl Store {
     /// Adds a session with what is in it from the start. Returns false, and adds nothing, if a live one has its name.
-    pub fn add_session(&mut self, new: &SessionRow, check_ms: i64, contents: &Contents) -> Result<bool> {
+    pub(crate) fn add_session(
+        &mut self,
+        new: &SessionRow,
+        check_ms: i64,
+        contents: &Contents,
+    ) -> Result<bool> {
         self.write(|connection| {
             if let Some(name) = &new.name {
                 let taken = connection
@@ -125,7 +130,7 @@ impl Store {
     }
 
     /// A session by its id.
-    pub fn session(&self, user: &str, id: &str) -> Result<Option<SessionRow>> {
+    pub(crate) fn session(&self, user: &str, id: &str) -> Result<Option<SessionRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2"))?
@@ -136,7 +141,7 @@ impl Store {
 
     /// The sessions that a name or the beginning of an id can mean: a live one of that name, else at most two whose
     /// ids begin so, else the newest ended one of that name.
-    pub fn sessions_named(&self, user: &str, text: &str) -> Result<Vec<SessionRow>> {
+    pub(crate) fn sessions_named(&self, user: &str, text: &str) -> Result<Vec<SessionRow>> {
         // A whole id is the common case, and names cannot look like one.
         if text.parse::<crate::session::SessionId>().is_ok() {
             return Ok(self.session(user, text)?.into_iter().collect());
@@ -167,7 +172,7 @@ impl Store {
     }
 
     /// Sessions in the order of their ids, newest first, after the one given.
-    pub fn sessions(
+    pub(crate) fn sessions(
         &self,
         user: &str,
         before: Option<&str>,
@@ -187,7 +192,7 @@ impl Store {
     }
 
     /// The live sessions of any user that may have expired by now.
-    pub fn sessions_to_check(&self, now_ms: i64, limit: usize) -> Result<Vec<SessionRow>> {
+    pub(crate) fn sessions_to_check(&self, now_ms: i64, limit: usize) -> Result<Vec<SessionRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -199,7 +204,7 @@ impl Store {
     }
 
     /// Whether a session of any user lives.
-    pub fn session_lives(&self, id: &str) -> Result<bool> {
+    pub(crate) fn session_lives(&self, id: &str) -> Result<bool> {
         self.read(|connection| {
             connection
                 .prepare_cached("SELECT 1 FROM session WHERE id = ?1 AND ended_ms IS NULL")?
@@ -208,7 +213,7 @@ impl Store {
     }
 
     /// The ids of the live sessions of all users.
-    pub fn live_ids(&self) -> Result<std::collections::BTreeSet<String>> {
+    pub(crate) fn live_ids(&self) -> Result<std::collections::BTreeSet<String>> {
         self.read(|connection| {
             connection
                 .prepare("SELECT id FROM session WHERE ended_ms IS NULL")?
@@ -218,7 +223,7 @@ impl Store {
     }
 
     /// Puts the next check of a session off.
-    pub fn put_off_check(&mut self, user: &str, id: &str, check_ms: i64) -> Result<()> {
+    pub(crate) fn put_off_check(&mut self, user: &str, id: &str, check_ms: i64) -> Result<()> {
         self.write(|connection| {
             connection
                 .prepare_cached("UPDATE session SET check_ms = ?3 WHERE user = ?1 AND id = ?2")?
@@ -228,7 +233,7 @@ impl Store {
     }
 
     /// Ends a session; returns whether it lived.
-    pub fn end_session(&mut self, user: &str, id: &str, now_ms: i64, reason: &str) -> Result<bool> {
+    pub(crate) fn end_session(&mut self, user: &str, id: &str, now_ms: i64, reason: &str) -> Result<bool> {
         self.write(|connection| {
             let ended = connection
                 .prepare_cached(
@@ -240,7 +245,7 @@ impl Store {
     }
 
     /// Gives a session a name, or takes it; returns false if a live one has it.
-    pub fn rename_session(&mut self, user: &str, id: &str, name: Option<&str>) -> Result<bool> {
+    pub(crate) fn rename_session(&mut self, user: &str, id: &str, name: Option<&str>) -> Result<bool> {
         self.write(|connection| {
             let taken = connection
                 .prepare_cached(
@@ -256,7 +261,7 @@ impl Store {
     }
 
     /// Forgets a session that has ended, with everything in it; returns whether it was there.
-    pub fn forget_session(&mut self, user: &str, id: &str) -> Result<bool> {
+    pub(crate) fn forget_session(&mut self, user: &str, id: &str) -> Result<bool> {
         self.write(|connection| {
             let gone = connection.execute(
                 "DELETE FROM session WHERE user = ?1 AND id = ?2 AND ended_ms IS NOT NULL",

@@ -7,7 +7,7 @@ use crate::store::Store;
 
 /// A ticket as it is stored.
 #[derive(Clone, Debug)]
-pub struct TicketRow {
+pub(crate) struct TicketRow {
     /// Its number.
     pub token: i64,
     /// What it is for.
@@ -28,7 +28,7 @@ pub struct TicketRow {
 
 /// The end of a lease, on both clocks.
 #[derive(Clone, Debug)]
-pub struct LeaseEnd {
+pub(crate) struct LeaseEnd {
     /// The wall clock.
     pub expires_ms: i64,
     /// Which start of the machine.
@@ -54,7 +54,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<TicketRow> {
 
 impl Store {
     /// Draws a ticket. `before_seen` is called with its number before anyone else can see it.
-    pub fn draw_ticket<T>(
+    pub(crate) fn draw_ticket<T>(
         &mut self,
         resource: &str,
         holder: &str,
@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// The ticket just before another, if there is one.
-    pub fn ticket_before(&self, resource: &str, token: i64) -> Result<Option<TicketRow>> {
+    pub(crate) fn ticket_before(&self, resource: &str, token: i64) -> Result<Option<TicketRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// The tickets of a resource, or of all whose names begin so, the holder of each first.
-    pub fn tickets(&self, prefix: &str) -> Result<Vec<TicketRow>> {
+    pub(crate) fn tickets(&self, prefix: &str) -> Result<Vec<TicketRow>> {
         self.read(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -108,7 +108,7 @@ impl Store {
 
     /// Notes that a ticket's turn has come, with the end of the lease if it is one. Returns false if the ticket is
     /// gone: it was broken.
-    pub fn hold_ticket(&mut self, token: i64, now_ms: i64, lease: Option<&LeaseEnd>) -> Result<bool> {
+    pub(crate) fn hold_ticket(&mut self, token: i64, now_ms: i64, lease: Option<&LeaseEnd>) -> Result<bool> {
         self.write(|connection| {
             let changed = connection
                 .prepare_cached(
@@ -127,14 +127,14 @@ impl Store {
     }
 
     /// Whether a ticket is still there.
-    pub fn has_ticket(&self, token: i64) -> Result<bool> {
+    pub(crate) fn has_ticket(&self, token: i64) -> Result<bool> {
         self.read(|connection| {
             connection.prepare_cached("SELECT 1 FROM ticket WHERE token = ?1")?.exists([token])
         })
     }
 
     /// Takes a ticket away if its lease still ends when the caller saw it end, or it still is none.
-    pub fn drop_ticket_of(&mut self, token: i64, expires_ms: Option<i64>) -> Result<bool> {
+    pub(crate) fn drop_ticket_of(&mut self, token: i64, expires_ms: Option<i64>) -> Result<bool> {
         self.write(|connection| {
             let gone = connection
                 .prepare_cached("DELETE FROM ticket WHERE token = ?1 AND expires_ms IS ?2")?
@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// Gives a ticket back; returns false if it was gone already.
-    pub fn drop_ticket(&mut self, token: i64) -> Result<bool> {
+    pub(crate) fn drop_ticket(&mut self, token: i64) -> Result<bool> {
         self.write(|connection| {
             Ok(connection.prepare_cached("DELETE FROM ticket WHERE token = ?1")?.execute([token])? == 1)
         })

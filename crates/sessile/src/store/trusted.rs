@@ -7,7 +7,7 @@ use crate::store::Store;
 
 impl Store {
     /// Whether this content of a file was trusted.
-    pub fn is_trusted(&self, path: &str, fingerprint: &str) -> Result<bool> {
+    pub(crate) fn is_trusted(&self, path: &str, fingerprint: &str) -> Result<bool> {
         self.read(|connection| {
             connection
                 .prepare_cached("SELECT 1 FROM trusted WHERE path = ?1 AND fingerprint = ?2")?
@@ -16,7 +16,7 @@ impl Store {
     }
 
     /// Trusts files by path and fingerprint, all of them or none; what they said before is no longer trusted.
-    pub fn trust(&mut self, files: &[(String, String)], now_ms: i64) -> Result<()> {
+    pub(crate) fn trust(&mut self, files: &[(String, String)], now_ms: i64) -> Result<()> {
         self.write(|connection| {
             let mut delete = connection.prepare_cached("DELETE FROM trusted WHERE path = ?1")?;
             files.iter().try_for_each(|(path, fingerprint)| {
@@ -27,17 +27,23 @@ impl Store {
     }
 
     /// Trusts what a file is about to say beside what it says.
-    pub fn trust_also(&mut self, path: &str, fingerprint: &str, now_ms: i64) -> Result<()> {
+    pub(crate) fn trust_also(&mut self, path: &str, fingerprint: &str, now_ms: i64) -> Result<()> {
         self.write(|connection| insert(connection, path, fingerprint, now_ms))
     }
 
     /// The contents of a file that are trusted, in order.
-    pub fn trusted_contents(&self, path: &str) -> Result<Vec<String>> {
+    pub(crate) fn trusted_contents(&self, path: &str) -> Result<Vec<String>> {
         self.read(|connection| contents(connection, path))
     }
 
     /// Trusts other contents of a file, if the trusted ones are what the caller has seen.
-    pub fn swap_trust(&mut self, path: &str, from: &[String], to: &[String], now_ms: i64) -> Result<bool> {
+    pub(crate) fn swap_trust(
+        &mut self,
+        path: &str,
+        from: &[String],
+        to: &[String],
+        now_ms: i64,
+    ) -> Result<bool> {
         self.write(|connection| {
             if contents(connection, path)? != from {
                 return Ok(false);
@@ -49,7 +55,7 @@ impl Store {
     }
 
     /// Every trusted file.
-    pub fn trusted(&self) -> Result<Vec<String>> {
+    pub(crate) fn trusted(&self) -> Result<Vec<String>> {
         self.read(|connection| {
             connection
                 .prepare("SELECT DISTINCT path FROM trusted ORDER BY path")?

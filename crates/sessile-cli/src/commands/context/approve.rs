@@ -7,7 +7,7 @@ use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::context::approval::{self, Approval};
-use sessile::context::set_pin;
+use sessile::context::{is_pin_set, set_pin};
 use sessile::error::GuardError;
 use sessile::names::ContextName;
 use sessile::text::quoted;
@@ -100,8 +100,7 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
 }
 
 fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
-    let is_set = cx.state.store()?.map(|store| store.pin()).transpose()?.flatten().is_some();
-    if !is_set {
+    if !is_pin_set(&cx.state)? {
         return Ok(None);
     }
     ask::secret(prompt)

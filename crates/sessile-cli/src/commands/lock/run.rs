@@ -12,7 +12,7 @@ use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::local::{holder, lock_store};
+use crate::local::holder;
 use crate::remote::ServerArgs;
 
 /// Where the command finds the fencing token.
@@ -80,7 +80,7 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
         cx.out.detail(&format!("lock {name}: token {}", kept.token));
         return run_kept(cx, child, None, kept, recheck);
     }
-    let mut locks = lock_store(&cx.state)?;
+    let mut locks = cx.state.locks()?;
     let held = locks.hold(&name, &holder(&cx.state, "lock run")?)?;
     cx.out.detail(&format!("lock {name}: token {}", held.token));
     let ended = recheck().map_err(Failure::from).and_then(|()| {

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result, Transaction, TransactionBehavior, named_params};
 use sessile::Error;
+use sessile::database::{
+    self, BackupSnapshot, ExclusiveDatabase, column_list, raise_revisions, save_revisions,
+};
 use sessile::error::{FileError, StoreError};
 use sessile::files::Locker;
-use sessile::store::{Snapshot, Store, column_list, raise_revisions, save_revisions};
 
 use super::retention::SESSIONS_REMOVED;
 use super::{PATIENCE, connect, describe, extend};
@@ -56,7 +58,7 @@ pub struct Restored {
 /// A backup that was checked and can be restored.
 #[derive(Debug)]
 pub struct ServiceBackup {
-    snapshot: Snapshot,
+    snapshot: BackupSnapshot,
 }
 
 /// Whether a file is the store of a session service, or a backup of one.
@@ -75,7 +77,6 @@ pub fn back_up(
     target: Option<&Path>,
     now_ms: i64,
 ) -> std::result::Result<PathBuf, BackupError> {
-    let missing = || Error::File(FileError::NotFound(store.to_owned()));
     if store.exists() && !is_service_store(store) {
         let dir = store.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // SQLite needs to create a file beside a store to read it.
@@ -85,21 +86,14 @@ pub fn back_up(
         let detail = "its tables are missing".to_owned();
         return Err(BackupError::NotAStore { path: store.to_owned(), detail });
     }
-    let open = Store::open_for_reading(store, &Locker::new(PATIENCE))?.ok_or_else(missing)?;
-    match target {
-        Some(target) => {
-            open.back_up_to(target)?;
-            Ok(target.to_owned())
-        }
-        None => Ok(open.back_up_beside(now_ms)?),
-    }
+    Ok(database::back_up(store, target, &Locker::new(PATIENCE), now_ms)?)
 }
 
 impl ServiceBackup {
     /// Reads a backup, checks its integrity, and brings its schema up to date in memory. The file is not changed.
     pub fn read(path: &Path) -> std::result::Result<Self, BackupError> {
         let not_a_store = |detail: String| BackupError::NotAStore { path: path.to_owned(), detail };
-        let snapshot = Snapshot::read(path, &Locker::new(PATIENCE)).map_err(|error| match error {
+        let snapshot = BackupSnapshot::read(path, &Locker::new(PATIENCE)).map_err(|error| match error {
             Error::Store(StoreError::NotACopy { detail, .. }) => not_a_store(detail),
             other => other.into(),
         })?;
@@ -131,10 +125,10 @@ impl ServiceBackup {
     }
 }
 
-fn open_exclusive(path: &Path) -> std::result::Result<Store, BackupError> {
+fn open_exclusive(path: &Path) -> std::result::Result<ExclusiveDatabase, BackupError> {
     let begun = Instant::now();
     loop {
-        match Store::open_exclusive(path, &Locker::new(PATIENCE)) {
+        match ExclusiveDatabase::open(path, &Locker::new(PATIENCE)) {
             // A command that administers the store has it open for a moment.
             Err(Error::File(FileError::Locked { .. })) if begun.elapsed() < CLOSING => {
                 std::thread::sleep(Duration::from_millis(20));

@@ -25,7 +25,6 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use sessile::files::Locker;
-use sessile::store::Store;
 
 use super::fair_queue::{TokenOwners, cores};
 use super::retention::KEEP_SESSIONS;
@@ -346,8 +345,7 @@ impl StoreBackend for SqliteStore {
 
 /// Opens the library's store, in which the service's is.
 fn connect(path: &Path) -> Result<Connection, ServiceStoreError> {
-    let mut connection =
-        Store::open_for_writing(path, &Locker::new(PATIENCE)).map_err(unopened)?.into_connection();
+    let mut connection = sessile::database::connect(path, &Locker::new(PATIENCE)).map_err(unopened)?;
     connection.busy_handler(Some(wait_a_little)).map_err(|error| describe(&error))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
