@@ -40,7 +40,7 @@ impl Cx {
             };
         }
         // The change may have been one of the selection itself, so it is resolved again.
-        let fresh = state.call().clone().with_mode(Mode::STRICT).open();
+        let fresh = State::from(state.call().clone().with_mode(Mode::STRICT));
         let selected = fresh.selected().ok().flatten();
         let context = selected.map(|selected| selected.name.to_string());
         let context_origin = selected.map(|selected| selected.origin.clone());

@@ -125,14 +125,14 @@ fn state_call(
 /// Opens the state of a call. If the call means a session of a server, names are not looked up on this machine.
 fn open(call: StateCall, entry: &CommandEntry) -> State {
     if !entry.uses_remote_session {
-        return call.open();
+        return State::from(call);
     }
-    let remote = |call: StateCall| call.with_session_mode(SessionMode::Remote).open();
+    let remote = |call: StateCall| State::from(call.with_session_mode(SessionMode::Remote));
     if let Some(value) = call.override_of(remote::KEY) {
-        return if remote::means_server(value) { remote(call) } else { call.open() };
+        return if remote::means_server(value) { remote(call) } else { State::from(call) };
     }
     let server = |state: &State| state.settings().and_then(|settings| settings.get(remote::KEY));
-    let state = call.open();
+    let state = State::from(call);
     match server(&state) {
         // A session of this machine may have set it.
         Ok(Some(found)) if remote::means_server(&found.value) => {

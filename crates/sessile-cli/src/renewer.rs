@@ -45,7 +45,7 @@ impl Renewer {
 /// Error of a server that was not reached.
 pub(crate) fn unreachable(url: &str, error: &HttpError) -> RequestError {
     let what =
-        sessile::vault::Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
+        sessile::site::Site::of_url(url).map_or_else(|_| "the server".to_owned(), |site| site.to_string());
     let reason = match error {
         HttpError::Unreachable { reason, .. } => reason.clone(),
         HttpError::TimedOut { .. } => "it did not answer in time".into(),

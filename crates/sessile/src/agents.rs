@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::error::{ConversationError, Result, UsageError};
 use crate::names::{check, nearest};
 use crate::settings::{Definition, Kind, Origin, SettingKey};
+use crate::site::agent_url;
 use crate::state::State;
-use crate::vault::agent_url;
 
 /// Settings of agents with a name.
 pub const SETTINGS: &[Definition] = &[

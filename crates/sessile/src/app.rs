@@ -1,5 +1,8 @@
 //! Which application this is: its name, its variables, its settings.
 
+use std::path::Path;
+
+use crate::names::CredentialName;
 use crate::settings::{BASE, Definition};
 use crate::vault::KeychainConnector;
 use crate::{agents, run, session};
@@ -60,6 +63,22 @@ impl App {
     /// One of its variables: `variable("CONTEXT")` is `MYTOOL_CONTEXT`.
     pub fn variable(&self, name: &str) -> String {
         format!("{}_{name}", self.prefix)
+    }
+
+    /// The root of the project whose state directory holds a path.
+    pub(crate) fn project_root<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let name = format!(".{}", self.name);
+        path.ancestors().find(|dir| dir.file_name().is_some_and(|found| *found == *name))?.parent()
+    }
+
+    /// The variable that stands for a credential: `SESSILE_CREDENTIAL_GH_BOT` for `gh-bot`.
+    pub fn credential_variable(&self, name: &CredentialName) -> String {
+        let word: String = name
+            .as_str()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+            .collect();
+        self.variable(&format!("CREDENTIAL_{word}"))
     }
 
     /// Connector of its keychain.

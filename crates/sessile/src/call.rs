@@ -11,10 +11,9 @@ use crate::args::StateArgs;
 use crate::dirs::Dirs;
 use crate::error::Result;
 use crate::files::Waiting;
+use crate::names::SessionId;
 use crate::overrides::{Overrides, with_variables};
-use crate::session::SessionId;
 use crate::settings::{Layer, Origin, Value};
-use crate::state::State;
 use crate::world::World;
 
 /// The files that settings and contexts come from.
@@ -167,11 +166,6 @@ impl StateCall {
         self.session_origin = Origin::named(Layer::Flag, "--session");
         self.mode.session = SessionMode::Existing;
         self
-    }
-
-    /// The state of the call. Opening it reads no file.
-    pub fn open(self) -> State {
-        State::of_call(self)
     }
 
     /// The application.

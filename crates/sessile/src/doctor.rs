@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::call::ConfigSource;
+use crate::config::validate;
 use crate::context::{Context, Variable};
 use crate::error::{Error, Result, StoreError, VaultError};
 use crate::files::{TEMPORARY, network_file_system};
 use crate::runtime::RuntimeProblem;
 use crate::secrets::is_secret;
 use crate::session::Session;
-use crate::settings::{Layer, validate};
+use crate::settings::Layer;
 use crate::state::State;
 use crate::store::{PointerKind, Scope};
 use crate::terminal::Terminal;
@@ -376,7 +377,7 @@ fn vault(state: &State) -> Result<Vec<Finding>> {
         });
         for credential in variables.chain(context.agents.iter().map(|(_, credential)| credential)) {
             let said = match context.credential_name(credential, "a credential") {
-                Ok(name) => state.world().variable(&crate::vault::variable_of(state.app(), &name)).is_some(),
+                Ok(name) => state.world().variable(&state.app().credential_variable(&name)).is_some(),
                 Err(error) => {
                     warn(error.to_string(), None);
                     continue;

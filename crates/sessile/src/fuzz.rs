@@ -9,11 +9,12 @@ use std::path::Path;
 use crate::context::transfer;
 use crate::error::{Error, Result};
 use crate::settings::{Data, Document, Node, SettingKey, Value, edit};
+use crate::site::Site;
 use crate::tool::gitconfig;
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 use crate::tool::{Copies, Plan, Profile};
-use crate::vault::Site;
-use crate::vault::sealed::{Key, Sealed};
+use crate::vault::sealed::Sealed;
+use crate::vault_key::VaultKey;
 use crate::{App, duration, session, text};
 
 /// An error must render, in text and as JSON, without anything that acts on a terminal.
@@ -191,7 +192,7 @@ pub fn room_plan(bytes: &[u8]) {
 pub fn vault_file(bytes: &[u8]) {
     let Some(text) = utf8(bytes) else { return };
     let Ok(sealed) = Sealed::of_text(&text) else { return };
-    assert!(sealed.open(&Key::of_bytes([9; 32])).is_err(), "opened with the wrong key: {text}");
+    assert!(sealed.open(&VaultKey::of_bytes([9; 32])).is_err(), "opened with the wrong key: {text}");
     assert!(Sealed::of_text(&sealed.to_text()).is_ok());
 }
 

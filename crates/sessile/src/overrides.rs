@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::app::App;
 use crate::args::StateArgs;
 use crate::error::{Error, Result, UsageError};
-use crate::settings::write::refuse_secret_value;
+use crate::settings::rules::refuse_secret_value;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::world::World;
 

@@ -1,6 +1,8 @@
 //! Which process is meant: a pid alone is recycled, a pid with its start time is not.
 
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Read;
 
 /// A process, told apart from any other that has had or will have its pid on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ impl ProcessId {
 
 #[cfg(target_os = "linux")]
 fn start_time(pid: i32) -> Option<u64> {
-    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat"))?;
+    let stat = read_kernel_file(&format!("/proc/{pid}/stat"))?;
     // The second field is the program's name in parentheses and may hold anything, also ")".
     let after_name = &stat[stat.rfind(')')? + 1..];
     let mut fields = after_name.split_ascii_whitespace();
@@ -46,7 +48,7 @@ fn start_time(pid: i32) -> Option<u64> {
 /// Whether a process is stopped by a signal or a debugger.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_stopped(pid: i32) -> bool {
-    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     matches!(after_name.split_ascii_whitespace().next(), Some("T" | "t"))
 }
@@ -54,14 +56,14 @@ pub(crate) fn is_stopped(pid: i32) -> bool {
 /// The process that started another, where the system tells.
 #[cfg(target_os = "linux")]
 pub(crate) fn parent(pid: i32) -> Option<i32> {
-    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat"))?;
+    let stat = read_kernel_file(&format!("/proc/{pid}/stat"))?;
     stat[stat.rfind(')')? + 1..].split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whether a process is on a terminal: someone may be looking at it.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_terminal(pid: i32) -> bool {
-    let stat = crate::files::read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = read_kernel_file(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
     after_name.split_ascii_whitespace().nth(4).is_some_and(|terminal| terminal != "0")
 }
@@ -81,7 +83,7 @@ pub(crate) fn parent(pid: i32) -> Option<i32> {
 #[cfg(target_os = "linux")]
 pub(crate) fn boot_id() -> String {
     static ID: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    let read = || crate::files::read_kernel_file("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let read = || read_kernel_file("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     ID.get_or_init(|| read().trim().to_owned()).clone()
 }
 
@@ -103,6 +105,17 @@ fn start_time(pid: i32) -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn boot_id() -> String {
     String::new()
+}
+
+/// Most bytes that are read of a kernel file.
+const KERNEL_FILE_LIMIT: u64 = 1024 * 1024;
+
+/// A small file of the kernel's, if it can be read.
+pub(crate) fn read_kernel_file(path: &str) -> Option<String> {
+    // Room for all of it: the kernel makes such a file anew for every read.
+    let mut text = String::with_capacity(1024);
+    File::open(path).ok()?.take(KERNEL_FILE_LIMIT).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@
 //! Resolving adds warnings to the state and changes nothing else.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use crate::args::{Color, Format};
 use crate::call::{ConfigSource, SessionMode};
 use crate::context::{Context, SelectedContext};
-use crate::error::{FileError, Result, SessionError};
+use crate::error::{FileError, Result, SessionError, UsageError};
 use crate::session::resolve::{CurrentSession, PendingSession, ResolvedSession, resolve_session};
 use crate::settings::project::{ForeignDir, Project, ProjectSearch};
 use crate::settings::{DEFAULT_LOCK_TIMEOUT, Disclosure, Document, Layer, Origin, Source, Stack, trust};
@@ -343,6 +343,32 @@ impl State {
     /// Parses the text of a file, be it new or as it is stored.
     pub(crate) fn parse(&self, path: &Path, text: String) -> Result<Document> {
         Document::parse_as(self.disclosure(path), path, text)
+    }
+
+    /// The project of the working directory, or the one that could be made there.
+    pub(crate) fn writable_project(&self) -> Result<Project> {
+        match (self.project(), self.world().cwd()) {
+            (Some(project), _) => Ok(project.clone()),
+            (None, Some(cwd)) if *self.source() == ConfigSource::Usual => {
+                Ok(Project::at(self.app(), self.world(), cwd))
+            }
+            (None, Some(_)) => {
+                Err(UsageError::Arguments("--config and --no-config know no directories".into()).into())
+            }
+            (None, None) => Err(UsageError::Arguments("the working directory does not exist".into()).into()),
+        }
+    }
+
+    /// The user's settings file, or the one that stands for it.
+    pub(crate) fn user_settings_file(&self) -> Result<PathBuf> {
+        match self.source() {
+            ConfigSource::File(file) => Ok(file.clone()),
+            ConfigSource::Usual => Ok(self.dirs().config()?.join("config.toml")),
+            ConfigSource::Nothing => {
+                Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
+                    .into())
+            }
+        }
     }
 
     /// Whether errors may show a file: only one in the user's configuration directory or in the system's.

@@ -1,6 +1,6 @@
 //! What counts as a secret where it would be stored or passed in the open: only the vault keeps one.
 
-use crate::context::transfer::looks_secret;
+use crate::error::{Result, UsageError};
 
 /// What to do instead of storing a secret; `{name}` stands for the application's.
 pub(crate) const USE_THE_VAULT: &str = "store it in the vault: {name} auth set NAME; then give that credential to commands: {name} context edit CONTEXT \
@@ -19,6 +19,42 @@ pub fn has_url_password(text: &str) -> bool {
 /// hidden: a variable that is refused for nothing gets in the way.
 pub fn is_secret(name: &str, value: &str) -> bool {
     has_url_password(value) || looks_secret(name) && !is_harmless(name, value)
+}
+
+/// Whether a name says that its value is a secret.
+pub fn looks_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "APIKEY",
+        "API_KEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+        "CREDENTIAL",
+        "AUTHORIZATION",
+    ];
+    /// Last words of a name of several words.
+    const ENDS: &[&str] = &["_KEY", "_PAT", "_PWD", "_AUTH"];
+    /// Words that end like a password and are none.
+    const NOT_PASSWORDS: &[&str] = &["ASKPASS", "BYPASS", "COMPASS"];
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    WORDS.iter().any(|word| name.contains(word))
+        || name == "AUTH"
+        || ENDS.iter().any(|end| name.ends_with(end))
+        || name.ends_with("PASS") && !NOT_PASSWORDS.iter().any(|word| name.ends_with(word))
+}
+
+/// Fails if a setting's key says that its value is a secret, or if a URL in it has a password: a session is kept in the
+/// store, and no secret is.
+pub(crate) fn refuse_secret(key: &str, value: &serde_json::Value) -> Result<()> {
+    let name = key.rsplit('.').next().unwrap_or(key);
+    if looks_secret(name) || value.as_str().is_some_and(has_url_password) {
+        return Err(UsageError::SecretRefused { place: key.to_owned(), instead: USE_THE_VAULT }.into());
+    }
+    Ok(())
 }
 
 fn is_harmless(name: &str, value: &str) -> bool {

@@ -11,16 +11,15 @@ use std::time::Duration;
 use crate::app::App;
 use crate::args::StateArgs;
 use crate::call::{ConfigSource, StateCall};
-use crate::context::Contexts;
 use crate::dirs::Dirs;
 use crate::error::{Error, FileError, Result, StoreError, UsageError};
 use crate::files::Locker;
+use crate::names::SessionId;
 use crate::resolve::Resolution;
 use crate::runtime::RuntimeProblem;
-use crate::session::SessionId;
 use crate::settings::Origin;
 use crate::store::Store;
-use crate::vault::sealed::Key;
+use crate::vault_key::VaultKey;
 use crate::warning::Warning;
 use crate::world::World;
 
@@ -41,16 +40,12 @@ struct Handles {
     /// The store for reading; `None` inside if there is none yet.
     store: OnceCell<Option<Store>>,
     has_opened_for_writing: Cell<bool>,
-    vault_key: RefCell<Option<Key>>,
+    vault_key: RefCell<Option<VaultKey>>,
 }
 
-impl State {
-    /// Opens the state of an application, from its world and the arguments of this call.
-    pub fn open(app: &App, world: World, args: StateArgs) -> Result<Self> {
-        Ok(StateCall::new(app, world, args)?.open())
-    }
-
-    pub(crate) fn of_call(call: StateCall) -> Self {
+impl From<StateCall> for State {
+    /// Opens the state of a call. Reads nothing.
+    fn from(call: StateCall) -> Self {
         State {
             call,
             resolution: Resolution::default(),
@@ -58,11 +53,18 @@ impl State {
             warnings: RefCell::default(),
         }
     }
+}
+
+impl State {
+    /// Opens the state of an application, from its world and the arguments of this call.
+    pub fn open(app: &App, world: World, args: StateArgs) -> Result<Self> {
+        StateCall::new(app, world, args).map(State::from)
+    }
 
     /// The same call in a session, resolved anew: the session may have another context.
     #[must_use]
     pub fn in_session(&self, id: &SessionId) -> Self {
-        self.call.clone().in_session(id).open()
+        State::from(self.call.clone().in_session(id))
     }
 
     /// The call.
@@ -130,13 +132,8 @@ impl State {
     }
 
     /// The vault's key, once this call knows it.
-    pub(crate) fn vault_key(&self) -> &RefCell<Option<Key>> {
+    pub(crate) fn vault_key(&self) -> &RefCell<Option<VaultKey>> {
         &self.handles.vault_key
-    }
-
-    /// The contexts there are.
-    pub fn contexts(&self) -> Contexts<'_> {
-        Contexts::new(self)
     }
 
     /// Locks with the timeout of the settings.
@@ -266,7 +263,7 @@ mod tests {
         let waits = Rc::new(Cell::new(0));
         let count = Rc::clone(&waits);
         let call = call(dir.path()).on_wait(move |_| count.set(count.get() + 1));
-        let state = call.open();
+        let state = State::from(call);
         let time = Duration::from_secs(60);
         let session = state.start_session_to_run("run", None, None, time, time).unwrap();
 
@@ -286,12 +283,12 @@ mod tests {
             .unwrap()
             .replace(Path::new("config.toml"), "lock-timeout = \"100ms\"\n", 0o600)
             .unwrap();
-        call(dir.path()).open().store_for_writing().unwrap();
+        State::from(call(dir.path())).store_for_writing().unwrap();
         let other = rusqlite::Connection::open(dir.path().join("state/state.db")).unwrap();
         other.execute_batch("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
 
         let begun = std::time::Instant::now();
-        let state = call(dir.path()).open();
+        let state = State::from(call(dir.path()));
         assert_eq!(state.store().unwrap_err().code(), Code::LockHeld);
         assert_eq!(state.fresh_store().unwrap_err().code(), Code::LockHeld);
         assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
@@ -300,7 +297,7 @@ mod tests {
     #[test]
     fn default_lock_timeout_is_that_of_the_setting() {
         let dir = tempfile::tempdir().unwrap();
-        let state = call(dir.path()).open();
+        let state = State::from(call(dir.path()));
         assert_eq!(state.lock_timeout().unwrap(), Duration::from_secs(5));
         assert_eq!(state.early_lock_timeout(), Duration::from_secs(5));
     }

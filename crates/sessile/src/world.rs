@@ -249,7 +249,7 @@ const BOOT_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 fn is_in_shifted_time_namespace() -> bool {
     let namespace = |name: &str| std::fs::read_link(format!("/proc/self/ns/{name}")).ok();
     namespace("time") != namespace("time_for_children")
-        || crate::files::read_kernel_file("/proc/self/timens_offsets").is_some_and(|text| has_offset(&text))
+        || crate::process::read_kernel_file("/proc/self/timens_offsets").is_some_and(|text| has_offset(&text))
 }
 
 #[cfg(not(target_os = "linux"))]

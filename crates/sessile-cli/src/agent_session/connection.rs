@@ -105,7 +105,7 @@ pub(crate) fn header(state: &State, text: &str) -> Result<(String, Secret), Erro
         None => Secret::new(value),
     };
     // Other users can read the arguments of a process.
-    if sessile::context::transfer::looks_secret(name) && !is_file {
+    if sessile::secrets::looks_secret(name) && !is_file {
         return Err(UsageError::SecretRefused {
             place: format!("--header {name}"),
             instead: "keep it in the vault and bind it to the agent: auth set --url URL; or give a file: 'NAME: @FILE'",

@@ -5,7 +5,8 @@ use std::cell::{OnceCell, RefCell};
 use sessile::agents::Agent;
 use sessile::error::CredentialError;
 use sessile::settings::Layer;
-use sessile::vault::{Kind, Selected, Site, Usable};
+use sessile::site::Site;
+use sessile::vault::{Kind, Selected, Usable};
 use sessile::{Error, State};
 use sessile_wire::a2a::{AgentCard, SecuritySchemeKind};
 

@@ -1,7 +1,7 @@
 //! Errors of an agent as errors of the program.
 
 use sessile::error::UsageError;
-use sessile::vault::Site;
+use sessile::site::Site;
 use sessile_wire::a2a::RpcErrorKind;
 
 use crate::a2a::A2aError;

@@ -9,8 +9,9 @@ use clap::ValueEnum;
 use sessile::agents::Agent as Named;
 use sessile::args::parse_duration;
 use sessile::error::{FileError, UsageError};
+use sessile::site::Site;
 use sessile::text::{quoted, shell_quoted};
-use sessile::vault::{Secret, Site};
+use sessile::vault::Secret;
 use sessile::{Error, exit};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 use sessile::args::parse_duration;
-use sessile::context::transfer::looks_secret;
 use sessile::error::UsageError;
 use sessile::lock::LockName;
 use sessile::run::{IsolationArgs, PreparedRun, RunRequest, RunSession, RunSessionArgs};
 use sessile::secrets::has_url_password;
+use sessile::secrets::looks_secret;
 use sessile::text::{shortened, shown};
 use sessile::tool::Plan;
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sessile::config::trust;
 use sessile::error::{FileError, ProjectError, UsageError};
 use sessile::settings::project::Project;
-use sessile::settings::trust;
+use sessile::settings::trust::files as project_files;
 use sessile::text::shown;
 use sessile::{Error, State};
 
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.state
         .refuse_in_session("trusting a project", "a person trusts it on a terminal outside the session")?;
     let project = project(&cx.state, args.dir.as_deref())?;
-    if args.revoke { revoke(cx, &project) } else { grant(cx, &project, &trust::files(&project)?) }
+    if args.revoke { revoke(cx, &project) } else { grant(cx, &project, &project_files(&project)?) }
 }
 
 fn project(state: &State, dir: Option<&Path>) -> Result<Project, Error> {

@@ -1,8 +1,8 @@
 //! History of this machine.
 
-use sessile::history::OperationFilter;
 use sessile::error::UsageError;
 use sessile::history;
+use sessile::history::OperationFilter;
 use sessile::settings::Layer;
 
 use super::LocalBackend;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sessile::Error;
+use sessile::clock::Moment;
 use sessile::confirm::can_ask;
 use sessile::conversation::Conversation;
 use sessile::error::SessionError;
-use sessile::session::life::Moment;
 use sessile::session::{EntryKind, Session, SessionName};
 use sessile::settings::Layer;
 use sessile::text::quoted;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use sessile::Error;
+use sessile::site::Site;
 use sessile::text::shortened;
-use sessile::vault::{Secret, Site};
+use sessile::vault::Secret;
 use ureq::http::Method;
 
 use super::capture::capturing_client;

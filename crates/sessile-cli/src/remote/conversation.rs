@@ -1,6 +1,6 @@
 //! What was said in a session of a service, as a conversation of this machine is shown.
 
-use sessile::context::approval::time;
+use sessile::clock::rfc3339;
 use sessile::conversation::Item;
 use sessile_wire::service::{ChatMessage, MessagePage, ServiceMessage, ServiceSession};
 
@@ -65,7 +65,7 @@ fn item(message: &ServiceMessage) -> Item {
         number: message.number,
         kind: kind.to_owned(),
         source,
-        at: time(message.at_ms),
+        at: rfc3339(message.at_ms),
         body: sessile::json::from_str(message.body.get()).unwrap_or_default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use sessile::context::approval::time;
+use sessile::clock::rfc3339;
 use sessile::conversation::{Conversation, Item, TaskState};
 use sessile::text::{shown, shown_lines};
 use sessile_wire::service::ServiceSession;
@@ -92,8 +92,8 @@ impl From<ServiceConversation<'_>> for ConversationView {
             context_id: None,
             task_id: None,
             task_state: None,
-            started_at: time(session.started_ms),
-            used_at: time(session.used_ms),
+            started_at: rfc3339(session.started_ms),
+            used_at: rfc3339(session.used_ms),
             items: session.messages,
             has_credentials: Some(CredentialPresence(Some(true))),
             messages: None,

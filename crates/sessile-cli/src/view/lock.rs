@@ -2,7 +2,7 @@
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
-use sessile::context::approval::time;
+use sessile::clock::rfc3339;
 use sessile::lock::{LockHolder, LockStatus};
 use sessile_wire::service::{HeldLock, ServiceLock};
 
@@ -87,8 +87,8 @@ impl From<HeldLock> for LockView {
             name,
             token: ticket.token,
             holder,
-            since: time(ticket.asked_ms),
-            expires_at: Some(time(ticket.expires_ms)),
+            since: rfc3339(ticket.asked_ms),
+            expires_at: Some(rfc3339(ticket.expires_ms)),
             waiting: held.waiting,
         }
     }
@@ -97,7 +97,7 @@ impl From<HeldLock> for LockView {
 impl From<ServiceLock> for LeaseView {
     fn from(lock: ServiceLock) -> Self {
         let ServiceLock { name, ticket } = lock;
-        LeaseView { name, token: ticket.token, expires_at: Some(time(ticket.expires_ms)) }
+        LeaseView { name, token: ticket.token, expires_at: Some(rfc3339(ticket.expires_ms)) }
     }
 }
 

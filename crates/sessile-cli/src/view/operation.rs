@@ -1,7 +1,7 @@
 //! Operations of the history.
 
 use serde::Serialize;
-use sessile::context::approval::time;
+use sessile::clock::rfc3339;
 use sessile::history::Operation;
 use sessile::text::shown;
 use sessile_wire::service::HistoryEntry;
@@ -46,7 +46,7 @@ impl From<(HistoryEntry, String)> for OperationView {
         let HistoryEntry { id, at_ms, session, subject, outcome, .. } = entry;
         OperationView::Remote(ServiceOperation {
             id,
-            at: time(at_ms),
+            at: rfc3339(at_ms),
             user,
             terminal: None,
             command,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use sessile::context::approval::time;
+use sessile::clock::rfc3339;
 use sessile::duration::short;
 use sessile::session::life::Life;
 use sessile::session::{Look, Owner, Running, Session};
@@ -108,12 +108,12 @@ impl From<(&Session, Look)> for SessionView {
             context: session.context.clone(),
             owner: session.owner.clone(),
             labels: session.labels.clone(),
-            started_at: time(session.started.wall_ms),
+            started_at: rfc3339(session.started.wall_ms),
             idle_ms: look.idle_ms,
             idle_limit_ms: session.idle_ms,
             max_ms: session.max_ms,
             expires_at: look.expires_at,
-            ended_at: session.ended.as_ref().map(|(at_ms, _)| time(*at_ms)),
+            ended_at: session.ended.as_ref().map(|(at_ms, _)| rfc3339(*at_ms)),
             end_reason: session.ended.as_ref().map(|(_, reason)| reason.clone()),
             running: look.running,
             room: (look.state != Life::Ended).then(|| session.room().dir().to_string_lossy().into_owned()),
@@ -136,12 +136,12 @@ impl From<ServiceSessionSnapshot<'_>> for SessionView {
             context: session.context.clone(),
             owner,
             labels,
-            started_at: time(session.started_ms),
+            started_at: rfc3339(session.started_ms),
             idle_ms: now_ms.saturating_sub(session.used_ms).max(0),
             idle_limit_ms: session.idle_ms,
             max_ms: session.max_ms,
-            expires_at: (state != Life::Ended).then(|| time(session.expires_ms)),
-            ended_at: session.ended_ms.map(time),
+            expires_at: (state != Life::Ended).then(|| rfc3339(session.expires_ms)),
+            ended_at: session.ended_ms.map(rfc3339),
             end_reason: session.end_reason.clone(),
             running: Vec::new(),
             room: None,

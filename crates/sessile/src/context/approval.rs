@@ -8,9 +8,9 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::clock::rfc3339;
 use crate::confirm::can_ask;
 use crate::context::Context;
 use crate::context::identity::ContextIdentity;
@@ -298,19 +298,14 @@ impl From<ApprovalRow> for Approval {
             id: row.id,
             context: row.approval.context,
             path: row.approval.path,
-            granted_at: time(row.approval.granted_ms),
-            expires_at: time(row.approval.expires_ms),
-            revoked_at: row.revoked_ms.filter(|at| *at != row.approval.expires_ms).map(time),
+            granted_at: rfc3339(row.approval.granted_ms),
+            expires_at: rfc3339(row.approval.expires_ms),
+            revoked_at: row.revoked_ms.filter(|at| *at != row.approval.expires_ms).map(rfc3339),
             granted_by: row.approval.granted_by,
             terminal: row.approval.terminal,
             with_pin: row.approval.with_pin,
         }
     }
-}
-
-/// A time in the store as JSON has it: RFC 3339, UTC, whole seconds.
-pub fn time(millis: i64) -> String {
-    Timestamp::from_second(millis.div_euclid(1000)).map_or_else(|_| String::new(), |time| time.to_string())
 }
 
 #[cfg(test)]

@@ -48,6 +48,13 @@ pub struct Contexts<'a> {
     pub(super) state: &'a State,
 }
 
+impl State {
+    /// The contexts there are.
+    pub fn contexts(&self) -> Contexts<'_> {
+        Contexts::new(self)
+    }
+}
+
 impl<'a> Contexts<'a> {
     pub(crate) fn new(state: &'a State) -> Self {
         Contexts { state }
@@ -238,7 +245,7 @@ impl<'a> Contexts<'a> {
             {
                 let empty = Document::parse(
                     document.path(),
-                    crate::settings::write::empty(document.path()).to_owned(),
+                    crate::settings::empty_text(document.path()).to_owned(),
                 )?;
                 self.read(name, Home::File, true, empty, Vec::new()).map(Some)
             }

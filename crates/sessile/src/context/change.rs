@@ -9,9 +9,9 @@ use crate::context::transfer::refuse_secrets;
 use crate::context::weaken::{ContextChange, authorize_changes};
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{ContextError, Error, Result, UsageError};
-use crate::history::{Effect, perform, settle, unless_overtaken};
+use crate::history::{Effect, change_text, perform, settle, unless_overtaken};
 use crate::names::ContextName;
-use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, trust, write};
+use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, empty_text, trust};
 
 /// One change of a context's file: a key such as `guard`, `env.NAME` or `tools.NAME.KEY`, set or removed.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Contexts<'_> {
                     apply(&path, "", &[], changes)
                 };
             }
-            let text = old.unwrap_or(write::empty(&path));
+            let text = old.unwrap_or(empty_text(&path));
             let without = edit::unset(&path, text, &below(&prefix, &[]))?;
             if without.is_some() && !replace {
                 return Err(exists());
@@ -97,7 +97,7 @@ impl Contexts<'_> {
         let path = existing.path().to_owned();
         let prefix = self.prefix(name);
         self.rewrite("context edit", name, &path, |old| {
-            apply(&path, old.unwrap_or(write::empty(&path)), &prefix, changes)
+            apply(&path, old.unwrap_or(empty_text(&path)), &prefix, changes)
         })?;
         self.get_fresh(name, &path)
     }
@@ -109,7 +109,7 @@ impl Contexts<'_> {
         // It must be a context before it goes anywhere.
         self.parse(&existing.name, &path, new)?;
         if old != new {
-            write::change_text(self.state, "context edit", &path, Some(old), new)?;
+            change_text(self.state, "context edit", &path, Some(old), new)?;
         }
         self.get_fresh(&existing.name, &path)
     }
@@ -189,7 +189,9 @@ impl Contexts<'_> {
                 "with --no-config there is no place for a context: leave it out".into(),
             )
             .into()),
-            ConfigSource::Usual if in_project => Ok(file_in(&write::directory(self.state)?.contexts(), name)),
+            ConfigSource::Usual if in_project => {
+                Ok(file_in(&self.state.writable_project()?.contexts(), name))
+            }
             ConfigSource::Usual => Ok(file_in(&self.state.dirs().config()?.join("contexts"), name)),
         }
     }

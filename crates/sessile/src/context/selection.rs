@@ -12,7 +12,7 @@ use crate::names::ContextName;
 use crate::session::PendingSession;
 use crate::session::resolve::withhold;
 use crate::settings::project::Project;
-use crate::settings::{Candidate, Ignored, Layer, Origin, SettingKey, Value, trust, write};
+use crate::settings::{Candidate, Ignored, Layer, Origin, SettingKey, Value, trust};
 use crate::state::State;
 use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
@@ -233,7 +233,7 @@ fn try_switch(
     if let Some(file) = &target.file {
         let value = |name: &str| Value::Text(name.to_owned());
         let (old, new) = (old.as_deref().map(value), value(new.as_str()));
-        effects.push(write::setting_effect(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
+        effects.push(Effect::setting(file, &SettingKey::new(["context"]), old.as_ref(), Some(&new)));
     }
     perform(state, "context use", new.as_str(), &effects)?;
     let _ = state.store_for_writing().and_then(|mut store| forget_dead_terminals(&mut store));
@@ -267,10 +267,10 @@ impl Target {
                 Target { place: Terminal::key_device(&key.place).to_owned(), key, file: None }
             }
             SwitchScope::Directory => {
-                let file = write::directory(state)?.local_settings();
+                let file = state.writable_project()?.local_settings();
                 in_file(Scope::Directory, trust::key(state.app(), &file), file)
             }
-            SwitchScope::Global => in_file(Scope::Global, String::new(), write::user_file(state)?),
+            SwitchScope::Global => in_file(Scope::Global, String::new(), state.user_settings_file()?),
         })
     }
 
@@ -361,7 +361,7 @@ pub(crate) fn repointing(state: &State, name: &ContextName, to: Option<&ContextN
             (_, Layer::System | Layer::Session) => {}
             (Some(path), _) => {
                 let key = SettingKey::new(["context"]);
-                effects.push(write::setting_effect(path, &key, Some(&value(name)), to.map(value).as_ref()));
+                effects.push(Effect::setting(path, &key, Some(&value(name)), to.map(value).as_ref()));
             }
             (None, _) => {
                 let Some(key) = pointer else { continue };

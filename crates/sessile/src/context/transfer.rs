@@ -8,9 +8,8 @@ use crate::context::weaken::refuse_vault_change;
 use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
 use crate::error::{ContextError, FileError, Result, UsageError};
 use crate::names::ContextName;
-use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret};
-use crate::settings::write;
-use crate::settings::{Data, Document, SettingKey, Value};
+use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret, looks_secret};
+use crate::settings::{Data, Document, SettingKey, Value, empty_text};
 
 /// An exported file.
 #[derive(Clone, Debug)]
@@ -24,7 +23,7 @@ pub struct Exported {
 /// Writes contexts into the text of one file, whose name decides the format. A value whose name says that it is a
 /// secret stays behind, and so does a URL with a password.
 pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> {
-    let mut exported = Exported { text: write::empty(path).to_owned(), left_out: Vec::new() };
+    let mut exported = Exported { text: empty_text(path).to_owned(), left_out: Vec::new() };
     for context in contexts {
         let prefix = ["contexts".to_owned(), context.name.to_string()];
         let (secret, plain): (Vec<Change>, Vec<Change>) =
@@ -182,32 +181,6 @@ pub(super) fn refuse_secrets(changes: &[Change]) -> Result<()> {
         }
         None => Ok(()),
     }
-}
-
-/// Whether a name says that its value is a secret.
-pub fn looks_secret(name: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "APIKEY",
-        "API_KEY",
-        "ACCESS_KEY",
-        "PRIVATE_KEY",
-        "CREDENTIAL",
-        "AUTHORIZATION",
-    ];
-    /// Last words of a name of several words.
-    const ENDS: &[&str] = &["_KEY", "_PAT", "_PWD", "_AUTH"];
-    /// Words that end like a password and are none.
-    const NOT_PASSWORDS: &[&str] = &["ASKPASS", "BYPASS", "COMPASS"];
-    let name = name.to_ascii_uppercase().replace('-', "_");
-    WORDS.iter().any(|word| name.contains(word))
-        || name == "AUTH"
-        || ENDS.iter().any(|end| name.ends_with(end))
-        || name.ends_with("PASS") && !NOT_PASSWORDS.iter().any(|word| name.ends_with(word))
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::context::approval::time;
+use crate::clock::rfc3339;
 use crate::conversation::TaskState;
 use crate::error::{ConversationError, Error, Result};
 use crate::names::nearest;
 use crate::session::{Session, SessionId};
+use crate::site::agent_url;
 use crate::state::State;
 use crate::store::{
     ConversationChange, ConversationFilter, ConversationKey, ConversationRow, ItemRow, Store,
 };
-use crate::vault::agent_url;
 use crate::world::World;
 
 /// A conversation with an agent.
@@ -91,8 +91,8 @@ impl From<ConversationRow> for Conversation {
             context_id: row.context_id.clone(),
             task_id: row.task_id.clone(),
             task_state: row.task_state.as_deref().map(TaskState::of),
-            started_at: time(row.started_ms),
-            used_at: time(row.used_ms),
+            started_at: rfc3339(row.started_ms),
+            used_at: rfc3339(row.used_ms),
             items: row.next_item.saturating_sub(1),
             row,
         }
@@ -267,7 +267,7 @@ impl From<ItemRow> for Item {
             number: row.number,
             source: if row.kind == "sent" { "user" } else { "agent" },
             kind: row.kind,
-            at: time(row.at_ms),
+            at: rfc3339(row.at_ms),
             body: crate::json::from_str(&row.body).unwrap_or(Value::Null),
         }
     }

@@ -4,9 +4,8 @@ use std::fmt;
 
 use crate::app::App;
 use crate::code::Code;
-use crate::error::{Diagnostic, ErrorDetails};
+use crate::error::{CredentialConsumer, Diagnostic, ErrorDetails, ExpiredCredential};
 use crate::text::{quoted, shell_quoted, shown};
-use crate::vault::{CredentialConsumer, Expired};
 
 /// Errors of single credentials.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +34,7 @@ pub enum CredentialError {
     },
     /// A credential whose time is up.
     #[error("{0}")]
-    Expired(Box<Expired>),
+    Expired(Box<ExpiredCredential>),
     /// A credential that cannot be used as it is.
     #[error("credential {} cannot be used: {}", quoted(name), shown(reason))]
     Unusable {
@@ -183,7 +182,7 @@ impl Diagnostic for CredentialError {
 
     fn details(&self) -> ErrorDetails {
         let Self::Expired(expired) = self else { return ErrorDetails::default() };
-        let Expired { name, variable, expired_at, .. } = &**expired;
+        let ExpiredCredential { name, variable, expired_at, .. } = &**expired;
         ErrorDetails {
             credential: Some(name.clone()),
             variable: Some(variable.clone()),

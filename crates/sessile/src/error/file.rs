@@ -1,5 +1,6 @@
 //! Errors of single files: reading, parsing, writing and locking.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,8 +8,36 @@ use std::time::Duration;
 use crate::app::App;
 use crate::code::Code;
 use crate::error::{Diagnostic, FileLocation};
-use crate::files::Holder;
 use crate::text::{quoted, shell_quoted, shown};
+
+/// Process that holds the lock of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileLockHolder {
+    /// Its pid.
+    pub pid: i32,
+    /// What it runs: the program and the words before its first value.
+    pub command: Option<String>,
+    /// How long it has been running.
+    pub running: Option<Duration>,
+    /// Whether it is stopped (SIGSTOP, Ctrl-Z), so that it releases nothing.
+    pub is_stopped: bool,
+}
+
+impl fmt::Display for FileLockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pid {}", self.pid)?;
+        if let Some(command) = &self.command {
+            write!(f, ", `{command}`")?;
+        }
+        if let Some(running) = self.running {
+            write!(f, ", {}", crate::duration::short(running))?;
+        }
+        if self.is_stopped {
+            write!(f, ", stopped")?;
+        }
+        Ok(())
+    }
+}
 
 /// Errors of single files: reading, parsing, writing and locking.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +115,7 @@ pub enum FileError {
         /// What is locked.
         path: PathBuf,
         /// By whom, if known.
-        holder: Option<Holder>,
+        holder: Option<FileLockHolder>,
         /// How long this process waited.
         waited: Duration,
     },

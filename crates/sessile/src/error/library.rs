@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::code::Code;
+use crate::error::Report;
 use crate::error::{
     ContextError, ConversationError, CredentialError, Diagnostic, FileError, FileLocation, GuardError,
     HistoryError, LockError, ProjectError, RunError, SessionError, SettingsError, StoreError, ToolError,
     UsageError, VaultError,
 };
-use crate::report::Report;
 
 /// Result of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

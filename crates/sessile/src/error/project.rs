@@ -1,12 +1,55 @@
 //! Errors of projects and of the trust in their files.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::app::App;
 use crate::code::Code;
 use crate::error::Diagnostic;
-use crate::files::UnsafeFile;
 use crate::text::{quoted, shell_quoted, shown};
+
+/// A file of a project that is not used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsafeFile {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// The reason.
+    pub reason: UnsafeReason,
+}
+
+/// Why a file of a project is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsafeReason {
+    /// A link on its path leads out of the project, or to nothing.
+    Link,
+    /// This user owns it.
+    Owner(u32),
+}
+
+impl UnsafeFile {
+    /// The next step, in words.
+    pub(crate) fn hint(&self) -> String {
+        let path = shell_quoted(&self.path.to_string_lossy());
+        match self.reason {
+            UnsafeReason::Link => {
+                format!("replace the link with a file of the project; inspect it: ls -l {path}")
+            }
+            UnsafeReason::Owner(_) => format!("take ownership of it: sudo chown -R \"$(id -u)\" {path}"),
+        }
+    }
+}
+
+impl fmt::Display for UnsafeFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = shown(self.path.display());
+        match self.reason {
+            UnsafeReason::Link => {
+                write!(f, "{path}: a symbolic link leads out of the project, or to a missing file")
+            }
+            UnsafeReason::Owner(owner) => write!(f, "{path}: owned by user {owner}"),
+        }
+    }
+}
 
 /// Errors of projects and of the trust in their files.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,6 @@
 //! first, and the result is opened in the same way.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,11 +15,10 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
-use crate::error::{Error, FileError, ProjectError, Result};
+use crate::error::{Error, FileError, ProjectError, Result, UnsafeFile, UnsafeReason};
 use crate::files::lock::Locker;
 use crate::files::locked_dir::{LockedDir, create_dir};
 use crate::files::read::{LIMIT, read_opened, require_file_type};
-use crate::text::{shell_quoted, shown};
 
 /// Directories on the way to a file need not be readable.
 #[cfg(target_os = "linux")]
@@ -33,49 +31,6 @@ const SEARCH: OFlags = OFlags::RDONLY;
 pub(crate) struct Beneath<'a> {
     root: &'a Path,
     uid: u32,
-}
-
-/// A file of a project that is not used, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsafeFile {
-    /// The file or directory.
-    pub path: PathBuf,
-    /// The reason.
-    pub reason: UnsafeReason,
-}
-
-/// Why a file of a project is not used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsafeReason {
-    /// A link on its path leads out of the project, or to nothing.
-    Link,
-    /// This user owns it.
-    Owner(u32),
-}
-
-impl UnsafeFile {
-    /// The next step, in words.
-    pub(crate) fn hint(&self) -> String {
-        let path = shell_quoted(&self.path.to_string_lossy());
-        match self.reason {
-            UnsafeReason::Link => {
-                format!("replace the link with a file of the project; inspect it: ls -l {path}")
-            }
-            UnsafeReason::Owner(_) => format!("take ownership of it: sudo chown -R \"$(id -u)\" {path}"),
-        }
-    }
-}
-
-impl fmt::Display for UnsafeFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = shown(self.path.display());
-        match self.reason {
-            UnsafeReason::Link => {
-                write!(f, "{path}: a symbolic link leads out of the project, or to a missing file")
-            }
-            UnsafeReason::Owner(owner) => write!(f, "{path}: owned by user {owner}"),
-        }
-    }
 }
 
 /// What an attempt to open something without following a link found.

@@ -13,8 +13,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::duration;
-use crate::error::{Error, FileError, Result};
+use crate::error::{Error, FileError, FileLockHolder, Result};
 
 /// How long a lock is waited for in silence.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -28,42 +27,13 @@ const MOST_TURNS: u32 = 12;
 /// The longest wait: SQLite counts milliseconds in 32 bits.
 const LONGEST: Duration = Duration::from_hours(24 * 24);
 
-/// Who holds a lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// Its pid.
-    pub pid: i32,
-    /// What it runs: the program and the words before its first value.
-    pub command: Option<String>,
-    /// How long it has been running.
-    pub running: Option<Duration>,
-    /// Whether it is stopped (SIGSTOP, Ctrl-Z), so that it releases nothing.
-    pub is_stopped: bool,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pid {}", self.pid)?;
-        if let Some(command) = &self.command {
-            write!(f, ", `{command}`")?;
-        }
-        if let Some(running) = self.running {
-            write!(f, ", {}", duration::short(running))?;
-        }
-        if self.is_stopped {
-            write!(f, ", stopped")?;
-        }
-        Ok(())
-    }
-}
-
 /// What is told to the user while a lock is waited for.
 #[derive(Clone, Debug)]
 pub struct Waiting<'a> {
     /// What is locked.
     pub path: &'a Path,
     /// By whom, if the system tells.
-    pub holder: Option<Holder>,
+    pub holder: Option<FileLockHolder>,
     /// How much longer this process will wait.
     pub remaining: Duration,
 }
@@ -223,7 +193,7 @@ pub(crate) struct Wait<'a> {
     begun: Instant,
     /// Since when the holder is the same.
     since: Instant,
-    seen: Option<Holder>,
+    seen: Option<FileLockHolder>,
     is_told: bool,
 }
 
@@ -244,7 +214,7 @@ impl<'a> Wait<'a> {
     }
 
     /// Whether to wait on, with the holder as it is now. The user is told once.
-    pub(crate) fn goes_on(&mut self, now: Option<Holder>) -> bool {
+    pub(crate) fn goes_on(&mut self, now: Option<FileLockHolder>) -> bool {
         // Between two holders there is none for a moment; that is no sign of anything.
         if now.is_some() && now.as_ref().map(|now| now.pid) != self.seen.as_ref().map(|seen| seen.pid) {
             if self.seen.is_some() {
@@ -263,7 +233,7 @@ impl<'a> Wait<'a> {
     }
 
     /// The same where the holder cannot always be seen: then the lock is taken to change hands.
-    pub(crate) fn goes_on_unseen(&mut self, now: Option<Holder>) -> bool {
+    pub(crate) fn goes_on_unseen(&mut self, now: Option<FileLockHolder>) -> bool {
         if now.is_none() {
             self.since = Instant::now();
         }
@@ -286,21 +256,21 @@ pub(crate) fn open_lock_file(path: &Path) -> Result<File> {
 
 /// The process that holds the kernel's lock on an inode, where the system tells.
 #[cfg(target_os = "linux")]
-fn find_holder(dev: u64, ino: u64) -> Option<Holder> {
+fn find_holder(dev: u64, ino: u64) -> Option<FileLockHolder> {
     holder_of("FLOCK", dev, ino)
 }
 
 /// The process that holds one of SQLite's exclusive locks on a file, where the system tells.
 #[cfg(target_os = "linux")]
-pub(crate) fn find_writer(path: &Path) -> Option<Holder> {
+pub(crate) fn find_writer(path: &Path) -> Option<FileLockHolder> {
     let found = path.metadata().ok()?;
     holder_of("POSIX", found.dev(), found.ino())
 }
 
 #[cfg(target_os = "linux")]
-fn holder_of(kind: &str, dev: u64, ino: u64) -> Option<Holder> {
+fn holder_of(kind: &str, dev: u64, ino: u64) -> Option<FileLockHolder> {
     let own = i32::try_from(std::process::id()).ok();
-    let locks = super::read_kernel_file("/proc/locks")?;
+    let locks = crate::process::read_kernel_file("/proc/locks")?;
     let device = format!("{:02x}:{:02x}", rustix::fs::major(dev), rustix::fs::minor(dev));
     let holder = |exact: bool| {
         locks.lines().find_map(|line| {
@@ -318,7 +288,7 @@ fn holder_of(kind: &str, dev: u64, ino: u64) -> Option<Holder> {
     };
     // Some file systems show another device number here than stat does.
     let pid = holder(true).or_else(|| holder(false))?;
-    Some(Holder {
+    Some(FileLockHolder {
         pid,
         command: command_of(pid),
         running: running_for(pid),
@@ -327,19 +297,19 @@ fn holder_of(kind: &str, dev: u64, ino: u64) -> Option<Holder> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn find_holder(_dev: u64, _ino: u64) -> Option<Holder> {
+fn find_holder(_dev: u64, _ino: u64) -> Option<FileLockHolder> {
     None
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn find_writer(_path: &Path) -> Option<Holder> {
+pub(crate) fn find_writer(_path: &Path) -> Option<FileLockHolder> {
     None
 }
 
 /// The program's name and the plain words after it: never a value, which may be a secret.
 #[cfg(target_os = "linux")]
 fn command_of(pid: i32) -> Option<String> {
-    let line = super::read_kernel_file(&format!("/proc/{pid}/cmdline"))?;
+    let line = crate::process::read_kernel_file(&format!("/proc/{pid}/cmdline"))?;
     let mut words = line.split('\0');
     let program = PathBuf::from(words.next()?);
     let mut command = program.file_name()?.to_str()?.to_owned();

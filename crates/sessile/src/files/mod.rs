@@ -23,9 +23,8 @@ mod trusted;
 /// The flag of `open` that makes a link in the place of a file an error.
 pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-pub use beneath::{UnsafeFile, UnsafeReason};
 pub use filesystem::network_file_system;
-pub use lock::{Holder, Locker, Waiting};
+pub use lock::{Locker, Waiting};
 pub(crate) use locked_dir::put_in_place;
 pub use locked_dir::{LockedDir, TEMPORARY, create_dir};
 pub(crate) use marked::{MARK, check_marked, check_marked_state, is_marked, make_file, mark_file};
@@ -37,4 +36,4 @@ pub use trusted::{check_trusted, check_trusted_database};
 
 pub(crate) use beneath::{Beneath, is_own};
 pub(crate) use lock::{Wait, find_writer, open_lock_file};
-pub(crate) use read::{read_kernel_file, read_up_to, require_file};
+pub(crate) use read::{read_up_to, require_file};

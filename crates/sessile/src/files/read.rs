@@ -101,11 +101,3 @@ pub fn resolve_links(path: &Path) -> Result<PathBuf> {
     }
     Err(Error::io("follow", path, std::io::Error::other("too many symbolic links")))
 }
-
-/// A small file of the kernel's, if it can be read.
-pub(crate) fn read_kernel_file(path: &str) -> Option<String> {
-    // Room for all of it: the kernel makes such a file anew for every read.
-    let mut text = String::with_capacity(1024);
-    File::open(path).ok()?.take(LIMIT).read_to_string(&mut text).ok()?;
-    Some(text)
-}

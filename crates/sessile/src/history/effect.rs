@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use crate::error::{Error, FileError, Result};
-use crate::session::EntryKind;
-use crate::settings::SettingKey;
-use crate::settings::write::{self, TrustRule};
+use crate::history::rewrite::{TrustRule, is_managed, replace_setting, replace_text, value_in_file};
+use crate::settings::{SettingKey, Value};
 use crate::state::State;
-use crate::store::{EntryPlace, PointerKey, PointerKind, Scope};
+use crate::store::{EntryKind, EntryPlace, PointerKey, PointerKind, Scope};
 
 /// Marks of a value that is null and not missing.
 const BEFORE_IS_NULL: &str = "before_is_null";
@@ -136,6 +135,17 @@ impl Side {
 }
 
 impl Effect {
+    /// The change of a key in a file.
+    pub(crate) fn setting(path: &Path, key: &SettingKey, old: Option<&Value>, new: Option<&Value>) -> Self {
+        Effect::Setting {
+            path: path.to_owned(),
+            key: key.to_string(),
+            before: old.map(|value| serde_json::json!(value)),
+            after: new.map(|value| serde_json::json!(value)),
+            untrusted: false,
+        }
+    }
+
     /// The same with its sides exchanged.
     pub(super) fn reversed(&self) -> Self {
         let mut reversed = self.clone();
@@ -204,7 +214,7 @@ impl Effect {
     /// The file that it changes, if Sessile does not write that file. A restored history can name any.
     pub(super) fn unmanaged_file(&self, state: &State) -> Option<&Path> {
         match self {
-            Effect::Setting { path, .. } | Effect::Text { path, .. } if !write::is_managed(state, path) => {
+            Effect::Setting { path, .. } | Effect::Text { path, .. } if !is_managed(state, path) => {
                 Some(path)
             }
             _ => None,
@@ -215,7 +225,7 @@ impl Effect {
     pub(super) fn is_at(&self, state: &State, side: Side) -> Result<bool> {
         Ok(match self {
             Effect::Setting { path, key, before, after, .. } => {
-                let now = write::value_in_file(state, path, &key.parse()?)?;
+                let now = value_in_file(state, path, &key.parse()?)?;
                 json_of(now.as_ref()) == *side.of(before, after)
             }
             Effect::Text { path, before, after, .. } => state.read(path)? == *side.of(before, after),
@@ -261,11 +271,11 @@ impl Effect {
             Effect::Setting { path, key, before, after, untrusted } => {
                 let key: SettingKey = key.parse()?;
                 let (from, to) = (side.other().of(before, after), side.of(before, after));
-                write::replace_setting(state, path, &key, from.as_ref(), to.as_ref(), rule_for(*untrusted))
+                replace_setting(state, path, &key, from.as_ref(), to.as_ref(), rule_for(*untrusted))
             }
             Effect::Text { path, before, after, untrusted } => {
                 let (from, to) = (side.other().of(before, after), side.of(before, after));
-                write::replace_text(state, path, from.as_deref(), to.as_deref(), rule_for(*untrusted))
+                replace_text(state, path, from.as_deref(), to.as_deref(), rule_for(*untrusted))
             }
             Effect::Pointer { before, after, .. } => {
                 let (from, to) = (side.other().of(before, after), side.of(before, after));
@@ -377,6 +387,6 @@ fn unmarked(stored: Json) -> Option<Effect> {
 }
 
 /// A setting's value as the history keeps it.
-pub(crate) fn json_of(value: Option<&crate::settings::Value>) -> Option<Json> {
+pub(crate) fn json_of(value: Option<&Value>) -> Option<Json> {
     value.map(|value| serde_json::to_value(value).unwrap_or_default())
 }

@@ -28,12 +28,14 @@
 mod effect;
 mod operation;
 mod perform;
+mod rewrite;
 mod table;
 mod undo;
 
 pub use effect::{Effect, PointerValue};
 pub use operation::{Operation, find, list};
 pub use perform::{perform, record, settle, settle_if_marked};
+pub use rewrite::{change_text, value_in_file};
 pub use table::{COMMANDS, Recorded, Undo, recorded};
 pub use undo::undo;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::context::approval::time;
+use crate::clock::rfc3339;
 use crate::error::{Error, HistoryError, Result};
 use crate::history::Effect;
 use crate::history::effect::{decode, marked};
@@ -53,7 +53,7 @@ impl From<OperationRow> for Operation {
         let effects = decode(&row.effects);
         Operation {
             id: row.id,
-            at: time(row.at_ms),
+            at: rfc3339(row.at_ms),
             user: row.user,
             session: row.session,
             terminal: row.terminal.map(|key| Terminal::key_device(&key).to_owned()),

@@ -5,15 +5,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use crate::context::approval::revoke_unrecorded;
-use crate::context::transfer::looks_secret;
 use crate::context::weaken::authorize;
 use crate::error::{Error, FileError, HistoryError, Result, SessionError};
 use crate::files::{LockedDir, NO_FOLLOW, create_dir};
 use crate::history::effect::{Side, decode, encode};
+use crate::history::rewrite::{TrustRule, is_untrusted};
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
 use crate::secrets::has_url_password;
-use crate::settings::write::{TrustRule, is_untrusted};
+use crate::secrets::looks_secret;
 use crate::settings::{Data, Document, Node};
 use crate::state::State;
 use crate::store::OperationRow;
@@ -328,7 +328,7 @@ fn names_credential(within: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::EntryKind;
+    use crate::store::EntryKind;
     use serde_json::json;
 
     fn entry(key: &str, after: serde_json::Value) -> Effect {

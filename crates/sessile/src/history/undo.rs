@@ -149,8 +149,8 @@ fn in_effect(state: &State, operation: &Operation) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::trust;
     use crate::settings::project::Project;
-    use crate::settings::trust;
     use crate::{App, Code, StateArgs, World};
     use std::path::Path;
     use std::time::Duration;

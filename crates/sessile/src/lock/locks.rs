@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::context::approval::time;
+use crate::clock::rfc3339;
 use crate::error::{Error, LockError, Result, UsageError};
 use crate::lock::{HeldTicket, LockHolder, TicketQueue};
 use crate::state::State;
@@ -187,8 +187,8 @@ fn view_of(ticket: &TicketRow, name: String) -> LockStatus {
         name,
         token: ticket.token,
         holder: LockHolder::of_json(&ticket.holder),
-        since: time(ticket.held_ms.unwrap_or(ticket.asked_ms)),
-        expires_at: ticket.expires_ms.map(time),
+        since: rfc3339(ticket.held_ms.unwrap_or(ticket.asked_ms)),
+        expires_at: ticket.expires_ms.map(rfc3339),
         waiting: 0,
     }
 }

@@ -10,10 +10,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::clock::Moment;
 use crate::error::{Error, FileError, LockError, Result};
 use crate::files::{Locker, create_dir, open_lock_file};
 use crate::lock::LockHolder;
-use crate::session::life::Moment;
 use crate::store::{LeaseEnd, Store, TicketRow};
 use crate::world::World;
 

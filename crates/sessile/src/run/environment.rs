@@ -10,7 +10,6 @@ use std::ffi::{OsStr, OsString};
 
 use serde::Serialize;
 
-use crate::app::App;
 use crate::call::ConfigSource;
 use crate::context::{Context, Variable};
 use crate::error::{Result, UsageError};
@@ -53,8 +52,8 @@ const OWN: &[&str] = &[
 ];
 
 /// Whether the application itself sets a variable of this name for a command.
-pub fn is_own_variable(app: &App, name: &str) -> bool {
-    OWN.iter().any(|own| app.variable(own) == name)
+pub(crate) fn is_own_variable(state: &State, name: &str) -> bool {
+    OWN.iter().any(|own| state.app().variable(own) == name)
 }
 
 /// The variables that stand for credentials which the context does not give out: a command of one context has no
@@ -65,7 +64,7 @@ pub fn foreign_credentials<'a>(
     bound: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {
     let app = state.app();
-    let own = |name: &str| Some(crate::vault::variable_of(app, &name.parse().ok()?));
+    let own = |name: &str| Some(app.credential_variable(&name.parse().ok()?));
     let mut kept: Vec<String> = bound.chain(state.args().credential.as_deref()).filter_map(own).collect();
     if let Some(context) = context {
         let variables = context.env.iter().filter_map(|(_, variable)| match variable {

@@ -49,7 +49,7 @@ pub mod shell;
 pub use args::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 pub use command::{GuardCheck, IsolatedCommand, exec, status};
 pub use environment::{
-    CredentialVariable, Environment, VariableChange, VariableRequest, foreign_credentials, is_own_variable,
+    CredentialVariable, Environment, VariableChange, VariableRequest, foreign_credentials,
 };
 pub use prepare::PreparedRun;
 pub use session::{RunRequest, RunSession};

@@ -5,10 +5,9 @@ use std::ffi::{OsStr, OsString};
 
 use crate::context::{Context, is_variable_name};
 use crate::error::{Error, Result, UsageError};
+use crate::run::environment::is_own_variable;
 use crate::run::shell::{SHELL_FILE_VARIABLES, shell_files};
-use crate::run::{
-    Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableRequest, is_own_variable,
-};
+use crate::run::{Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableRequest};
 use crate::secrets::is_secret;
 use crate::session::Session;
 use crate::session::room::{Presence, Running};
@@ -132,7 +131,7 @@ impl RunSession<'_> {
         if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
             return Err(wrong("named like a variable (letters, digits and _)"));
         }
-        if is_own_variable(self.state().app(), name) {
+        if is_own_variable(self.state(), name) {
             let what = format!("--env {name}: {name} is set by sessile itself; choose another name");
             return Err(UsageError::Arguments(what).into());
         }

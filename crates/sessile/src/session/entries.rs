@@ -1,37 +1,16 @@
 //! A session's small values: JSON with a revision, changed by compare-and-set; and its settings, kept the same way.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Result, SessionError, UsageError};
-use crate::secrets::has_url_password;
 use crate::session::{Session, Sessions};
-use crate::store::{EntryChange, EntryPlace, EntryRow, OperationRow};
+use crate::store::{EntryChange, EntryKind, EntryPlace, EntryRow, OperationRow};
 
 /// The largest value.
 pub const LARGEST: usize = 64 * 1024;
 /// The longest key.
 const LONGEST_KEY: usize = 256;
-
-/// What an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EntryKind {
-    /// A setting that holds in the session.
-    Setting,
-    /// A value that the session's programs keep.
-    State,
-}
-
-impl EntryKind {
-    /// Its word in the store.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EntryKind::Setting => "setting",
-            EntryKind::State => "state",
-        }
-    }
-}
 
 /// A value with its revision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -91,20 +70,6 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
         .into()),
         None => Ok(()),
     }
-}
-
-/// Fails if a setting's key says that its value is a secret, or if a URL in it has a password: a session is kept in the
-/// store, and no secret is.
-pub(crate) fn refuse_secret(key: &str, value: &Value) -> Result<()> {
-    let name = key.rsplit('.').next().unwrap_or(key);
-    if crate::context::transfer::looks_secret(name) || value.as_str().is_some_and(has_url_password) {
-        return Err(UsageError::SecretRefused {
-            place: key.to_owned(),
-            instead: crate::secrets::USE_THE_VAULT,
-        }
-        .into());
-    }
-    Ok(())
 }
 
 impl Sessions {

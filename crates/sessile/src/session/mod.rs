@@ -12,7 +12,6 @@
 //! Not for: running commands in a session, which is [`crate::run`].
 
 pub mod entries;
-mod id;
 pub mod life;
 mod operations;
 mod owner;
@@ -24,8 +23,7 @@ mod stop;
 pub mod transfer;
 mod turn;
 
-pub use entries::{Entry, EntryKind};
-pub use id::{SessionId, SessionName};
+pub use entries::Entry;
 pub use life::Life;
 pub use operations::SETTINGS;
 pub use owner::Owner;
@@ -35,5 +33,5 @@ pub use sessions::{Look, NewSession, Session, Sessions};
 pub use stop::{end_marked, end_others};
 pub use turn::{Message, Turn};
 
-pub(crate) use entries::refuse_secret;
-pub(crate) use turn::turn_resource;
+pub use crate::names::{SessionId, SessionName};
+pub use crate::store::EntryKind;

@@ -11,7 +11,7 @@ use crate::session::entries::Changed;
 use crate::session::resolve::select_for_terminal;
 use crate::session::transfer::Exported;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
-use crate::settings::write::check_imported;
+use crate::settings::rules::check_imported;
 use crate::settings::{Definition, Kind, Layer, Origin};
 use crate::state::State;
 use crate::store::{Contents, OperationRow};

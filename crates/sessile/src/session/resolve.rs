@@ -6,7 +6,7 @@ use crate::call::{SessionMode, WithheldSelection};
 use crate::error::{Diagnostic, Result, SessionError, UsageError};
 use crate::interactive::TerminalAccess;
 use crate::session::{EntryKind, Life, Session, SessionId, SessionName};
-use crate::settings::write::is_session_setting;
+use crate::settings::rules::is_session_setting;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::State;
 use crate::store::{EntryPlace, PointerKey, PointerKind, Scope, SessionRow};

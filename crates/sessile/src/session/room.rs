@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Moment;
 use crate::error::{Error, Result, SessionError};
 use crate::files::{NO_FOLLOW, create_dir};
 use crate::process::ProcessId;
 use crate::session::SessionId;
-use crate::session::life::Moment;
 use crate::session::sockets;
 use crate::world::World;
 
@@ -219,7 +219,7 @@ impl Room {
         if running.is_empty() && self.is_busy() {
             running.extend(self.holders().into_iter().filter_map(|pid| {
                 let program =
-                    crate::files::read_kernel_file(&format!("/proc/{pid}/comm")).unwrap_or_default();
+                    crate::process::read_kernel_file(&format!("/proc/{pid}/comm")).unwrap_or_default();
                 Some(Running { process: ProcessId::of(pid)?, program: program.trim().to_owned() })
             }));
         }
@@ -422,7 +422,7 @@ fn holders_of(path: &Path) -> Vec<i32> {
 fn is_inherited(pid: i32, descriptor: &str) -> bool {
     const CLOSED_ON_EXEC: u32 = 0o2_000_000;
     let info =
-        crate::files::read_kernel_file(&format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+        crate::process::read_kernel_file(&format!("/proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
     let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
     flags
         .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())

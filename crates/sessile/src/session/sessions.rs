@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::context::approval::time;
+use crate::clock::{Moment, rfc3339};
 use crate::error::{Error, FileError, Result, SessionError};
 use crate::files::{Locker, check_marked};
 use crate::names::ContextName;
-use crate::session::life::{Life, Moment, Times};
+use crate::session::life::{Life, Times};
 use crate::session::room::{Room, Running};
 use crate::session::{Owner, SessionId, SessionName};
 use crate::store::{Contents, SessionRow, Store};
@@ -144,7 +144,7 @@ impl Session {
             } else {
                 0
             },
-            expires_at: (state == Life::Live).then(|| time(times.expires_ms(&now))),
+            expires_at: (state == Life::Live).then(|| rfc3339(times.expires_ms(&now))),
             running,
         }
     }

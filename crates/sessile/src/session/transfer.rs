@@ -67,7 +67,7 @@ impl ExportedConversation {
     /// It as it goes into the store, under an id of its own.
     fn row(&self, now_ms: i64) -> Result<ConversationRow> {
         let id = crate::session::SessionId::new(now_ms)?.to_string();
-        let mut row = ConversationRow::new(id, "", &crate::vault::agent_url(&self.agent_url)?, now_ms);
+        let mut row = ConversationRow::new(id, "", &crate::site::agent_url(&self.agent_url)?, now_ms);
         if let Some(name) = &self.name {
             crate::names::check(name, "conversation")?;
         }
@@ -149,7 +149,7 @@ impl Sessions {
                 let text = value.to_string();
                 entries::check(key, Some(&text))?;
                 if kind == EntryKind::Setting {
-                    entries::refuse_secret(key, value)?;
+                    crate::secrets::refuse_secret(key, value)?;
                 }
                 contents.entries.push((kind.as_str(), key.clone(), text));
             }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::error::{LockError, Result};
 use crate::lock::{HeldTicket, LockHolder, TicketQueue};
 use crate::session::{Session, Sessions};
-use crate::store::Commit;
+use crate::store::{Commit, turn_resource};
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,11 +32,6 @@ pub struct Turn<'a> {
     messages: Vec<String>,
     /// While a turn waits or thinks, its session does not lie idle.
     _busy: File,
-}
-
-/// What turns of a session queue for.
-pub(crate) fn turn_resource(user: &str, session: &str) -> String {
-    format!("turn:{user}:{session}")
 }
 
 impl Sessions {

@@ -4,7 +4,8 @@ use crate::duration;
 use crate::error::{Error, FileError, Result, UsageError};
 use crate::settings::document::{Data, Node};
 use crate::settings::{SettingKey, Value};
-use crate::vault::{Secret, Site, agent_url, without_user};
+use crate::site::{Site, agent_url, without_user};
+use sessile_wire::secret::Secret;
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use toml_edit::{Item, TableLike};
 
-use crate::context::transfer::looks_secret;
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::names::{ContextName, without_name};
+use crate::secrets::looks_secret;
 use crate::settings::json;
 use crate::text::shortened;
 
@@ -303,6 +303,11 @@ fn parse_json(path: &Path, text: &str) -> Result<Vec<(String, Node)>> {
         syntax(line_start + error.column().saturating_sub(1), &json::problem(&error))
     })?;
     json::members(text).ok_or_else(|| syntax(0, "a JSON object is expected"))
+}
+
+/// An empty file of a path's format.
+pub(crate) fn empty_text(path: &Path) -> &'static str {
+    if is_json(path) { "{}" } else { "" }
 }
 
 #[cfg(test)]

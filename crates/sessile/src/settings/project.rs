@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::error::{Error, ProjectError, Result};
-use crate::files::{Beneath, LockedDir, Locker, UnsafeFile, UnsafeReason, is_own};
+use crate::error::{Error, ProjectError, Result, UnsafeFile, UnsafeReason};
+use crate::files::{Beneath, LockedDir, Locker, is_own};
 use crate::settings::Document;
 use crate::text::shown;
 use crate::world::World;
@@ -97,7 +97,7 @@ impl Project {
 
     /// The project whose state directory holds a path.
     pub fn containing(app: &App, world: &World, path: &Path) -> Option<Self> {
-        root_of(app, path).map(|root| Self::at(app, world, root))
+        app.project_root(path).map(|root| Self::at(app, world, root))
     }
 
     /// The directory that the project is.
@@ -179,10 +179,4 @@ const DIR_MODE: u32 = 0o755;
 
 fn dir_name(app: &App) -> String {
     format!(".{}", app.name())
-}
-
-/// The root of the project whose state directory holds a path.
-pub(crate) fn root_of<'p>(app: &App, path: &'p Path) -> Option<&'p Path> {
-    let name = dir_name(app);
-    path.ancestors().find(|dir| dir.file_name().is_some_and(|found| *found == *name))?.parent()
 }

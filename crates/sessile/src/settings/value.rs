@@ -4,10 +4,9 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::context::transfer::looks_secret;
 use crate::secrets::has_url_password;
-use crate::vault::Secret;
-use crate::vault::secret::MASK;
+use crate::secrets::looks_secret;
+use sessile_wire::secret::{MASK, Secret};
 
 /// A value, checked against its setting's [`Kind`](super::Kind).
 #[derive(Clone, PartialEq, Eq)]

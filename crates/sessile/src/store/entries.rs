@@ -1,9 +1,30 @@
 //! A session's settings and small values: each with a revision, changed only by who saw the last one.
 
 use rusqlite::OptionalExtension;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::store::{OperationRow, Store, check, operations};
+
+/// Kind of a value of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A setting that holds in the session.
+    Setting,
+    /// A value that the session's programs keep.
+    State,
+}
+
+impl EntryKind {
+    /// Word of the kind in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EntryKind::Setting => "setting",
+            EntryKind::State => "state",
+        }
+    }
+}
 
 /// Which entry: whose, of which session, of which kind.
 #[derive(Clone, Copy, Debug)]

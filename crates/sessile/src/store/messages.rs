@@ -52,7 +52,7 @@ impl Store {
         self.write(|connection| {
             let queued: bool = connection
                 .prepare_cached("SELECT EXISTS (SELECT 1 FROM ticket WHERE resource = ?1)")?
-                .query_row([crate::session::turn_resource(user, session)], |row| row.get(0))?;
+                .query_row([crate::store::turn_resource(user, session)], |row| row.get(0))?;
             if queued {
                 return Ok(None);
             }
@@ -70,7 +70,7 @@ impl Store {
         now_ms: i64,
     ) -> Result<Commit> {
         self.write(|connection| {
-            let resource = crate::session::turn_resource(user, session);
+            let resource = crate::store::turn_resource(user, session);
             let first: Option<i64> = connection
                 .prepare_cached("SELECT min(token) FROM ticket WHERE resource = ?1")?
                 .query_row([&resource], |row| row.get(0))?;

@@ -27,6 +27,7 @@ mod tickets;
 mod trusted;
 
 pub use backup::{BackupSnapshot, column_list, raise_revisions, save_revisions};
+pub use entries::EntryKind;
 pub use operations::OperationFilter;
 
 pub(crate) use approvals::{ApprovalRow, NewApproval};
@@ -40,4 +41,4 @@ pub(crate) use operations::OperationRow;
 pub(crate) use pins::{PinAttempt, PinReservation};
 pub(crate) use pointers::{PointerKey, PointerKind, Scope};
 pub(crate) use sessions::{Contents, SessionRow};
-pub(crate) use tickets::{LeaseEnd, TicketRow};
+pub(crate) use tickets::{LeaseEnd, TicketRow, turn_resource};

@@ -10,9 +10,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::code::Code;
-use crate::error::{Error, FileError, Result, StoreError};
+use crate::error::{Error, FileError, FileLockHolder, Result, StoreError};
 use crate::files::{
-    Holder, LockedDir, Locker, MARK, NewFile, Wait, find_writer, make_file, network_file_system, require_file,
+    LockedDir, Locker, MARK, NewFile, Wait, find_writer, make_file, network_file_system, require_file,
 };
 use crate::store::{check, migrate};
 
@@ -356,7 +356,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// The process that holds SQLite's locks: on the shared memory while it recovers, else on the file.
-fn holder_of(path: &Path) -> Option<Holder> {
+fn holder_of(path: &Path) -> Option<FileLockHolder> {
     find_writer(&beside(path, "-shm")).or_else(|| find_writer(path))
 }
 

@@ -143,7 +143,7 @@ impl Store {
     /// ids begin so, else the newest ended one of that name.
     pub(crate) fn sessions_named(&self, user: &str, text: &str) -> Result<Vec<SessionRow>> {
         // A whole id is the common case, and names cannot look like one.
-        if text.parse::<crate::session::SessionId>().is_ok() {
+        if text.parse::<crate::names::SessionId>().is_ok() {
             return Ok(self.session(user, text)?.into_iter().collect());
         }
         self.read(|connection| {

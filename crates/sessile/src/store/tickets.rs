@@ -52,6 +52,11 @@ fn row(row: &Row<'_>) -> rusqlite::Result<TicketRow> {
     })
 }
 
+/// What turns of a session queue for.
+pub(crate) fn turn_resource(user: &str, session: &str) -> String {
+    format!("turn:{user}:{session}")
+}
+
 impl Store {
     /// Draws a ticket. `before_seen` is called with its number before anyone else can see it.
     pub(crate) fn draw_ticket<T>(

@@ -10,9 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::context::transfer::looks_secret;
 use crate::error::{Error, FileError, Result, SessionError};
 use crate::files::is_marked;
+use crate::secrets::looks_secret;
 use crate::world::World;
 
 /// The user's own values of variables that a session changes, also inside one.

@@ -1,28 +1,11 @@
 //! Which credential an agent gets.
 
 use crate::context::Context;
-use crate::error::{CredentialError, Error, Result, UsageError};
+use crate::error::{CredentialError, Error, Result};
 use crate::names::CredentialName;
-use crate::vault::variables::variable_of;
+use crate::site::agent_url;
 use crate::vault::vault::Vault;
-use crate::vault::{About, Credential, Site};
-
-/// A URL in the one form in which agents are compared: the site and the path, without a slash at its end.
-pub fn agent_url(url: &str) -> Result<String> {
-    let site = Site::of_url(url)?;
-    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    let path = rest.find('/').map_or("", |at| &rest[at..]).trim_end_matches('/');
-    if path.split('/').any(|part| part == ".." || part == ".") {
-        return Err(UsageError::InvalidValue {
-            place: "URL".into(),
-            value: format!("{site}{}", crate::text::shortened(path, 60)),
-            expected: "a URL without `.` and `..` in its path".into(),
-        }
-        .into());
-    }
-    Ok(format!("{site}{path}"))
-}
+use crate::vault::{About, Credential};
 
 /// A name for the credential of an agent that nobody named.
 pub fn name_for_agent(url: &str) -> Result<CredentialName> {
@@ -66,7 +49,7 @@ impl Vault<'_> {
     /// A name for the credential of an agent that nobody named, and that no other credential has.
     pub fn free_name(&self, url: &str) -> Result<CredentialName> {
         let (base, all) = (name_for_agent(url)?, self.list()?);
-        let variable = |name: &CredentialName| variable_of(self.state.app(), name);
+        let variable = |name: &CredentialName| self.state.app().credential_variable(name);
         let is_free =
             |name: &CredentialName| all.iter().all(|one| variable(&one.about.name) != variable(name));
         let numbered = (2..1000).filter_map(|number| format!("{base}-{number}").parse().ok());

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::names::CredentialName;
+use crate::site::Site;
+use crate::vault::Secret;
 use crate::vault::secret::exposed;
-use crate::vault::{Secret, Site};
 
 /// What kind of credential it is, with what belongs to the kind and is no secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

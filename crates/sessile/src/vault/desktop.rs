@@ -9,8 +9,8 @@ use crate::names::CredentialName;
 use crate::state::State;
 use crate::vault::backend::Keep;
 use crate::vault::keychain::{Keychain, KeychainEndpoint, KeychainError};
-use crate::vault::sealed::Key;
 use crate::vault::{Credential, Secret};
+use crate::vault_key::VaultKey;
 
 /// How long the keychain may take to answer: it may have to be started first.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -84,12 +84,12 @@ impl Desktop {
     }
 
     /// The key of a sealed file that is kept here, by its id.
-    pub(crate) fn key(&self, id: &str) -> Result<Option<Key>> {
-        Ok(self.find(&key_attributes(id))?.first().and_then(|text| Key::of_text(text.expose())))
+    pub(crate) fn key(&self, id: &str) -> Result<Option<VaultKey>> {
+        Ok(self.find(&key_attributes(id))?.first().and_then(|text| VaultKey::of_text(text.expose())))
     }
 
     /// Keeps such a key, beside others.
-    pub(crate) fn keep_key(&self, key: &Key) -> Result<()> {
+    pub(crate) fn keep_key(&self, key: &VaultKey) -> Result<()> {
         let label = format!("{} vault key", self.application);
         self.put_item(&label, &key_attributes(&key.id()), &Secret::new(key.to_text().as_str()))
     }

@@ -12,8 +12,9 @@ use crate::state::State;
 use crate::vault::backend::Keep;
 use crate::vault::desktop::Desktop;
 use crate::vault::keys::KeyFile;
-use crate::vault::sealed::{Header, Key, KeySource, Sealed, Unsealable};
+use crate::vault::sealed::{Header, KeySource, Sealed, Unsealable};
 use crate::vault::{Credential, Secret, credential, keys};
+use crate::vault_key::VaultKey;
 
 /// The file's name in the vault's directory.
 pub(crate) const FILE: &str = "credentials";
@@ -67,7 +68,7 @@ impl<'a> FileVault<'a> {
     }
 
     /// The key of a file that is there. None is ever made for one: that would be another.
-    fn key_of(&self, sealed: &Sealed) -> Result<Key> {
+    fn key_of(&self, sealed: &Sealed) -> Result<VaultKey> {
         if let Some(key) =
             self.state.vault_key().borrow().as_ref().filter(|key| key.id() == sealed.header.key_id)
         {
@@ -98,7 +99,7 @@ impl<'a> FileVault<'a> {
         Ok(key)
     }
 
-    fn key_of_passphrase_file(&self, sealed: &Sealed) -> Result<Key> {
+    fn key_of_passphrase_file(&self, sealed: &Sealed) -> Result<VaultKey> {
         let variable = self.state.app().variable("VAULT_PASSPHRASE_FILE");
         let Some(path) = self.state.world().variable(&variable).map(PathBuf::from) else {
             return Err(VaultError::Locked { path: self.path() }.into());
@@ -108,7 +109,7 @@ impl<'a> FileVault<'a> {
         self.derived(sealed, &Secret::new(text.trim_end_matches(['\r', '\n'])))
     }
 
-    fn derived(&self, sealed: &Sealed, passphrase: &Secret) -> Result<Key> {
+    fn derived(&self, sealed: &Sealed, passphrase: &Secret) -> Result<VaultKey> {
         let damaged = || {
             Error::Vault(VaultError::Damaged { path: self.path(), reason: "it does not tell its key".into() })
         };
@@ -173,10 +174,10 @@ impl<'a> FileVault<'a> {
         }
     }
 
-    fn new_desktop_key(&self) -> Result<Key> {
+    fn new_desktop_key(&self) -> Result<VaultKey> {
         let desktop = Desktop::connect(self.state)?;
         desktop.require_unlocked()?;
-        let key = Key::generate()?;
+        let key = VaultKey::generate()?;
         desktop.keep_key(&key)?;
         Ok(key)
     }
@@ -203,7 +204,7 @@ impl<'a> FileVault<'a> {
             .map_err(|reason| Error::Vault(VaultError::Damaged { path: self.path(), reason }))
     }
 
-    fn write(&self, dir: &LockedDir, all: &[Credential], key: &Key, source: KeySource) -> Result<()> {
+    fn write(&self, dir: &LockedDir, all: &[Credential], key: &VaultKey, source: KeySource) -> Result<()> {
         let content: Zeroizing<String> = credential::list_to_text(all);
         if content.len() as u64 * 2 > LIMIT - 4096 {
             let size = content.len() as u64 * 2;

@@ -13,7 +13,8 @@ use crate::error::{Error, Result, UsageError, VaultError};
 use crate::files::{LockedDir, PlainDir};
 use crate::state::State;
 use crate::vault::Secret;
-use crate::vault::sealed::{Key, KeySource};
+use crate::vault::sealed::KeySource;
+use crate::vault_key::VaultKey;
 use crate::world::World;
 use sessile_wire::hex::{hex, unhex};
 
@@ -33,7 +34,7 @@ impl KeySource {
     }
 
     /// The key that a passphrase is; `None` if this is no passphrase, or one that nobody wrote.
-    pub(crate) fn derive(&self, passphrase: &Secret) -> Option<Key> {
+    pub(crate) fn derive(&self, passphrase: &Secret) -> Option<VaultKey> {
         let KeySource::Passphrase { salt, memory, passes } = self else { return None };
         if *memory > MOST_MEMORY || *passes > MOST_PASSES {
             return None;
@@ -43,7 +44,7 @@ impl KeySource {
             Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(*memory, *passes, 1, None).ok()?);
         let mut key = Zeroizing::new([0u8; 32]);
         argon2.hash_password_into(passphrase.expose().as_bytes(), &salt, key.as_mut()).ok()?;
-        Some(Key::of_bytes(*key))
+        Some(VaultKey::of_bytes(*key))
     }
 
     /// The word for it.
@@ -58,9 +59,9 @@ impl KeySource {
 
 /// The keys in a key file: one, and while it takes the place of another that one too. Whoever else can read the file can
 /// read the vault, so it is refused then.
-pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<Key>>> {
+pub(crate) fn read_key_file(path: &Path, world: &World) -> Result<Option<Vec<VaultKey>>> {
     let Some(text) = read_private(path, world)? else { return Ok(None) };
-    let keys: Option<Vec<Key>> = text.lines().map(Key::of_text).collect();
+    let keys: Option<Vec<VaultKey>> = text.lines().map(VaultKey::of_text).collect();
     match keys.filter(|keys| !keys.is_empty()) {
         Some(keys) => Ok(Some(keys)),
         None => Err(VaultError::InvalidKeyFile { path: path.to_owned() }.into()),
@@ -128,11 +129,11 @@ impl<'a> KeyFile<'a> {
     }
 
     /// Its key, made first if it is not there.
-    pub(crate) fn key(&self) -> Result<Key> {
+    pub(crate) fn key(&self) -> Result<VaultKey> {
         match read_key_file(&self.path, self.world)?.and_then(|keys| keys.into_iter().next()) {
             Some(key) => Ok(key),
             None => {
-                let key = Key::generate()?;
+                let key = VaultKey::generate()?;
                 self.write(&[&key])?;
                 Ok(key)
             }
@@ -140,9 +141,9 @@ impl<'a> KeyFile<'a> {
     }
 
     /// Puts a new key beside those that are there, which still open what they have sealed.
-    pub(crate) fn add_new(&self) -> Result<Key> {
-        let (old, new) = (read_key_file(&self.path, self.world)?.unwrap_or_default(), Key::generate()?);
-        let all: Vec<&Key> = [&new].into_iter().chain(&old).collect();
+    pub(crate) fn add_new(&self) -> Result<VaultKey> {
+        let (old, new) = (read_key_file(&self.path, self.world)?.unwrap_or_default(), VaultKey::generate()?);
+        let all: Vec<&VaultKey> = [&new].into_iter().chain(&old).collect();
         self.write(&all)?;
         Ok(new)
     }
@@ -151,7 +152,7 @@ impl<'a> KeyFile<'a> {
     /// file that vaults share stay.
     pub(crate) fn drop_key(&self, id: &str) -> Result<()> {
         let keys = read_key_file(&self.path, self.world)?.unwrap_or_default();
-        let left: Vec<&Key> = keys.iter().filter(|key| key.id() != id).collect();
+        let left: Vec<&VaultKey> = keys.iter().filter(|key| key.id() != id).collect();
         match &self.dir {
             _ if left.len() == keys.len() => Ok(()),
             Held::Vault(dir) if left.is_empty() => dir.remove(&self.name).map(drop),
@@ -161,7 +162,7 @@ impl<'a> KeyFile<'a> {
         }
     }
 
-    fn write(&self, keys: &[&Key]) -> Result<()> {
+    fn write(&self, keys: &[&VaultKey]) -> Result<()> {
         let mut text = Zeroizing::new(String::new());
         for key in keys {
             text.push_str(&key.to_text());
@@ -204,7 +205,7 @@ pub(crate) fn kept_file(state: &State, key_id: &str) -> Option<PathBuf> {
 }
 
 /// Keeps a key for a time; `false` if no runtime directory is safe to use.
-pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
+pub(crate) fn keep(state: &State, key: &VaultKey, time: Duration) -> Result<bool> {
     let Some((dir, name)) = kept_place(state, &key.id()) else { return Ok(false) };
     let until = state.world().since_boot() + time;
     let until_ms = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
@@ -222,7 +223,7 @@ pub(crate) fn keep(state: &State, key: &Key, time: Duration) -> Result<bool> {
 }
 
 /// The key with this id, while it is kept, and for how much longer.
-pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)>> {
+pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(VaultKey, Duration)>> {
     let Some((dir, name)) = kept_place(state, key_id) else { return Ok(None) };
     let Some(text) = read_own(dir, &name, state.world().uid())? else {
         return forget(state, key_id).map(|_| None);
@@ -234,7 +235,7 @@ pub(crate) fn kept(state: &State, key_id: &str) -> Result<Option<(Key, Duration)
             .checked_sub(state.world().since_boot())
             .filter(|left| !left.is_zero())
     });
-    let key = kept.as_ref().and_then(|kept| Key::of_text(&kept.key)).filter(|key| key.id() == key_id);
+    let key = kept.as_ref().and_then(|kept| VaultKey::of_text(&kept.key)).filter(|key| key.id() == key_id);
     match (key, left) {
         (Some(key), Some(left)) => Ok(Some((key, left))),
         _ => forget(state, key_id).map(|_| None),

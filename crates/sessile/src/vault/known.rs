@@ -4,9 +4,10 @@ use crate::agents::Agent;
 use crate::context::Context;
 use crate::names::CredentialName;
 use crate::settings::Layer;
+use crate::site::{Site, agent_url};
 use crate::state::State;
-use crate::vault::agents::{agent_url, bound_by_context, bound_in};
-use crate::vault::{About, Backend, Selected, SelectedCredential, Site, variable_of};
+use crate::vault::agents::{bound_by_context, bound_in};
+use crate::vault::{About, Backend, Selected, SelectedCredential};
 
 /// What is known of the credentials of agents after one look into the vault.
 pub struct KnownCredentials<'a> {
@@ -69,7 +70,7 @@ impl KnownCredentials<'_> {
     }
 
     fn exists(&self, name: &CredentialName) -> Option<bool> {
-        let variable = variable_of(self.state.app(), name);
+        let variable = self.state.app().credential_variable(name);
         if self.state.world().variable(&variable).is_some() {
             return Some(true);
         }

@@ -44,10 +44,8 @@
 
 mod agents;
 pub(crate) mod backend;
-mod consumer;
 pub(crate) mod credential;
 pub(crate) mod desktop;
-mod expired;
 pub(crate) mod file;
 pub(crate) mod helper_backend;
 mod keychain;
@@ -59,17 +57,14 @@ mod rooms;
 pub mod sealed;
 pub(crate) mod secret;
 mod selected;
-mod site;
 mod usable;
 pub(crate) mod variables;
 #[expect(clippy::module_inception, reason = "a file is named after its main type")]
 mod vault;
 
-pub use agents::{agent_url, name_for_agent};
+pub use agents::name_for_agent;
 pub use backend::Backend;
-pub use consumer::CredentialConsumer;
 pub use credential::{About, Credential, Grant, Kind, OAuth2};
-pub use expired::Expired;
 pub use keychain::{ItemAttributes, Keychain, KeychainConnector, KeychainEndpoint, KeychainError};
 pub use known::KnownCredentials;
 pub use renewal::{Renew, Renewal, Renewed, Unrenewed, whole_seconds};
@@ -77,8 +72,5 @@ pub use rooms::Blotted;
 pub use sealed::KeySource;
 pub use secret::Secret;
 pub use selected::{Selected, SelectedCredential};
-pub use site::Site;
-pub(crate) use site::without_user;
 pub use usable::{Usable, jwt_expiry, time_of};
-pub use variables::variable_of;
 pub use vault::{Moved, Vault, VaultStatus, uses_login};

@@ -10,9 +10,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{CredentialError, Error, Result};
+use crate::error::{CredentialConsumer, CredentialError, Error, Result};
 use crate::names::CredentialName;
-use crate::vault::CredentialConsumer;
 use crate::vault::vault::Vault;
 use crate::vault::{Credential, Grant, Kind, OAuth2, Secret};
 
@@ -225,7 +224,7 @@ impl Vault<'_> {
         let Kind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
         let name = &credential.about.name;
         let login = match &oauth.login {
-            Some(login) => Some(self.require(login, CredentialConsumer::Login(name.clone()))?),
+            Some(login) => Some(self.require(login, CredentialConsumer::Login(name.to_string()))?),
             None => None,
         };
         let source = login.as_ref().unwrap_or(credential);

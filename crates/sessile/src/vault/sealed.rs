@@ -7,54 +7,15 @@
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key as CipherKey, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::error::Result;
+use crate::vault_key::VaultKey;
 use sessile_wire::hex::{hex, unhex};
 
 /// The version that is written, and the newest that is understood.
 pub const VERSION: u64 = 1;
 const FORMAT: &str = "sessile vault";
-
-/// The key of a vault.
-#[derive(Clone)]
-pub struct Key(Zeroizing<[u8; 32]>);
-
-impl Key {
-    /// A new one.
-    pub(crate) fn generate() -> Result<Self> {
-        Ok(Key::of_bytes(crate::random::bytes()?))
-    }
-
-    /// The key of these bytes.
-    pub fn of_bytes(bytes: [u8; 32]) -> Self {
-        Key(Zeroizing::new(bytes))
-    }
-
-    /// The key as it stands in a key file, a keychain or the runtime directory.
-    pub(crate) fn to_text(&self) -> Zeroizing<String> {
-        Zeroizing::new(hex(self.0.as_slice()))
-    }
-
-    /// The key of such a text.
-    pub(crate) fn of_text(text: &str) -> Option<Self> {
-        let bytes = Zeroizing::new(unhex(text.trim_end_matches(['\r', '\n']))?);
-        Some(Key::of_bytes(<[u8; 32]>::try_from(bytes.as_slice()).ok()?))
-    }
-
-    /// What tells it from others, and tells nothing else about it.
-    pub(crate) fn id(&self) -> String {
-        let digest = Sha256::new().chain_update(b"sessile vault key id\0").chain_update(*self.0).finalize();
-        hex(&digest[..8])
-    }
-}
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Key({})", self.id())
-    }
-}
 
 /// Where the key of a file is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +71,7 @@ pub enum Unsealable {
 
 impl Sealed {
     /// Seals a content under a key.
-    pub fn seal(content: &str, key: &Key, source: KeySource) -> Result<Self> {
+    pub fn seal(content: &str, key: &VaultKey, source: KeySource) -> Result<Self> {
         let nonce: [u8; 24] = crate::random::bytes()?;
         let header = Header {
             format: FORMAT.to_owned(),
@@ -161,7 +122,7 @@ impl Sealed {
     }
 
     /// The content, if this is the key and nothing was changed.
-    pub fn open(&self, key: &Key) -> Result<Zeroizing<String>, Unsealable> {
+    pub fn open(&self, key: &VaultKey) -> Result<Zeroizing<String>, Unsealable> {
         let damaged = |reason: &str| Unsealable::Damaged(reason.to_owned());
         if self.header.key_id != key.id() {
             return Err(Unsealable::OtherKey);
@@ -188,9 +149,9 @@ impl Header {
     }
 }
 
-impl Key {
+impl VaultKey {
     fn cipher(&self) -> XChaCha20Poly1305 {
-        XChaCha20Poly1305::new(&CipherKey::from(*self.0))
+        XChaCha20Poly1305::new(&CipherKey::from(*self.bytes()))
     }
 }
 
@@ -199,13 +160,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sealed(content: &str) -> (Key, String) {
-        let key = Key::generate().unwrap();
+    fn sealed(content: &str) -> (VaultKey, String) {
+        let key = VaultKey::generate().unwrap();
         let text = Sealed::seal(content, &key, KeySource::File).unwrap().to_text();
         (key, text)
     }
 
-    fn opened(text: &str, key: &Key) -> Result<Zeroizing<String>, Unsealable> {
+    fn opened(text: &str, key: &VaultKey) -> Result<Zeroizing<String>, Unsealable> {
         Sealed::of_text(text)?.open(key)
     }
 
@@ -213,7 +174,7 @@ mod tests {
     fn what_was_sealed_is_opened_by_its_key_alone() {
         let (key, text) = sealed("content");
         assert_eq!(opened(&text, &key).unwrap().as_str(), "content");
-        assert_eq!(opened(&text, &Key::generate().unwrap()).unwrap_err(), Unsealable::OtherKey);
+        assert_eq!(opened(&text, &VaultKey::generate().unwrap()).unwrap_err(), Unsealable::OtherKey);
         assert!(!text.contains("content"));
         assert_ne!(text, Sealed::seal("content", &key, KeySource::File).unwrap().to_text());
     }
@@ -258,7 +219,7 @@ mod tests {
 
         #[test]
         fn no_text_makes_the_reader_panic(text in ".{0,200}|[{}\":,a-z0-9]{0,200}") {
-            let _ = opened(&text, &Key::of_bytes([7; 32]));
+            let _ = opened(&text, &VaultKey::of_bytes([7; 32]));
         }
     }
 }

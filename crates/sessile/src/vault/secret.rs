@@ -2,7 +2,6 @@
 //!
 //! Nothing else serializes one. Its output is sealed, or goes to a keychain or a helper.
 
-pub(crate) use sessile_wire::secret::MASK;
 pub use sessile_wire::secret::Secret;
 
 /// Writes secrets as they are: only for what is sealed afterwards, or handed to a keychain or a helper.

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::error::{CredentialError, FileError, Result};
+use crate::error::{CredentialError, ExpiredCredential, FileError, Result};
 use crate::names::{CredentialName, without_name};
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
 use crate::vault::credential::About;
-use crate::vault::{Expired, Kind, Renew, Secret, Usable, jwt_expiry};
+use crate::vault::{Kind, Renew, Secret, Usable, jwt_expiry};
 
 /// What a credential is, and what selected it.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl SelectedCredential {
         }
         let (about, token) = self.for_this_call(state)?;
         if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
-            return Err(CredentialError::Expired(Box::new(Expired {
+            return Err(CredentialError::Expired(Box::new(ExpiredCredential {
                 name: "for this call".into(),
                 kind: "bearer",
                 wanted_by: self.origin.to_string().into(),

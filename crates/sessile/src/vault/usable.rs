@@ -7,15 +7,17 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::error::{CredentialError, Error, FileError, Result, SiteRefusal};
+use crate::error::{
+    CredentialConsumer, CredentialError, Error, ExpiredCredential, FileError, Result, SiteRefusal,
+};
 use crate::names::CredentialName;
-use crate::vault::CredentialConsumer;
+use crate::site::Site;
 use crate::vault::backend::Keep;
 use crate::vault::program;
 use crate::vault::renewal::Freshness;
-use crate::vault::variables::{Variables, variable_of};
+use crate::vault::variables::Variables;
 use crate::vault::vault::Vault;
-use crate::vault::{About, Credential, Expired, Kind, Renew, Secret, Site};
+use crate::vault::{About, Credential, Kind, Renew, Secret};
 
 /// How long a command may take that prints a secret; a person may have to answer it.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
@@ -170,7 +172,7 @@ impl Vault<'_> {
         if credential.freshness(self.state.world().now()) == Freshness::Over {
             let (login, reason, refused) = unrenewed
                 .map_or((None, None, false), |(login, reason, refused)| (Some(login), Some(reason), refused));
-            return Err(CredentialError::Expired(Box::new(Expired {
+            return Err(CredentialError::Expired(Box::new(ExpiredCredential {
                 name: name.to_string(),
                 kind: credential.about.kind.as_str(),
                 wanted_by,
@@ -179,7 +181,7 @@ impl Vault<'_> {
                 login,
                 reason,
                 refused,
-                variable: variable_of(self.state.app(), name),
+                variable: self.state.app().credential_variable(name),
             }))
             .into());
         }

@@ -15,16 +15,6 @@ pub(crate) struct Variables<'a> {
     state: &'a State,
 }
 
-/// The variable that stands for a credential: `SESSILE_CREDENTIAL_GH_BOT` for `gh-bot`.
-pub fn variable_of(app: &crate::app::App, name: &CredentialName) -> String {
-    let word: String = name
-        .as_str()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-        .collect();
-    app.variable(&format!("CREDENTIAL_{word}"))
-}
-
 impl<'a> Variables<'a> {
     pub(crate) fn new(state: &'a State) -> Self {
         Variables { state }
@@ -33,7 +23,7 @@ impl<'a> Variables<'a> {
 
 impl Keep for Variables<'_> {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
-        let variable = variable_of(self.state.app(), name);
+        let variable = self.state.app().credential_variable(name);
         let Some(value) = self.state.world().variable(&variable) else { return Ok(None) };
         let Some(text) = value.to_str() else {
             return Err(CredentialError::Unusable {
@@ -67,6 +57,6 @@ impl Keep for Variables<'_> {
 
 impl Variables<'_> {
     fn read_only(&self, name: &CredentialName) -> Error {
-        Error::Vault(VaultError::ReadOnly { variable: variable_of(self.state.app(), name) })
+        Error::Vault(VaultError::ReadOnly { variable: self.state.app().credential_variable(name) })
     }
 }

@@ -6,18 +6,17 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::error::{CredentialError, Error, FileError, Result, UsageError};
+use crate::error::{CredentialConsumer, CredentialError, Error, FileError, Result, UsageError};
 use crate::files::{LockedDir, check_state_dir};
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
 use crate::state::State;
-use crate::vault::CredentialConsumer;
 use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
 use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};
 use crate::vault::helper_backend::Helper;
 use crate::vault::sealed::KeySource;
-use crate::vault::variables::{Variables, variable_of};
+use crate::vault::variables::Variables;
 use crate::vault::{About, Credential, Secret};
 
 /// How long another may take to renew a credential: a call over the network, or a command that asks a person.
@@ -136,9 +135,9 @@ impl Vault<'_> {
 
     /// Fails if another credential is stood for by the variable that would stand for this one.
     fn refuse_twin(&self, keeper: &dyn Keep, name: &CredentialName) -> Result<()> {
-        let variable = variable_of(self.state.app(), name);
+        let variable = self.state.app().credential_variable(name);
         let twin = keeper.all()?.into_iter().map(|one| one.about.name);
-        match twin.into_iter().find(|other| variable_of(self.state.app(), other) == variable) {
+        match twin.into_iter().find(|other| self.state.app().credential_variable(other) == variable) {
             Some(twin) => Err(UsageError::InvalidName {
                 what: "credential",
                 name: name.to_string(),

@@ -12,7 +12,8 @@
 use std::collections::BTreeSet;
 
 use sessile::vault::KeySource;
-use sessile::vault::sealed::{Key, Sealed, Unsealable};
+use sessile::vault::sealed::{Sealed, Unsealable};
+use sessile::vault_key::VaultKey;
 
 /// A generator with a fixed seed (xorshift), so that a failure comes back.
 struct Random(u64);
@@ -153,15 +154,16 @@ fn peak() -> u64 {
 #[test]
 fn no_changed_vault_opens_and_none_makes_the_reader_panic() {
     let rounds: usize = std::env::var("SESSILE_TEST_FUZZ").map_or(20_000, |text| text.parse().unwrap());
-    let (key, other_key) = (Key::of_bytes([7; 32]), Key::of_bytes([8; 32]));
+    let (key, other_key) = (VaultKey::of_bytes([7; 32]), VaultKey::of_bytes([8; 32]));
     let passphrase = || KeySource::Passphrase {
         salt: "00112233445566778899aabbccddeeff".into(),
         memory: 65536,
         passes: 3,
     };
     let long = "x".repeat(5_000);
-    let seal =
-        |content: &str, key: &Key, source: KeySource| Sealed::seal(content, key, source).unwrap().to_text();
+    let seal = |content: &str, key: &VaultKey, source: KeySource| {
+        Sealed::seal(content, key, source).unwrap().to_text()
+    };
     let files: Vec<String> = vec![
         seal("[]", &key, KeySource::File),
         seal("the content", &key, KeySource::File),

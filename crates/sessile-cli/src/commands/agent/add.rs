@@ -1,11 +1,11 @@
 //! `sessile agent add`.
 
 use serde_json::json;
+use sessile::config::write::{change, target};
 use sessile::names::CredentialName;
-use sessile::settings::write::{change, target};
 use sessile::settings::{SettingKey, Value};
+use sessile::site::agent_url;
 use sessile::text::shown;
-use sessile::vault::agent_url;
 
 use crate::cli::Cx;
 use crate::commands::config::ScopeArgs;

@@ -1,9 +1,9 @@
 //! `sessile agent remove`.
 
 use serde_json::json;
+use sessile::config::write::{change, target};
 use sessile::error::ConversationError;
 use sessile::settings::SettingKey;
-use sessile::settings::write::{change, target};
 use sessile::text::shown;
 
 use crate::cli::Cx;

@@ -34,9 +34,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !card.interfaces.is_empty() && card.interfaces.iter().all(|one| one.dialect().is_none()) {
         problems.push("none of its interfaces is understood here".to_owned());
     }
-    let site = sessile::vault::Site::of_url(&named.url)?;
+    let site = sessile::site::Site::of_url(&named.url)?;
     for interface in &card.interfaces {
-        match sessile::vault::Site::of_url(&interface.url) {
+        match sessile::site::Site::of_url(&interface.url) {
             Err(_) => problems.push(format!("{} is no URL", interface.url)),
             Ok(found) if !found.is_private() => {
                 problems.push(format!("{} can be read on the way", interface.url));

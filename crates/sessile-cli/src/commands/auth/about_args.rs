@@ -5,7 +5,8 @@ use std::time::Duration;
 use sessile::args::parse_duration;
 use sessile::error::UsageError;
 use sessile::names::CredentialName;
-use sessile::vault::{About, Kind, Site};
+use sessile::site::Site;
+use sessile::vault::{About, Kind};
 use sessile::{Error, State};
 
 /// The end of what has none.

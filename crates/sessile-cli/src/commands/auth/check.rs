@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
-use sessile::error::UsageError;
+use sessile::error::{CredentialConsumer, UsageError};
+use sessile::site::Site;
 use sessile::text::shown;
-use sessile::vault::{CredentialConsumer, Site, Usable};
+use sessile::vault::Usable;
 
 use super::{end_of, one_named};
 use crate::cli::Cx;

@@ -7,8 +7,9 @@ use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::error::{CredentialError, UsageError};
 use sessile::names::CredentialName;
+use sessile::site::Site;
 use sessile::text::shown;
-use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, Site};
+use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret};
 
 use super::about_args::{self, AboutArgs};
 use super::login_server::{self, ServiceLogin};

@@ -51,7 +51,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
     let mut about = About {
         account: Some(me.user),
         scopes: me.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
-        expires_at: me.expires_ms.and_then(|end| time_of(&sessile::context::approval::time(end))),
+        expires_at: me.expires_ms.and_then(|end| time_of(&sessile::clock::rfc3339(end))),
         agents: vec![url.clone()],
         ..About::new(name.clone(), Kind::Bearer, cx.state.world().now())
     };

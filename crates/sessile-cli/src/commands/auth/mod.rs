@@ -18,9 +18,9 @@ pub mod status;
 pub mod unlock;
 
 use serde::Serialize;
-use sessile::error::{CredentialError, SessionError, UsageError};
+use sessile::error::{CredentialConsumer, CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
-use sessile::vault::{About, CredentialConsumer, Vault};
+use sessile::vault::{About, Vault};
 use sessile::{Error, State};
 
 use crate::cli::Cx;

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use sessile::Error;
-use sessile::vault::{CredentialConsumer, Kind};
+use sessile::error::CredentialConsumer;
+use sessile::vault::Kind;
 
 use super::{CredentialChoice, CredentialView, end_of};
 use crate::cli::Cx;

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use sessile::site::{Site, agent_url};
 use sessile::args::parse_duration;
 use sessile::context::is_variable_name;
 use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
-use sessile::vault::{
-    About, Credential, Grant, Kind, OAuth2, Secret, Site, VaultStatus, agent_url, jwt_expiry,
-};
+use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, VaultStatus, jwt_expiry};
 use sessile::{Error, State};
 
 use super::CredentialView;

@@ -1,8 +1,9 @@
 //! `sessile auth show`.
 
 use serde::Serialize;
+use sessile::error::CredentialConsumer;
 use sessile::text::shown;
-use sessile::vault::{CredentialConsumer, Kind, variable_of};
+use sessile::vault::Kind;
 
 use super::{CredentialView, end_of, one_named};
 use crate::cli::Cx;
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         vault.require(&one_named(&cx.state, &vault, text)?, CredentialConsumer::Command)
     })?;
     let about = &found.about;
-    let variable = variable_of(cx.state.app(), &about.name);
+    let variable = cx.state.app().credential_variable(&about.name);
     let view = CredentialDetailView {
         credential: CredentialView::new(&cx.state, about),
         variable: &variable,

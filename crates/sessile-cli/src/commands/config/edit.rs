@@ -1,7 +1,8 @@
 //! `sessile config edit`.
 
 use serde_json::json;
-use sessile::settings::write::{change_text, check_text, file};
+use sessile::config::write::{check_text, file};
+use sessile::history::change_text;
 use sessile::text::shown;
 
 use super::ScopeArgs;

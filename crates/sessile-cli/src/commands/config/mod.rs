@@ -10,7 +10,7 @@ pub mod show;
 pub mod unset;
 pub mod validate;
 
-use sessile::settings::write::WriteScope;
+use sessile::config::write::WriteScope;
 
 use crate::cli::Cx;
 use crate::error::Outcome;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use sessile::call::ConfigSource;
+use sessile::config::write::file;
 use sessile::settings::Layer;
-use sessile::settings::write::file;
 use sessile::text::shown;
 
 use super::ScopeArgs;

@@ -1,8 +1,8 @@
 //! `sessile config set`.
 
 use serde_json::json;
+use sessile::config::write::{change, target};
 use sessile::settings::SettingKey;
-use sessile::settings::write::{change, target};
 use sessile::text::shown;
 
 use super::ScopeArgs;

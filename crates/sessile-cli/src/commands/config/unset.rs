@@ -1,9 +1,9 @@
 //! `sessile config unset`.
 
 use serde_json::json;
+use sessile::config::write::{change, target};
 use sessile::error::SettingsError;
 use sessile::settings::SettingKey;
-use sessile::settings::write::{change, target};
 use sessile::text::shown;
 
 use super::ScopeArgs;

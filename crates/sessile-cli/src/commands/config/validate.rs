@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::call::ConfigSource;
+use sessile::config::validate;
 use sessile::exit;
-use sessile::settings::{Layer, validate};
+use sessile::settings::Layer;
 use sessile::text::{shown, shown_lines};
 
 use crate::cli::Cx;

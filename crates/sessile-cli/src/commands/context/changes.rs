@@ -74,7 +74,7 @@ impl ChangeArgs {
         for pair in &self.agent_credential {
             let (url, name) =
                 pair.rsplit_once('=').ok_or_else(|| wrong("--agent-credential", pair, "URL=CREDENTIAL"))?;
-            changes.push(named("agents", &sessile::vault::agent_url(url)?, name)?);
+            changes.push(named("agents", &sessile::site::agent_url(url)?, name)?);
         }
         for pair in &self.tool {
             let (key, value) = split(pair, "--tool", "TOOL.KEY=VALUE")?;

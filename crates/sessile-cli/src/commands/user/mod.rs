@@ -120,5 +120,5 @@ fn expiry(cx: &Cx, time: Option<Duration>) -> Result<Option<i64>, Error> {
 
 /// A time as it is told.
 fn at(millis: i64) -> String {
-    sessile::context::approval::time(millis)
+    sessile::clock::rfc3339(millis)
 }

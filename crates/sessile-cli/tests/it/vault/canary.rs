@@ -4,7 +4,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use sessile::vault::sealed::{Key, Sealed};
+use sessile::vault::sealed::Sealed;
+use sessile::vault_key::VaultKey;
 use testkit::{Call, Home, Keyring, OidcServer};
 
 use super::sought::Sought;
@@ -34,7 +35,7 @@ fn secrets_of(home: &Home) -> Vec<(String, String)> {
     let dir = home.path(DIR);
     let key = std::fs::read_to_string(dir.join("key")).unwrap();
     let byte = |at: usize| u8::from_str_radix(&key[2 * at..2 * at + 2], 16).unwrap();
-    let key = Key::of_bytes(std::array::from_fn(byte));
+    let key = VaultKey::of_bytes(std::array::from_fn(byte));
     let text = std::fs::read_to_string(dir.join("credentials")).unwrap();
     let content = Sealed::of_text(&text).unwrap().open(&key).unwrap();
     let all: serde_json::Value = serde_json::from_str(&content).unwrap();

@@ -51,6 +51,23 @@ impl Site {
     }
 }
 
+/// A URL in the one form in which agents are compared: the site and the path, without a slash at its end.
+pub fn agent_url(url: &str) -> Result<String, Error> {
+    let site = Site::of_url(url)?;
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let path = rest.find('/').map_or("", |at| &rest[at..]).trim_end_matches('/');
+    if path.split('/').any(|part| part == ".." || part == ".") {
+        return Err(UsageError::InvalidValue {
+            place: "URL".into(),
+            value: format!("{site}{}", shortened(path, 60)),
+            expected: "a URL without `.` and `..` in its path".into(),
+        }
+        .into());
+    }
+    Ok(format!("{site}{path}"))
+}
+
 /// A URL as it may be shown: what stands before an `@` may be a password.
 pub(crate) fn without_user(url: &str) -> String {
     match url.split_once("://") {

@@ -1,11 +1,11 @@
 //! Facts about an expired credential, for its error.
 
+use crate::error::CredentialConsumer;
 use crate::text::{quoted, shown};
-use crate::vault::CredentialConsumer;
 
 /// Expired credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expired {
+pub struct ExpiredCredential {
     /// Name of the credential.
     pub name: String,
     /// Kind of the credential.
@@ -26,7 +26,7 @@ pub struct Expired {
     pub variable: String,
 }
 
-impl std::fmt::Display for Expired {
+impl std::fmt::Display for ExpiredCredential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "credential {} for {} ", quoted(&self.name), self.wanted_by)?;
         match &self.expired_at {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::code::Code;
 use crate::error::{Diagnostic, ErrorDetails, FileLocation};
-use crate::settings::project::root_of;
 use crate::text::{shown, shown_lines};
 
 /// What is told about a failure. The exit status that goes with it is [`Code::exit`].
@@ -60,7 +59,9 @@ impl Report {
     pub fn of(error: &dyn Diagnostic, app: &App) -> Self {
         let mut location = error.location().cloned();
         // The author of a project's file may be untrusted, and a link in it may lead anywhere.
-        if let Some(location) = location.as_mut().filter(|location| root_of(app, &location.path).is_some()) {
+        if let Some(location) =
+            location.as_mut().filter(|location| app.project_root(&location.path).is_some())
+        {
             location.text.clear();
         }
         Report {

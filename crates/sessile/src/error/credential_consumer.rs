@@ -2,15 +2,13 @@
 
 use std::fmt;
 
-use crate::names::CredentialName;
-
 /// Part of a call that needs a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialConsumer {
     /// Command that was given the name of the credential.
     Command,
-    /// Renewal of this credential, which uses the login of another.
-    Login(CredentialName),
+    /// Renewal of the credential of this name, which uses the login of another.
+    Login(String),
     /// Flag, setting or step, in words.
     Other(String),
 }

@@ -1,0 +1,64 @@
+//! Points in time: on the wall clock and the machine's own, and as text.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::world::World;
+
+/// A point in time on both clocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The wall clock.
+    pub wall_ms: i64,
+    /// Which start of the machine.
+    pub boot: String,
+    /// The time since then.
+    pub boot_ms: i64,
+    /// The same without what the machine slept.
+    pub awake_ms: i64,
+}
+
+impl Moment {
+    /// Now.
+    pub fn now(world: &World) -> Self {
+        let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Moment {
+            wall_ms: world.now().as_millisecond(),
+            boot: crate::process::boot_id(),
+            boot_ms: millis(world.since_boot()),
+            awake_ms: millis(world.awake_since_boot()),
+        }
+    }
+
+    /// How long ago another moment was. One that lies in the future, by a clock that was set back between two
+    /// starts of the machine, was long ago: a session from then is not kept for ever.
+    pub fn since(&self, earlier: &Moment) -> i64 {
+        const SKEW_MS: i64 = 60_000;
+        if self.same_boot(earlier) {
+            return self.boot_ms.saturating_sub(earlier.boot_ms).max(0);
+        }
+        match self.wall_ms.saturating_sub(earlier.wall_ms) {
+            past if past >= 0 => past,
+            near if near > -SKEW_MS => 0,
+            _ => i64::MAX,
+        }
+    }
+
+    /// The same without what the machine slept in between.
+    pub(crate) fn awake_since(&self, earlier: &Moment) -> i64 {
+        match self.same_boot(earlier) {
+            true => self.awake_ms.saturating_sub(earlier.awake_ms).max(0),
+            false => self.since(earlier),
+        }
+    }
+
+    fn same_boot(&self, other: &Moment) -> bool {
+        !self.boot.is_empty() && self.boot == other.boot
+    }
+}
+
+/// A time in milliseconds as RFC 3339 text, in UTC and whole seconds.
+pub fn rfc3339(millis: i64) -> String {
+    Timestamp::from_second(millis.div_euclid(1000)).map_or_else(|_| String::new(), |time| time.to_string())
+}

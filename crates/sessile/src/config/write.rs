@@ -1,0 +1,214 @@
+//! Changes of settings: the scope of a change, and the file or the session that it goes to.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use crate::call::ConfigSource;
+use crate::context::weaken::leads_others;
+use crate::context::{Context, Home};
+use crate::error::{Result, SessionError, UsageError};
+use crate::history::{Effect, perform, settle, unless_overtaken, value_in_file};
+use crate::session::{EntryKind, Session};
+use crate::settings::rules::{is_context, refuse_secret_value, require_session_setting};
+use crate::settings::{Kind, Layer, Node, SettingKey, Source, Stack, Value};
+use crate::state::State;
+
+/// Where a setting is to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteScope {
+    /// In this directory, for this person: `local.toml`.
+    Directory,
+    /// In this project, for everyone: `config.toml`, to be committed.
+    Project,
+    /// For this user.
+    Global,
+}
+
+/// What a change did.
+#[derive(Clone, Debug, Serialize)]
+pub struct SettingChange {
+    /// The key.
+    pub key: SettingKey,
+    /// What it was there.
+    pub old: Option<Value>,
+    /// What it is there now.
+    pub new: Option<Value>,
+    /// The file.
+    #[serde(serialize_with = "crate::text::path_in_json")]
+    pub path: PathBuf,
+}
+
+/// Where a setting goes.
+#[derive(Clone, Debug)]
+pub enum WriteTarget {
+    /// Into the session this call works in.
+    Session(Rc<Session>),
+    /// Into a file.
+    File(Layer, PathBuf),
+}
+
+impl WriteTarget {
+    /// Its layer.
+    pub fn layer(&self) -> Layer {
+        match self {
+            WriteTarget::Session(_) => Layer::Session,
+            WriteTarget::File(layer, _) => *layer,
+        }
+    }
+
+    /// What it is, for people.
+    pub fn place(&self) -> String {
+        match self {
+            WriteTarget::Session(session) => format!("session {}", session.label()),
+            WriteTarget::File(_, path) => path.display().to_string(),
+        }
+    }
+}
+
+/// What a scope means. Without a scope it is the session, else the project's personal file, and nothing wider.
+pub fn target(state: &State, scope: Option<WriteScope>) -> Result<WriteTarget> {
+    match state.session()? {
+        Some(_) if scope.is_none() => Ok(WriteTarget::Session(state.require_session("setting it")?)),
+        _ => file(state, scope).map(|(layer, path)| WriteTarget::File(layer, path)),
+    }
+}
+
+/// Sets a setting where it goes, or removes it, and records it.
+pub fn change(
+    state: &State,
+    command: &str,
+    target: &WriteTarget,
+    key: &SettingKey,
+    value: Option<&Value>,
+) -> Result<SettingChange> {
+    match target {
+        WriteTarget::File(_, path) => {
+            refuse_to_redirect(state, key)?;
+            change_file(state, command, path, key, value)
+        }
+        WriteTarget::Session(session) => change_in_session(state, command, session, key, value),
+    }
+}
+
+/// The rule of `context::weaken`, with a hint for a call that names one key.
+fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
+    if state.enclosing_session().is_some() && leads_others(state.app(), key) {
+        return Err(SessionError::RefusedInside {
+            what: format!("setting {} for others", crate::text::quoted(key.to_string())),
+            instead: "leave out --global, --dir and --project to set it for this session",
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// The file that a scope means.
+pub fn file(state: &State, scope: Option<WriteScope>) -> Result<(Layer, PathBuf)> {
+    match (state.source(), scope) {
+        (ConfigSource::Nothing, _) => {
+            Err(UsageError::Arguments("with --no-config there is no file to change: leave it out".into())
+                .into())
+        }
+        (ConfigSource::File(file), _) => Ok((Layer::File, file.clone())),
+        (_, Some(WriteScope::Directory)) => {
+            Ok((Layer::Directory, state.writable_project()?.local_settings()))
+        }
+        (_, Some(WriteScope::Project)) => Ok((Layer::Directory, state.writable_project()?.settings())),
+        (_, Some(WriteScope::Global)) => Ok((Layer::User, state.user_settings_file()?)),
+        (_, None) => match state.project() {
+            Some(project) => Ok((Layer::Directory, project.local_settings())),
+            None => Err(UsageError::ScopeRequired {
+                what: "this directory belongs to no project".into(),
+                flags: "pass --dir for this directory, or --global for this user everywhere",
+            }
+            .into()),
+        },
+    }
+}
+
+/// Sets a key in a file, or removes it, and records it.
+pub fn change_file(
+    state: &State,
+    command: &str,
+    path: &Path,
+    key: &SettingKey,
+    value: Option<&Value>,
+) -> Result<SettingChange> {
+    settle(state)?;
+    refuse_secret(state, path, key)?;
+    value.map_or(Ok(()), |value| refuse_secret_value(key, value, &key.to_string()))?;
+    unless_overtaken(|| {
+        let old = value_in_file(state, path, key)?;
+        if old.as_ref() != value {
+            let effect = Effect::setting(path, key, old.as_ref(), value);
+            perform(state, command, &key.to_string(), &[effect])?;
+        }
+        Ok(changed(key, old, value, path.to_owned()))
+    })
+}
+
+/// What is told about a change: what looks like a secret is not repeated.
+fn changed(key: &SettingKey, old: Option<Value>, new: Option<&Value>, path: PathBuf) -> SettingChange {
+    let masked = |value: Value| value.masked_for(key);
+    SettingChange { key: key.clone(), old: old.map(masked), new: new.cloned().map(masked), path }
+}
+
+fn change_in_session(
+    state: &State,
+    command: &str,
+    session: &Session,
+    key: &SettingKey,
+    value: Option<&Value>,
+) -> Result<SettingChange> {
+    settle(state)?;
+    let definition = crate::settings::definition(state.app(), key)?;
+    if value.is_some() || is_context(key) {
+        require_session_setting(key)?;
+    }
+    if let Some(value) = value {
+        refuse_secret_value(key, value, &key.to_string())?;
+        crate::secrets::refuse_secret(&key.to_string(), &serde_json::json!(value))?;
+    }
+    unless_overtaken(|| {
+        let found = state.sessions()?.entry(session, EntryKind::Setting, &key.to_string())?;
+        let old = found.as_ref().and_then(|entry| definition.kind.of_json(&entry.value));
+        if old.as_ref() != value {
+            let effect = Effect::Entry {
+                session: session.id.to_string(),
+                entry: EntryKind::Setting,
+                key: key.to_string(),
+                before: found.map(|entry| entry.value),
+                after: value.map(|value| serde_json::json!(value)),
+            };
+            perform(state, command, &key.to_string(), &[effect])?;
+        }
+        Ok(changed(key, old, value, session.room().dir().to_owned()))
+    })
+}
+
+fn refuse_secret(state: &State, path: &Path, key: &SettingKey) -> Result<()> {
+    if crate::settings::definition(state.app(), key)?.kind == Kind::Secret {
+        return Err(UsageError::SecretRefused {
+            place: path.to_string_lossy().into_owned(),
+            instead: "a token for one call stands in a file of its own, given with --config",
+        }
+        .into());
+    }
+    Ok(())
+}
+
+/// Fails unless a text could stand in a settings file.
+pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Result<()> {
+    let document = Rc::new(state.parse(path, text.to_owned())?);
+    if layer == Layer::File {
+        for (name, node) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
+            let within = vec!["contexts".to_owned(), name.clone()];
+            let name = document.context_name(name, node)?;
+            Context::read(state.app(), name, Home::File, true, Rc::clone(&document), within)?;
+        }
+    }
+    let source = Source::File { layer, name: None, document, within: Vec::new(), trusted: true };
+    Stack::new(state.app(), vec![source]).check()
+}
