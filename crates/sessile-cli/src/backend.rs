@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sessile::lock::LockName;
 use sessile::session::life::Life;
-use sessile::session::{Entry, SessionName};
+use sessile::session::{SessionEntry, SessionName};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -150,7 +150,7 @@ impl<'a> StateBackend<'a> {
     }
 
     /// A state value of the call's session.
-    pub(crate) fn value(&self, key: &str) -> Result<Entry, Failure> {
+    pub(crate) fn value(&self, key: &str) -> Result<SessionEntry, Failure> {
         match self {
             StateBackend::Local(local) => local.value(key),
             StateBackend::Remote(remote) => remote.value(key),
@@ -158,7 +158,7 @@ impl<'a> StateBackend<'a> {
     }
 
     /// All state values of the call's session, ordered by key.
-    pub(crate) fn values(&self) -> Result<Vec<Entry>, Failure> {
+    pub(crate) fn values(&self) -> Result<Vec<SessionEntry>, Failure> {
         match self {
             StateBackend::Local(local) => local.values(),
             StateBackend::Remote(remote) => remote.values(),

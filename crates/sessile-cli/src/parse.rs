@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Subcommand};
-use sessile::args::{Color, Format};
+use sessile::args::{Color, OutputFormat};
 use sessile::{StateArgs, World};
 
 use crate::cli::{Cli, Command};
@@ -100,7 +100,8 @@ pub(crate) fn early_output(world: &World, args: &[OsString]) -> Output {
         });
         flag.or_else(|| world.variable(variable).and_then(|value| value.to_str()))
     };
-    let format = said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(Format::named).unwrap_or_default();
+    let format =
+        said("--output", Some("-o"), "SESSILE_OUTPUT").and_then(OutputFormat::named).unwrap_or_default();
     let color = said("--color", None, "SESSILE_COLOR").and_then(Color::named).unwrap_or_default();
     let quiet = words.contains(&"--quiet") || words.contains(&"-q");
     Output::new(world, format, color, quiet, false)

@@ -1,7 +1,7 @@
 //! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
 
 use sessile::error::UsageError;
-use sessile::vault::{Credential, Grant, Kind, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
+use sessile::vault::{Credential, CredentialKind, Grant, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
 
 use crate::error::{Failure, RequestError};
 use crate::http::{HttpClient, HttpError, TrustRoots};
@@ -25,7 +25,7 @@ impl Renewer {
     pub(crate) fn give_back(&self, credential: &Credential, login: Option<&Credential>) -> Option<String> {
         // One that shares a login has its tokens from there.
         let source = login.unwrap_or(credential);
-        let Kind::OAuth2(oauth) = &source.about.kind else { return None };
+        let CredentialKind::OAuth2(oauth) = &source.about.kind else { return None };
         let url = oauth.revocation_url.as_deref()?;
         let client = client(oauth, source.client_secret());
         let failed = credential.handed_out().find_map(|token| client.revoke(&self.http, url, token).err());

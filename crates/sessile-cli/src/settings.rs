@@ -1,7 +1,7 @@
 //! The settings that the program has beside the library's own.
 
 use sessile::App;
-use sessile::settings::{Definition, Kind};
+use sessile::settings::{Definition, SettingKind};
 
 /// Sessile as an application of its own library.
 pub fn app() -> App {
@@ -12,10 +12,11 @@ pub fn app() -> App {
 }
 
 const SETTINGS: &[Definition] = &[
-    Definition::new("server", Kind::Url, "The URL of the session service to work against.").needing_trust(),
+    Definition::new("server", SettingKind::Url, "The URL of the session service to work against.")
+        .needing_trust(),
     Definition::new(
         "lock-ttl",
-        Kind::Duration,
+        SettingKind::Duration,
         "How long a server's lock outlives a holder that has died; it is renewed while the command runs.",
     )
     .with_default("60s"),

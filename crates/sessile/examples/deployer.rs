@@ -9,17 +9,17 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use sessile::args::Format;
+use sessile::args::OutputFormat;
 use sessile::context::{SwitchScope, switch};
 use sessile::error::SettingsError;
 use sessile::run::{IsolationArgs, RunRequest, RunSessionArgs};
-use sessile::settings::{Definition, Kind};
+use sessile::settings::{Definition, SettingKind};
 use sessile::{App, Error, State, StateArgs, Status, World};
 
 /// The settings it has beside those that the library brings.
 const SETTINGS: &[Definition] = &[
-    Definition::new("region", Kind::Text, "Where to deploy to.").with_default("eu-1"),
-    Definition::new("endpoint", Kind::Text, "Whom to ask.").needing_trust(),
+    Definition::new("region", SettingKind::Text, "Where to deploy to.").with_default("eu-1"),
+    Definition::new("endpoint", SettingKind::Text, "Whom to ask.").needing_trust(),
 ];
 
 /// Deploy a version of a service
@@ -99,8 +99,8 @@ fn run(state: &State, command: &Command) -> Result<String, Error> {
         Command::Status { show_state_files } => {
             let status = Status::of(state, *show_state_files)?;
             Ok(match state.format()? {
-                Format::Text => status.to_string(),
-                Format::Json | Format::Jsonl => format!("{}\n", serde_json::json!(status)),
+                OutputFormat::Text => status.to_string(),
+                OutputFormat::Json | OutputFormat::Jsonl => format!("{}\n", serde_json::json!(status)),
             })
         }
         Command::Context(ContextCommand::Use { name, global }) => {

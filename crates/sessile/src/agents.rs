@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use crate::error::{ConversationError, Result, UsageError};
 use crate::names::{check, nearest};
-use crate::settings::{Definition, Kind, Origin, SettingKey};
+use crate::settings::{Definition, Origin, SettingKey, SettingKind};
 use crate::site::agent_url;
 use crate::state::State;
 
 /// Settings of agents with a name.
 pub const SETTINGS: &[Definition] = &[
-    Definition::new("agents.*.url", Kind::Text, "The URL of a named agent.").needing_trust(),
-    Definition::new("agents.*.credential", Kind::Text, "The credential that a named agent gets.")
+    Definition::new("agents.*.url", SettingKind::Text, "The URL of a named agent.").needing_trust(),
+    Definition::new("agents.*.credential", SettingKind::Text, "The credential that a named agent gets.")
         .needing_trust(),
 ];
 

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueEnum};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// For people, and for `$(...)`.
     #[default]
     Text,
@@ -17,13 +17,13 @@ pub enum Format {
     Jsonl,
 }
 
-impl Format {
+impl OutputFormat {
     /// The format with this name.
     pub fn named(word: &str) -> Option<Self> {
         match word {
-            "text" => Some(Format::Text),
-            "json" => Some(Format::Json),
-            "jsonl" => Some(Format::Jsonl),
+            "text" => Some(OutputFormat::Text),
+            "json" => Some(OutputFormat::Json),
+            "jsonl" => Some(OutputFormat::Jsonl),
             _ => None,
         }
     }
@@ -83,7 +83,7 @@ pub struct StateArgs {
 
     /// Print results as text, json or jsonl
     #[arg(long, short = 'o', global = true, value_enum, value_name = "FORMAT", hide_possible_values = true)]
-    pub output: Option<Format>,
+    pub output: Option<OutputFormat>,
 
     /// Answer yes to what would be asked
     #[arg(long, short = 'y', global = true)]

@@ -46,13 +46,15 @@ pub(crate) fn with_variables(app: &App, world: &World, mut args: StateArgs) -> R
     };
     let flag = |name: &str| -> Result<bool> {
         let Some(value) = text(name)? else { return Ok(false) };
-        crate::settings::Kind::Bool.parse(&value).map(|value| value == Value::Bool(true)).ok_or_else(|| {
-            Error::Usage(UsageError::InvalidValue {
-                place: app.variable(name),
-                value,
-                expected: "true or false".into(),
-            })
-        })
+        crate::settings::SettingKind::Bool.parse(&value).map(|value| value == Value::Bool(true)).ok_or_else(
+            || {
+                Error::Usage(UsageError::InvalidValue {
+                    place: app.variable(name),
+                    value,
+                    expected: "true or false".into(),
+                })
+            },
+        )
     };
     if args.session.is_none() {
         args.session = text("SESSION")?;
@@ -140,7 +142,7 @@ fn parse_pair(app: &App, pair: &str, place: &str, origin: Origin) -> Result<(Set
     };
     let key: SettingKey = key.trim().parse()?;
     let setting = crate::settings::definition(app, &key)?;
-    if setting.kind == crate::settings::Kind::Secret {
+    if setting.kind == crate::settings::SettingKind::Secret {
         return Err(UsageError::SecretRefused {
             place: format!("{place} {key}"),
             instead: "arguments and variables are seen by other programs; use a file given with --config",

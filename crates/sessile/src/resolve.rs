@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::args::{Color, Format};
+use crate::args::{Color, OutputFormat};
 use crate::call::{ConfigSource, SessionMode};
 use crate::context::{Context, SelectedContext};
 use crate::error::{FileError, Result, SessionError, UsageError};
 use crate::session::resolve::{CurrentSession, PendingSession, ResolvedSession, resolve_session};
 use crate::settings::project::{ForeignDir, Project, ProjectSearch};
-use crate::settings::{DEFAULT_LOCK_TIMEOUT, Disclosure, Document, Layer, Origin, Source, Stack, trust};
+use crate::settings::{
+    DEFAULT_LOCK_TIMEOUT, Disclosure, Document, Layer, Origin, SettingSource, Stack, trust,
+};
 use crate::state::State;
 use crate::text::{quoted, shell_quoted, shown};
 
@@ -161,9 +163,9 @@ impl State {
     }
 
     /// How results are to be printed, as flags, variables and files say.
-    pub fn format(&self) -> Result<Format> {
+    pub fn format(&self) -> Result<OutputFormat> {
         let found = self.settings()?.get("output")?;
-        Ok(found.and_then(|found| Format::named(found.value.as_str()?)).unwrap_or_default())
+        Ok(found.and_then(|found| OutputFormat::named(found.value.as_str()?)).unwrap_or_default())
     }
 
     /// When output is to be coloured, as flags, variables and files say.
@@ -182,7 +184,9 @@ impl State {
         if let Some(context) = context {
             let at = sources
                 .iter()
-                .position(|source| matches!(source, Source::File { layer, .. } if *layer > Layer::Context))
+                .position(
+                    |source| matches!(source, SettingSource::File { layer, .. } if *layer > Layer::Context),
+                )
                 .unwrap_or(sources.len());
             sources.insert(at, context.settings());
         }
@@ -223,12 +227,12 @@ impl State {
         Ok(self.resolution.base.get_or_init(|| base))
     }
 
-    fn sources(&self) -> Result<Vec<Source>> {
-        let mut sources = vec![Source::Values(self.call().overrides().to_values())];
+    fn sources(&self) -> Result<Vec<SettingSource>> {
+        let mut sources = vec![SettingSource::Values(self.call().overrides().to_values())];
         if let Some(current) = self.session()? {
             let origin = || Origin::named(Layer::Session, current.session.label());
             let settings = current.settings.iter();
-            sources.push(Source::Values(
+            sources.push(SettingSource::Values(
                 settings.map(|(key, value)| (key.clone(), value.clone(), origin())).collect(),
             ));
         }
@@ -286,7 +290,7 @@ impl State {
         if let Some(settings) = self.resolution.settings.get() {
             return readable_lock_timeout(settings);
         }
-        let overrides = Source::Values(self.call().overrides().to_values());
+        let overrides = SettingSource::Values(self.call().overrides().to_values());
         let files = self.settings_files().unwrap_or_default();
         let sources = [overrides].into_iter().chain(files.iter().map(|file| file.source(false)));
         readable_lock_timeout(&Stack::new(self.app(), sources.collect()))
@@ -305,7 +309,7 @@ impl State {
 
     /// Whether a file says anything that needs trust; if not, the store need not be opened for it.
     pub(crate) fn asks_for_trust(&self, document: &Rc<Document>) -> bool {
-        let source = Source::File {
+        let source = SettingSource::File {
             layer: Layer::Directory,
             name: None,
             document: Rc::clone(document),
@@ -387,8 +391,8 @@ impl State {
 }
 
 impl SettingsFile {
-    fn source(&self, trusted: bool) -> Source {
-        Source::File {
+    fn source(&self, trusted: bool) -> SettingSource {
+        SettingSource::File {
             layer: self.layer,
             name: None,
             document: Rc::clone(&self.document),

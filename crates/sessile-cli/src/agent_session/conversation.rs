@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 use sessile::call::ConfigSource;
-use sessile::conversation::{Conversation, Heard, TaskState};
+use sessile::conversation::{Conversation, ConversationUpdate, TaskState};
 use sessile::error::{ConversationError, SessionError};
 use sessile::session::Session;
 use sessile::{Error, State};
@@ -156,7 +156,7 @@ impl<'a> ConversationLog<'a> {
         if let Some(task) = event.task_id() {
             self.task_id = Some(task.to_owned());
         }
-        self.remember(&Heard {
+        self.remember(&ConversationUpdate {
             context_id: event.context_id().map(str::to_owned),
             task_id: event.task_id().map(str::to_owned),
             task_state: event.state(),
@@ -168,13 +168,14 @@ impl<'a> ConversationLog<'a> {
     pub(crate) fn close_task(&mut self, task: &str) -> Result<(), Error> {
         let is_meant = self.conversation.as_ref().is_some_and(|one| one.task_id.as_deref() == Some(task));
         if is_meant {
-            let heard = Heard { task_state: Some(TaskState::Unknown), ..Heard::default() };
+            let heard =
+                ConversationUpdate { task_state: Some(TaskState::Unknown), ..ConversationUpdate::default() };
             self.remember(&heard)?;
         }
         Ok(())
     }
 
-    fn remember(&mut self, heard: &Heard) -> Result<(), Error> {
+    fn remember(&mut self, heard: &ConversationUpdate) -> Result<(), Error> {
         let Some(session) = &self.session else { return Ok(()) };
         let mut all = self.state.conversations()?;
         self.conversation = Some(match self.conversation.take() {

@@ -6,7 +6,7 @@ use sessile::agents::Agent;
 use sessile::error::CredentialError;
 use sessile::settings::Layer;
 use sessile::site::Site;
-use sessile::vault::{Kind, Selected, Usable};
+use sessile::vault::{CredentialKind, Selected, Usable};
 use sessile::{Error, State};
 use sessile_wire::a2a::{AgentCard, SecuritySchemeKind};
 
@@ -131,14 +131,16 @@ impl Authorize for AgentCredentials<'_> {
         };
         let place = self.place.borrow();
         Ok(vec![match (&usable.about.kind, &*place) {
-            (Kind::ApiKey { .. }, Some((place, name))) if place == "query" => {
+            (CredentialKind::ApiKey { .. }, Some((place, name))) if place == "query" => {
                 RequestCredential::Query(name.clone(), usable.secret().clone())
             }
-            (Kind::ApiKey { .. }, Some((place, name))) if place == "cookie" => {
+            (CredentialKind::ApiKey { .. }, Some((place, name))) if place == "cookie" => {
                 RequestCredential::Cookie(name.clone(), usable.secret().clone())
             }
             // The header in the card takes precedence over that of the stored credential.
-            (Kind::ApiKey { .. }, Some((_, name))) => RequestCredential::Header(name.clone(), value),
+            (CredentialKind::ApiKey { .. }, Some((_, name))) => {
+                RequestCredential::Header(name.clone(), value)
+            }
             _ => RequestCredential::Header(header, value),
         }])
     }

@@ -1,7 +1,7 @@
 //! State values of a session of this machine.
 
 use serde_json::Value;
-use sessile::session::{Entry, EntryKind};
+use sessile::session::{EntryKind, SessionEntry};
 
 use super::LocalBackend;
 use crate::backend::STATE_PURPOSE;
@@ -9,14 +9,14 @@ use crate::error::{CommandError, Failure};
 use crate::view::{ChangeReport, ValueChangeView};
 
 impl LocalBackend<'_> {
-    pub(crate) fn value(&self, key: &str) -> Result<Entry, Failure> {
+    pub(crate) fn value(&self, key: &str) -> Result<SessionEntry, Failure> {
         let session = self.cx.state.require_session(STATE_PURPOSE)?;
         let (sessions, session) = self.cx.state.look_up_session(session.id.as_str())?;
         let entry = sessions.entry(&session, EntryKind::State, key)?;
         Ok(entry.ok_or_else(|| CommandError::EntryNotFound(key.to_owned()))?)
     }
 
-    pub(crate) fn values(&self) -> Result<Vec<Entry>, Failure> {
+    pub(crate) fn values(&self) -> Result<Vec<SessionEntry>, Failure> {
         let session = self.cx.state.require_session(STATE_PURPOSE)?;
         let (sessions, session) = self.cx.state.look_up_session(session.id.as_str())?;
         Ok(sessions.entries(&session, EntryKind::State)?)

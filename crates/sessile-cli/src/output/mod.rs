@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Value;
 use sessile::Warning;
-use sessile::args::{Color, Format};
+use sessile::args::{Color, OutputFormat};
 use sessile::text::{json_safe, shown_lines};
 use sessile::{App, World};
 
@@ -49,7 +49,7 @@ impl Tone {
 /// Where and how a call prints.
 #[derive(Clone, Debug)]
 pub struct Output {
-    format: Format,
+    format: OutputFormat,
     color_out: bool,
     color_err: bool,
     quiet: bool,
@@ -60,7 +60,7 @@ pub struct Output {
 
 impl Output {
     /// Output in a world, in the given manner.
-    pub fn new(world: &World, format: Format, color: Color, quiet: bool, verbose: bool) -> Self {
+    pub fn new(world: &World, format: OutputFormat, color: Color, quiet: bool, verbose: bool) -> Self {
         let plain =
             world.variable("NO_COLOR").is_some() || world.variable("TERM").is_some_and(|term| term == "dumb");
         let coloured = |terminal: bool| match color {
@@ -71,7 +71,7 @@ impl Output {
         let streams = world.streams();
         Output {
             format,
-            color_out: coloured(streams.stdout) && format == Format::Text,
+            color_out: coloured(streams.stdout) && format == OutputFormat::Text,
             color_err: coloured(streams.stderr),
             quiet,
             verbose,
@@ -81,7 +81,7 @@ impl Output {
 
     /// Whether results are text.
     pub fn is_text(&self) -> bool {
-        self.format == Format::Text
+        self.format == OutputFormat::Text
     }
 
     /// Whether only the result is wanted.
@@ -97,18 +97,18 @@ impl Output {
     /// Prints one result: as JSON, or the text that `text` makes.
     pub fn result(&self, json: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
-            Format::Text => self.print(&text()),
-            Format::Json => self.print(&json_text(json)),
-            Format::Jsonl => self.print(&json_line(&to_value(json))),
+            OutputFormat::Text => self.print(&text()),
+            OutputFormat::Json => self.print(&json_text(json)),
+            OutputFormat::Jsonl => self.print(&json_line(&to_value(json))),
         }
     }
 
     /// Prints a list: one JSON array, one line of JSON for each, or a table.
     pub fn list(&self, items: &[impl Serialize], text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
-            Format::Text => self.print(&text()),
-            Format::Json => self.print(&json_text(&items)),
-            Format::Jsonl => {
+            OutputFormat::Text => self.print(&text()),
+            OutputFormat::Json => self.print(&json_text(&items)),
+            OutputFormat::Jsonl => {
                 self.print(&items.iter().map(|item| json_line(&to_value(item))).collect::<String>())
             }
         }
@@ -166,9 +166,11 @@ impl Output {
     /// Prints an event of a stream: for people its text, as a line of JSON all of it.
     pub fn event(&self, event: &impl Serialize, text: &str, goes_on: bool) {
         let line = match self.format {
-            Format::Jsonl => json_line(&to_value(event)),
-            Format::Text if !text.is_empty() && goes_on => shown_lines(text),
-            Format::Text if !text.is_empty() => format!("{}\n", shown_lines(text.trim_end_matches('\n'))),
+            OutputFormat::Jsonl => json_line(&to_value(event)),
+            OutputFormat::Text if !text.is_empty() && goes_on => shown_lines(text),
+            OutputFormat::Text if !text.is_empty() => {
+                format!("{}\n", shown_lines(text.trim_end_matches('\n')))
+            }
             _ => return,
         };
         let mut out = io::stdout().lock();

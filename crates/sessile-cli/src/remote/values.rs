@@ -4,7 +4,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use sessile::Error;
 use sessile::error::SessionError;
-use sessile::session::Entry;
+use sessile::session::SessionEntry;
 use sessile_wire::service::{ServiceSession, StateEntry, StatePage};
 
 use super::client::ServiceRequest;
@@ -18,22 +18,22 @@ use crate::view::{ChangeReport, ValueChangeView};
 const TRIES: u32 = 20;
 
 impl Remote<'_> {
-    pub(crate) fn value(&self, key: &str) -> Result<Entry, Failure> {
+    pub(crate) fn value(&self, key: &str) -> Result<SessionEntry, Failure> {
         self.value_of(&self.require(STATE_PURPOSE)?, key)
     }
 
-    pub(crate) fn values(&self) -> Result<Vec<Entry>, Failure> {
+    pub(crate) fn values(&self) -> Result<Vec<SessionEntry>, Failure> {
         self.values_of(&self.require(STATE_PURPOSE)?)
     }
 
-    fn value_of(&self, session: &ServiceSession, key: &str) -> Result<Entry, Failure> {
+    fn value_of(&self, session: &ServiceSession, key: &str) -> Result<SessionEntry, Failure> {
         let about = Subject { session: session.label(), key, ..Subject::default() };
         let answer: StateEntry =
             self.server.ask(&ServiceRequest::get(&["v1", "sessions", &session.id, "state", key]), &about)?;
         Ok(entry(&answer))
     }
 
-    fn value_if_any(&self, session: &ServiceSession, key: &str) -> Result<Option<Entry>, Failure> {
+    fn value_if_any(&self, session: &ServiceSession, key: &str) -> Result<Option<SessionEntry>, Failure> {
         match self.value_of(session, key) {
             Ok(entry) => Ok(Some(entry)),
             Err(Failure::Command(CommandError::EntryNotFound(_))) => Ok(None),
@@ -42,7 +42,7 @@ impl Remote<'_> {
     }
 
     /// All values, in the order of their keys.
-    pub(super) fn values_of(&self, session: &ServiceSession) -> Result<Vec<Entry>, Failure> {
+    pub(super) fn values_of(&self, session: &ServiceSession) -> Result<Vec<SessionEntry>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let (path, query) = (["v1", "sessions", &session.id, "state"], [("limit", "1000".to_owned())]);
         let found = self.server.pages::<StatePage>(&path, &query, usize::MAX, &about)?;
@@ -92,8 +92,8 @@ impl Remote<'_> {
         session: &ServiceSession,
         key: &str,
         expected: Option<i64>,
-        change: impl Fn(Option<&Entry>, i64) -> Result<ServiceRequest, Failure>,
-    ) -> Result<(Option<Entry>, T), Failure> {
+        change: impl Fn(Option<&SessionEntry>, i64) -> Result<ServiceRequest, Failure>,
+    ) -> Result<(Option<SessionEntry>, T), Failure> {
         let mut tries = 0;
         loop {
             let old = self.value_if_any(session, key)?;
@@ -118,8 +118,8 @@ impl Remote<'_> {
     }
 }
 
-fn entry(entry: &StateEntry) -> Entry {
-    Entry {
+fn entry(entry: &StateEntry) -> SessionEntry {
+    SessionEntry {
         key: entry.key.clone(),
         revision: entry.revision,
         value: sessile::json::from_str(entry.value.get()).unwrap_or_default(),

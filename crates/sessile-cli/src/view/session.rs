@@ -10,7 +10,7 @@ use sessile::duration::short;
 use sessile::session::life::Life;
 use sessile::session::{Look, Owner, Running, Session};
 use sessile::text::shown;
-use sessile::tool::Held;
+use sessile::tool::ToolState;
 use sessile_wire::service::ServiceSession;
 
 use super::ConversationSummary;
@@ -47,7 +47,7 @@ pub(crate) struct SessionDetailView {
     #[serde(flatten)]
     pub(crate) session: SessionView,
     pub(crate) settings: BTreeMap<String, Value>,
-    pub(crate) tools: Vec<Held>,
+    pub(crate) tools: Vec<ToolState>,
     pub(crate) conversations: Vec<ConversationSummary>,
     pub(crate) state_values: usize,
 }
@@ -227,7 +227,7 @@ impl SessionDetailView {
     }
 }
 
-fn tool_words(tool: &Held) -> String {
+fn tool_words(tool: &ToolState) -> String {
     let mut about = tool.bound.clone();
     about.extend(tool.shared.as_ref().map(|reason| format!("shared: {reason}")));
     about.extend(tool.copies.iter().map(|copy| {

@@ -10,7 +10,7 @@ use crate::call::ConfigSource;
 use crate::context::Context;
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::names::ContextName;
-use crate::settings::{Document, Layer, Source, Stack, Unknown};
+use crate::settings::{Document, Layer, SettingSource, Stack, Unknown};
 use crate::state::State;
 use crate::text::quoted;
 
@@ -110,8 +110,13 @@ pub fn file(state: &State, path: &Path, layer: Layer) -> Vec<Problem> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         return context(app, path, name.parse(), &document, Vec::new());
     }
-    let source =
-        Source::File { layer, name: None, document: Rc::clone(&document), within: Vec::new(), trusted: true };
+    let source = SettingSource::File {
+        layer,
+        name: None,
+        document: Rc::clone(&document),
+        within: Vec::new(),
+        trusted: true,
+    };
     let stack = Stack::new(app, vec![source]);
     let mut problems: Vec<Problem> = stack
         .keys(false)
@@ -144,7 +149,7 @@ fn context(
 ) -> Vec<Problem> {
     let read = name.and_then(|name| {
         let document = Rc::clone(document);
-        Context::read(app, name, crate::context::Home::User, true, document, within)
+        Context::read(app, name, crate::context::ContextLocation::User, true, document, within)
     });
     match read {
         Ok(context) => context.unknown.iter().map(Problem::of_unknown).collect(),

@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::call::ConfigSource;
 use crate::context::weaken::leads_others;
-use crate::context::{Context, Home};
+use crate::context::{Context, ContextLocation};
 use crate::error::{Result, SessionError, UsageError};
 use crate::history::{Effect, perform, settle, unless_overtaken, value_in_file};
 use crate::session::{EntryKind, Session};
 use crate::settings::rules::{is_context, refuse_secret_value, require_session_setting};
-use crate::settings::{Kind, Layer, Node, SettingKey, Source, Stack, Value};
+use crate::settings::{Layer, Node, SettingKey, SettingKind, SettingSource, Stack, Value};
 use crate::state::State;
 
 /// Where a setting is to hold.
@@ -189,7 +189,7 @@ fn change_in_session(
 }
 
 fn refuse_secret(state: &State, path: &Path, key: &SettingKey) -> Result<()> {
-    if crate::settings::definition(state.app(), key)?.kind == Kind::Secret {
+    if crate::settings::definition(state.app(), key)?.kind == SettingKind::Secret {
         return Err(UsageError::SecretRefused {
             place: path.to_string_lossy().into_owned(),
             instead: "a token for one call stands in a file of its own, given with --config",
@@ -206,9 +206,9 @@ pub fn check_text(state: &State, layer: Layer, path: &Path, text: &str) -> Resul
         for (name, node) in document.root().get("contexts").map(Node::members).unwrap_or_default() {
             let within = vec!["contexts".to_owned(), name.clone()];
             let name = document.context_name(name, node)?;
-            Context::read(state.app(), name, Home::File, true, Rc::clone(&document), within)?;
+            Context::read(state.app(), name, ContextLocation::File, true, Rc::clone(&document), within)?;
         }
     }
-    let source = Source::File { layer, name: None, document, within: Vec::new(), trusted: true };
+    let source = SettingSource::File { layer, name: None, document, within: Vec::new(), trusted: true };
     Stack::new(state.app(), vec![source]).check()
 }

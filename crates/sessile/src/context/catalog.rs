@@ -23,7 +23,7 @@ const SETTLING: Duration = Duration::from_millis(100);
 /// Whose a context is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Home {
+pub enum ContextLocation {
     /// The user's.
     User,
     /// The project's.
@@ -32,13 +32,13 @@ pub enum Home {
     File,
 }
 
-impl Home {
+impl ContextLocation {
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Home::User => "user",
-            Home::Project => "project",
-            Home::File => "file",
+            ContextLocation::User => "user",
+            ContextLocation::Project => "project",
+            ContextLocation::File => "file",
         }
     }
 }
@@ -144,7 +144,7 @@ impl<'a> Contexts<'a> {
     /// A context as its file says now; `None` if it does not exist any more.
     fn reload(&self, used: &Context, store: Option<&Store>) -> Result<Option<Context>> {
         // A file that only names its context defines nothing.
-        if used.home == Home::File && used.within().is_empty() {
+        if used.home == ContextLocation::File && used.within().is_empty() {
             return Ok(Some(used.clone()));
         }
         let Some(document) = settled(used.path(), |path| self.state.load(path))? else { return Ok(None) };
@@ -152,7 +152,7 @@ impl<'a> Contexts<'a> {
         if within.iter().try_fold(document.root(), |node, name| node.get(name)).is_none() {
             return Ok(None);
         }
-        let trusted = used.home != Home::Project
+        let trusted = used.home != ContextLocation::Project
             || trust::is_trusted(self.state.app(), store, document.path(), document.text())?;
         let app = self.state.app();
         Context::read(app, used.name.clone(), used.home, trusted, Rc::new(document), within).map(Some)
@@ -161,9 +161,11 @@ impl<'a> Contexts<'a> {
     /// The file in which a context of the same name may be: the project's for one of the user's, and the other way round.
     fn namesake(&self, context: &Context) -> Option<PathBuf> {
         match context.home {
-            Home::User => self.state.project().map(|project| file_in(&project.contexts(), &context.name)),
-            Home::Project => self.user_dir().map(|dir| file_in(&dir, &context.name)),
-            Home::File => None,
+            ContextLocation::User => {
+                self.state.project().map(|project| file_in(&project.contexts(), &context.name))
+            }
+            ContextLocation::Project => self.user_dir().map(|dir| file_in(&dir, &context.name)),
+            ContextLocation::File => None,
         }
     }
 
@@ -201,7 +203,7 @@ impl<'a> Contexts<'a> {
         if let Some(path) = self.user_dir().map(|dir| file_in(&dir, name))
             && let Some(document) = settled(&path, |path| Document::load_as(Disclosure::Quoted, path))?
         {
-            let mut context = self.read(name, Home::User, true, document, Vec::new())?;
+            let mut context = self.read(name, ContextLocation::User, true, document, Vec::new())?;
             if let Some(shadowed) = project.filter(|path| path.exists()) {
                 // The stricter guard counts: a context of the same name is no way around the project's.
                 let guard = self.guard_in(&shadowed);
@@ -227,7 +229,7 @@ impl<'a> Contexts<'a> {
             return Ok(None);
         };
         let trusted = self.state.is_trusted(&document)?;
-        self.read(name, Home::Project, trusted, document, Vec::new()).map(Some)
+        self.read(name, ContextLocation::Project, trusted, document, Vec::new()).map(Some)
     }
 
     fn find_inline(&self, name: &ContextName) -> Result<Option<Context>> {
@@ -237,7 +239,8 @@ impl<'a> Contexts<'a> {
         match all.and_then(|all| all.get(name.as_str())) {
             Some(_) => {
                 let document = Rc::clone(&document);
-                Context::read(self.state.app(), name.clone(), Home::File, true, document, within).map(Some)
+                Context::read(self.state.app(), name.clone(), ContextLocation::File, true, document, within)
+                    .map(Some)
             }
             // A file that defines no contexts may still name one: `{"context": "production"}`.
             None if all.is_none()
@@ -247,7 +250,7 @@ impl<'a> Contexts<'a> {
                     document.path(),
                     crate::settings::empty_text(document.path()).to_owned(),
                 )?;
-                self.read(name, Home::File, true, empty, Vec::new()).map(Some)
+                self.read(name, ContextLocation::File, true, empty, Vec::new()).map(Some)
             }
             None => Ok(None),
         }
@@ -256,7 +259,7 @@ impl<'a> Contexts<'a> {
     fn read(
         &self,
         name: &ContextName,
-        home: Home,
+        home: ContextLocation,
         trusted: bool,
         document: Document,
         within: Vec<String>,

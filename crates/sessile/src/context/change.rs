@@ -15,7 +15,7 @@ use crate::settings::{Document, Layer, Origin, SettingKey, Value, edit, empty_te
 
 /// One change of a context's file: a key such as `guard`, `env.NAME` or `tools.NAME.KEY`, set or removed.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct ContextEdit {
     /// The key in the file.
     pub key: SettingKey,
     /// The new value; `None` removes it.
@@ -37,7 +37,7 @@ impl Contexts<'_> {
         &self,
         command: &str,
         name: &ContextName,
-        changes: &[Change],
+        changes: &[ContextEdit],
         in_project: bool,
         replace: bool,
     ) -> Result<Context> {
@@ -80,7 +80,7 @@ impl Contexts<'_> {
             }
             let text = without.unwrap_or_else(|| text.to_owned());
             // Among many in one file, an empty context must be seen too.
-            let seen = Change {
+            let seen = ContextEdit {
                 key: SettingKey::new(["guard"]),
                 value: Some(Value::Text(Guard::None.as_str().into())),
             };
@@ -90,7 +90,7 @@ impl Contexts<'_> {
     }
 
     /// Changes a context in its own file.
-    pub fn change(&self, name: &ContextName, changes: &[Change]) -> Result<Context> {
+    pub fn change(&self, name: &ContextName, changes: &[ContextEdit]) -> Result<Context> {
         refuse_secrets(changes)?;
         settle(self.state)?;
         let existing = self.get(name)?;
@@ -217,7 +217,14 @@ impl Contexts<'_> {
             let new = change(old.as_deref())?;
             let within = self.prefix(name);
             let document = std::rc::Rc::new(self.state.parse(path, new.clone())?);
-            Context::read(self.state.app(), name.clone(), super::Home::User, true, document, within)?;
+            Context::read(
+                self.state.app(),
+                name.clone(),
+                super::ContextLocation::User,
+                true,
+                document,
+                within,
+            )?;
             if old.as_deref() == Some(new.as_str()) {
                 return Ok(());
             }
@@ -227,18 +234,27 @@ impl Contexts<'_> {
 
     fn parse(&self, name: &ContextName, path: &Path, text: &str) -> Result<Context> {
         let document = std::rc::Rc::new(self.state.parse(path, text.to_owned())?);
-        Context::read(self.state.app(), name.clone(), super::Home::User, true, document, Vec::new())
+        Context::read(
+            self.state.app(),
+            name.clone(),
+            super::ContextLocation::User,
+            true,
+            document,
+            Vec::new(),
+        )
     }
 
     /// The context as its file says now; the state itself may have read an older version.
     fn get_fresh(&self, name: &ContextName, path: &Path) -> Result<Context> {
         let document = self.state.load(path)?.ok_or_else(|| self.not_found(name, None))?;
         let (home, within) = match self.state.source() {
-            ConfigSource::File(_) => (super::Home::File, self.prefix(name)),
-            _ if self.user_dir().is_some_and(|dir| path.starts_with(dir)) => (super::Home::User, Vec::new()),
-            _ => (super::Home::Project, Vec::new()),
+            ConfigSource::File(_) => (super::ContextLocation::File, self.prefix(name)),
+            _ if self.user_dir().is_some_and(|dir| path.starts_with(dir)) => {
+                (super::ContextLocation::User, Vec::new())
+            }
+            _ => (super::ContextLocation::Project, Vec::new()),
         };
-        let trusted = home != super::Home::Project
+        let trusted = home != super::ContextLocation::Project
             || trust::is_trusted(
                 self.state.app(),
                 self.state.fresh_store()?.as_ref(),
@@ -260,7 +276,7 @@ impl Contexts<'_> {
 }
 
 /// The guard of a context that is made by changes.
-fn guard_after(changes: &[Change]) -> Guard {
+fn guard_after(changes: &[ContextEdit]) -> Guard {
     let guard = changes.iter().rev().find(|change| change.key == SettingKey::new(["guard"]));
     guard.and_then(|change| Guard::parse(change.value.as_ref()?.as_str()?)).unwrap_or_default()
 }
@@ -290,7 +306,7 @@ pub(super) fn apply<'c>(
     path: &Path,
     text: &str,
     prefix: &[String],
-    changes: impl IntoIterator<Item = &'c Change>,
+    changes: impl IntoIterator<Item = &'c ContextEdit>,
 ) -> Result<String> {
     let mut text = text.to_owned();
     for change in changes {

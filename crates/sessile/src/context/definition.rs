@@ -6,10 +6,12 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::context::{Guard, Home};
+use crate::context::{ContextLocation, Guard};
 use crate::error::{Error, FileError, ProjectError, Result};
 use crate::names::{ContextName, CredentialName, nearest, without_name};
-use crate::settings::{Data, Document, HIDDEN, Layer, Node, SettingKey, Source, Stack, Unknown, Value};
+use crate::settings::{
+    Data, Document, HIDDEN, Layer, Node, SettingKey, SettingSource, Stack, Unknown, Value,
+};
 
 /// A variable's value: written out, or a reference to a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -33,7 +35,7 @@ pub struct Context {
     /// Its name.
     pub name: ContextName,
     /// Whose it is.
-    pub home: Home,
+    pub home: ContextLocation,
     /// Whether it may be used: a project's must be trusted first.
     pub trusted: bool,
     /// What it is for.
@@ -63,7 +65,7 @@ impl Context {
     pub(crate) fn read(
         app: &App,
         name: ContextName,
-        home: Home,
+        home: ContextLocation,
         trusted: bool,
         document: Rc<Document>,
         within: Vec<String>,
@@ -112,10 +114,10 @@ impl Context {
     }
 
     /// Its settings, as a layer.
-    pub fn settings(&self) -> Source {
+    pub fn settings(&self) -> SettingSource {
         let mut within = self.within.clone();
         within.push("settings".to_owned());
-        Source::File {
+        SettingSource::File {
             layer: Layer::Context,
             name: Some(self.name.to_string()),
             document: Rc::clone(&self.document),
@@ -186,7 +188,7 @@ impl Context {
 
     /// Whether it has a file of its own, and nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
-        self.home != Home::File && self.document.text().trim_ascii().is_empty()
+        self.home != ContextLocation::File && self.document.text().trim_ascii().is_empty()
     }
 
     /// Where it stands in its file.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::context::{Context, Home};
+use crate::context::{Context, ContextLocation};
 use crate::settings::{Data, Document, Node};
 use sessile_wire::hex::hex;
 
@@ -41,24 +41,26 @@ impl ContextIdentity {
     /// more.
     pub(super) fn reload(path: &str, digest: &str, name: &str) -> Option<Self> {
         let (scope, _) = digest.split_once(':')?;
-        let home = [Home::User, Home::Project, Home::File].into_iter().find(|home| home.as_str() == scope)?;
+        let home = [ContextLocation::User, ContextLocation::Project, ContextLocation::File]
+            .into_iter()
+            .find(|home| home.as_str() == scope)?;
         let path = Path::new(path);
         let document = Document::load(path).ok()??;
         let root = match home {
-            Home::File => document.root().get("contexts")?.get(name)?,
-            Home::User | Home::Project => document.root(),
+            ContextLocation::File => document.root().get("contexts")?.get(name)?,
+            ContextLocation::User | ContextLocation::Project => document.root(),
         };
         Some(Self::new(home, path, root))
     }
 
     /// Whether the digest of an approval is that of this table in this file, in whatever scope.
     pub(super) fn is_digest_of(digest: &str, path: &Path, root: &Node) -> bool {
-        [Home::User, Home::Project, Home::File]
+        [ContextLocation::User, ContextLocation::Project, ContextLocation::File]
             .into_iter()
             .any(|home| Self::new(home, path, root).digest == digest)
     }
 
-    fn new(home: Home, path: &Path, root: &Node) -> Self {
+    fn new(home: ContextLocation, path: &Path, root: &Node) -> Self {
         let path = resolved(path);
         let mut hasher = Sha256::new();
         add(&mut hasher, b'p', path.as_os_str().as_bytes());
@@ -116,7 +118,7 @@ mod tests {
 
     fn digest(text: &str) -> String {
         let document = Document::parse(Path::new("/nowhere/prod.toml"), text.to_owned()).unwrap();
-        ContextIdentity::new(Home::User, document.path(), document.root()).digest
+        ContextIdentity::new(ContextLocation::User, document.path(), document.root()).digest
     }
 
     #[test]
@@ -154,7 +156,13 @@ mod tests {
     fn scope_and_file_count() {
         let root = Document::parse(Path::new("x.toml"), String::new()).unwrap();
         let identity = |home, path| ContextIdentity::new(home, Path::new(path), root.root()).digest;
-        assert_ne!(identity(Home::User, "/a/prod.toml"), identity(Home::Project, "/a/prod.toml"));
-        assert_ne!(identity(Home::User, "/a/prod.toml"), identity(Home::User, "/b/prod.toml"));
+        assert_ne!(
+            identity(ContextLocation::User, "/a/prod.toml"),
+            identity(ContextLocation::Project, "/a/prod.toml")
+        );
+        assert_ne!(
+            identity(ContextLocation::User, "/a/prod.toml"),
+            identity(ContextLocation::User, "/b/prod.toml")
+        );
     }
 }

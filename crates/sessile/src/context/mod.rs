@@ -17,8 +17,8 @@ mod selection;
 pub mod transfer;
 pub(crate) mod weaken;
 
-pub use catalog::{Contexts, Home};
-pub use change::{Change, Removed};
+pub use catalog::{ContextLocation, Contexts};
+pub use change::{ContextEdit, Removed};
 pub use definition::{Bindings, Context, ContextContent, Variable, is_variable_name};
 pub use guard::{Guard, GuardState};
 pub use pin::{is_pin_set, set_pin, verify_pin};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::app::App;
 use crate::context::weaken::refuse_vault_change;
-use crate::context::{Change, Context, Contexts, Guard, Home, Variable, change};
+use crate::context::{Context, ContextEdit, ContextLocation, Contexts, Guard, Variable, change};
 use crate::error::{ContextError, FileError, Result, UsageError};
 use crate::names::ContextName;
 use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret, looks_secret};
@@ -13,7 +13,7 @@ use crate::settings::{Data, Document, SettingKey, Value, empty_text};
 
 /// An exported file.
 #[derive(Clone, Debug)]
-pub struct Exported {
+pub struct ContextExport {
     /// Its text.
     pub text: String,
     /// What was left out because it looks like a secret: context and variable.
@@ -22,11 +22,11 @@ pub struct Exported {
 
 /// Writes contexts into the text of one file, whose name decides the format. A value whose name says that it is a
 /// secret stays behind, and so does a URL with a password.
-pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<Exported> {
-    let mut exported = Exported { text: empty_text(path).to_owned(), left_out: Vec::new() };
+pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<ContextExport> {
+    let mut exported = ContextExport { text: empty_text(path).to_owned(), left_out: Vec::new() };
     for context in contexts {
         let prefix = ["contexts".to_owned(), context.name.to_string()];
-        let (secret, plain): (Vec<Change>, Vec<Change>) =
+        let (secret, plain): (Vec<ContextEdit>, Vec<ContextEdit>) =
             changes(app, context)?.into_iter().partition(is_hidden);
         exported.text = change::apply(path, &exported.text, &prefix, &plain)?;
         exported.left_out.extend(secret.iter().map(|change| (context.name.clone(), change.key.to_string())));
@@ -57,7 +57,7 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
     for (name, node) in all_contexts {
         let within = vec!["contexts".to_owned(), name.clone()];
         let name = document.context_name(name, node)?;
-        contexts.push(Context::read(app, name, Home::File, true, Rc::clone(&document), within)?);
+        contexts.push(Context::read(app, name, ContextLocation::File, true, Rc::clone(&document), within)?);
     }
     Ok(contexts)
 }
@@ -99,10 +99,10 @@ impl Contexts<'_> {
 }
 
 /// The changes that make a context out of nothing.
-fn changes(app: &App, context: &Context) -> Result<Vec<Change>> {
+fn changes(app: &App, context: &Context) -> Result<Vec<ContextEdit>> {
     let mut changes = Vec::new();
     let mut add = |segments: &[&str], value: Value| {
-        changes.push(Change { key: SettingKey::new(segments.iter().copied()), value: Some(value) });
+        changes.push(ContextEdit { key: SettingKey::new(segments.iter().copied()), value: Some(value) });
     };
     if let Some(description) = &context.description {
         add(&["description"], Value::Text(description.clone()));
@@ -143,7 +143,7 @@ fn changes(app: &App, context: &Context) -> Result<Vec<Change>> {
 }
 
 /// Whether an export leaves a change out.
-fn is_hidden(change: &Change) -> bool {
+fn is_hidden(change: &ContextEdit) -> bool {
     let is_named = match change.key.segments() {
         [place, name] if place == "env" => looks_secret(name),
         // The setting `credential` names one.
@@ -154,14 +154,14 @@ fn is_hidden(change: &Change) -> bool {
     is_named || has_password(change)
 }
 
-fn has_password(change: &Change) -> bool {
+fn has_password(change: &ContextEdit) -> bool {
     change.value.as_ref().is_some_and(Value::has_url_password)
         || change.key.segments().iter().any(|segment| has_url_password(segment))
 }
 
 /// Fails if a change would put a secret into a context's file.
-pub(super) fn refuse_secrets(changes: &[Change]) -> Result<()> {
-    let is_refused = |change: &&Change| match (change.key.segments(), &change.value) {
+pub(super) fn refuse_secrets(changes: &[ContextEdit]) -> Result<()> {
+    let is_refused = |change: &&ContextEdit| match (change.key.segments(), &change.value) {
         ([place, name], Some(Value::Text(text))) if place == "env" => is_secret(name, text),
         ([place, table, name], Some(Value::Text(text))) if place == "settings" && table == "env" => {
             is_secret(name, text)

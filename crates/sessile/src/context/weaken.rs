@@ -16,7 +16,7 @@ use crate::context::{Context, Guard, approval, is_pin_set};
 use crate::error::{Error, GuardError, Result, SessionError};
 use crate::history::Effect;
 use crate::names::ContextName;
-use crate::settings::{Document, Layer, Node, SettingKey, Source, Stack};
+use crate::settings::{Document, Layer, Node, SettingKey, SettingSource, Stack};
 use crate::state::State;
 use crate::store::PointerKind;
 use crate::text::quoted;
@@ -249,7 +249,8 @@ fn leading_change(app: &App, path: &Path, before: Option<&str>, after: Option<&s
 
 fn keys_in(app: &App, document: &Document) -> Vec<SettingKey> {
     let document = std::rc::Rc::new(document.clone());
-    let source = Source::File { layer: Layer::File, name: None, document, within: Vec::new(), trusted: true };
+    let source =
+        SettingSource::File { layer: Layer::File, name: None, document, within: Vec::new(), trusted: true };
     Stack::new(app, vec![source]).keys(false)
 }
 

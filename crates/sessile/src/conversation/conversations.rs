@@ -59,7 +59,7 @@ pub struct Item {
 
 /// What was heard or said, and is to be remembered.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct ConversationUpdate {
     /// The agent's id of the conversation.
     pub context_id: Option<String>,
     /// The task it is about.
@@ -70,7 +70,7 @@ pub struct Heard {
     pub items: Vec<(&'static str, Value)>,
 }
 
-impl Heard {
+impl ConversationUpdate {
     fn change(&self) -> ConversationChange {
         ConversationChange {
             context_id: self.context_id.clone(),
@@ -205,7 +205,7 @@ impl Conversations {
         session: &Session,
         agent: &str,
         name: Option<&str>,
-        heard: &Heard,
+        heard: &ConversationUpdate,
     ) -> Result<Conversation> {
         let now_ms = self.world.now().as_millisecond();
         let id = SessionId::new(now_ms)?.to_string();
@@ -218,7 +218,11 @@ impl Conversations {
 
     /// Remembers what was said. What another process has added meanwhile stays. An agent that answers in a conversation of
     /// another id has begun another one: what it says belongs there.
-    pub fn remember(&mut self, conversation: &Conversation, heard: &Heard) -> Result<Conversation> {
+    pub fn remember(
+        &mut self,
+        conversation: &Conversation,
+        heard: &ConversationUpdate,
+    ) -> Result<Conversation> {
         let now_ms = self.world.now().as_millisecond();
         let other = SessionId::new(now_ms)?.to_string();
         let change = heard.change();
@@ -303,8 +307,8 @@ mod tests {
         state.sessions().unwrap().start(new).unwrap()
     }
 
-    fn heard(context: &str, task: &str, state: TaskState) -> Heard {
-        Heard {
+    fn heard(context: &str, task: &str, state: TaskState) -> ConversationUpdate {
+        ConversationUpdate {
             context_id: Some(context.into()),
             task_id: Some(task.into()),
             task_state: Some(state),
@@ -317,8 +321,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (state, mut all) = (state(dir.path()), state(dir.path()).conversations().unwrap());
         let session = session(&state);
-        let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
-        let two = all.begin(&session, &format!("{AGENT}/"), None, &Heard::default()).unwrap();
+        let one = all.begin(&session, AGENT, Some("one"), &ConversationUpdate::default()).unwrap();
+        let two = all.begin(&session, &format!("{AGENT}/"), None, &ConversationUpdate::default()).unwrap();
         assert_eq!(all.newest(&session, "HTTP://LOCALHOST:8000").unwrap().unwrap().id, two.id);
         all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
         let newest = all.newest(&session, AGENT).unwrap().unwrap();
@@ -336,10 +340,11 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut here = state.conversations().unwrap();
-        let stale = here.begin(&session, AGENT, None, &Heard::default()).unwrap();
+        let stale = here.begin(&session, AGENT, None, &ConversationUpdate::default()).unwrap();
         let mut there = state.conversations().unwrap();
         there.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
-        let more = Heard { items: vec![("message", json!("later"))], ..Heard::default() };
+        let more =
+            ConversationUpdate { items: vec![("message", json!("later"))], ..ConversationUpdate::default() };
         let after = here.remember(&stale, &more).unwrap();
         assert_eq!((after.context_id.as_deref(), after.items), (Some("c1"), 2));
         let kinds: Vec<String> =
@@ -353,7 +358,7 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
+        let one = all.begin(&session, AGENT, None, &ConversationUpdate::default()).unwrap();
         let one = all.remember(&one, &heard("c1", "t1", TaskState::Working)).unwrap();
         let two = all.remember(&one, &heard("c2", "t2", TaskState::Working)).unwrap();
         assert_ne!(one.id, two.id);
@@ -369,7 +374,7 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let stale = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
+        let stale = all.begin(&session, AGENT, Some("one"), &ConversationUpdate::default()).unwrap();
         all.remember(&stale, &heard("c1", "t1", TaskState::Working)).unwrap();
         let other = all.remember(&stale, &heard("c2", "t2", TaskState::Working)).unwrap();
         assert_ne!(other.id, stale.id);
@@ -386,10 +391,11 @@ mod tests {
         let mut all = state.conversations().unwrap();
         let one = all.begin(&session, AGENT, None, &heard("c1", "t1", TaskState::Completed)).unwrap();
         assert_eq!(one.open_task(), None);
-        let next = Heard { task_id: Some("t2".into()), ..Heard::default() };
+        let next = ConversationUpdate { task_id: Some("t2".into()), ..ConversationUpdate::default() };
         let next = all.remember(&one, &next).unwrap();
         assert_eq!((next.open_task(), next.task_state), (Some("t2"), None));
-        let over = Heard { task_state: Some(TaskState::Unknown), ..Heard::default() };
+        let over =
+            ConversationUpdate { task_state: Some(TaskState::Unknown), ..ConversationUpdate::default() };
         assert_eq!(all.remember(&next, &over).unwrap().open_task(), None);
     }
 
@@ -399,8 +405,8 @@ mod tests {
         let state = state(dir.path());
         let session = session(&state);
         let mut all = state.conversations().unwrap();
-        let one = all.begin(&session, AGENT, Some("one"), &Heard::default()).unwrap();
-        let two = all.begin(&session, AGENT, None, &Heard::default()).unwrap();
+        let one = all.begin(&session, AGENT, Some("one"), &ConversationUpdate::default()).unwrap();
+        let two = all.begin(&session, AGENT, None, &ConversationUpdate::default()).unwrap();
         assert!(matches!(
             all.rename(&two, Some("one")),
             Err(Error::Conversation(ConversationError::Exists(_)))
@@ -409,7 +415,7 @@ mod tests {
         assert_eq!(all.find("two", None).unwrap().id, two.id);
         assert_eq!(all.forget(&[one.clone(), two]).unwrap(), 2);
         assert!(matches!(
-            all.remember(&one, &Heard::default()),
+            all.remember(&one, &ConversationUpdate::default()),
             Err(Error::Conversation(ConversationError::NotFound { .. }))
         ));
         assert!(all.list(None, None).unwrap().is_empty());

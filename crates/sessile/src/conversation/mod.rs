@@ -9,5 +9,5 @@
 
 mod conversations;
 
-pub use conversations::{Conversation, Conversations, Heard, Item};
+pub use conversations::{Conversation, ConversationUpdate, Conversations, Item};
 pub use sessile_wire::a2a::TaskState;

@@ -14,7 +14,7 @@ const LONGEST_KEY: usize = 256;
 
 /// A value with its revision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct SessionEntry {
     /// The key.
     pub key: String,
     /// The value.
@@ -23,9 +23,9 @@ pub struct Entry {
     pub revision: i64,
 }
 
-impl From<EntryRow> for Entry {
+impl From<EntryRow> for SessionEntry {
     fn from(row: EntryRow) -> Self {
-        Entry {
+        SessionEntry {
             key: row.key,
             value: crate::json::from_str(&row.value).unwrap_or_default(),
             revision: row.revision,
@@ -35,9 +35,9 @@ impl From<EntryRow> for Entry {
 
 /// A change that was made.
 #[derive(Clone, Debug)]
-pub struct Changed {
+pub struct EntryUpdate {
     /// What stood there before.
-    pub old: Option<Entry>,
+    pub old: Option<SessionEntry>,
     /// The new revision; none after a removal.
     pub revision: Option<i64>,
 }
@@ -74,13 +74,13 @@ pub(super) fn check(key: &str, text: Option<&str>) -> Result<()> {
 
 impl Sessions {
     /// An entry.
-    pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<Entry>> {
-        Ok(self.store.entry(self.place(session, kind), key)?.map(Entry::from))
+    pub fn entry(&self, session: &Session, kind: EntryKind, key: &str) -> Result<Option<SessionEntry>> {
+        Ok(self.store.entry(self.place(session, kind), key)?.map(SessionEntry::from))
     }
 
     /// All entries of a kind, in the order of their keys.
-    pub fn entries(&self, session: &Session, kind: EntryKind) -> Result<Vec<Entry>> {
-        Ok(self.store.entries(self.place(session, kind))?.into_iter().map(Entry::from).collect())
+    pub fn entries(&self, session: &Session, kind: EntryKind) -> Result<Vec<SessionEntry>> {
+        Ok(self.store.entries(self.place(session, kind))?.into_iter().map(SessionEntry::from).collect())
     }
 
     /// Sets an entry, or removes it with `None`. With `expected` only if its revision is that one; 0 stands for an
@@ -92,7 +92,7 @@ impl Sessions {
         key: &str,
         value: Option<&Value>,
         expected: Option<i64>,
-    ) -> Result<Changed> {
+    ) -> Result<EntryUpdate> {
         self.change_entry_recorded(session, kind, key, value, expected, |_| None)
     }
 
@@ -105,7 +105,7 @@ impl Sessions {
         value: Option<&Value>,
         expected: Option<i64>,
         record: impl FnOnce(Option<&EntryRow>) -> Option<OperationRow>,
-    ) -> Result<Changed> {
+    ) -> Result<EntryUpdate> {
         let text = value.map(Value::to_string);
         check(key, text.as_deref())?;
         let now = self.now_ms();
@@ -114,7 +114,7 @@ impl Sessions {
             EntryChange::Made { old, revision } => {
                 // The change is made; a mark of use that is lost does not undo it.
                 let _ = session.room().touch(&self.world);
-                Ok(Changed { old: old.map(Entry::from), revision })
+                Ok(EntryUpdate { old: old.map(SessionEntry::from), revision })
             }
             EntryChange::Conflict(found) => Err(SessionError::RevisionConflict {
                 key: key.to_owned(),

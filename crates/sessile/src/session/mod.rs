@@ -23,7 +23,7 @@ mod stop;
 pub mod transfer;
 mod turn;
 
-pub use entries::Entry;
+pub use entries::SessionEntry;
 pub use life::Life;
 pub use operations::SETTINGS;
 pub use owner::Owner;

@@ -7,21 +7,26 @@ use crate::call::ConfigSource;
 use crate::error::{Result, SessionError, UsageError};
 use crate::history::{Effect, perform, record, settle};
 use crate::names::ContextName;
-use crate::session::entries::Changed;
+use crate::session::entries::EntryUpdate;
 use crate::session::resolve::select_for_terminal;
-use crate::session::transfer::Exported;
+use crate::session::transfer::SessionExport;
 use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::rules::check_imported;
-use crate::settings::{Definition, Kind, Layer, Origin};
+use crate::settings::{Definition, Layer, Origin, SettingKind};
 use crate::state::State;
 use crate::store::{Contents, OperationRow};
 use crate::text::shown;
 
 /// Settings of sessions.
 pub const SETTINGS: &[Definition] = &[
-    Definition::new("session.idle", Kind::Duration, "How long a session may lie idle before it expires.")
-        .with_default("2h"),
-    Definition::new("session.max", Kind::Duration, "How long a session lives at most.").with_default("8h"),
+    Definition::new(
+        "session.idle",
+        SettingKind::Duration,
+        "How long a session may lie idle before it expires.",
+    )
+    .with_default("2h"),
+    Definition::new("session.max", SettingKind::Duration, "How long a session lives at most.")
+        .with_default("8h"),
 ];
 
 /// What the history says about a session that begins; it is written with the session itself.
@@ -179,7 +184,7 @@ impl State {
     }
 
     /// Starts a session with what an exported one had, and records it. Its context must be usable here.
-    pub fn import_session(&self, exported: &Exported, name: Option<SessionName>) -> Result<Session> {
+    pub fn import_session(&self, exported: &SessionExport, name: Option<SessionName>) -> Result<Session> {
         if let Some(context) = &exported.context {
             let origin = Origin::named(Layer::Flag, "session import");
             let context = self.contexts().get(&context.parse()?)?;
@@ -208,7 +213,7 @@ impl State {
         key: &str,
         value: Option<&serde_json::Value>,
         expected: Option<i64>,
-    ) -> Result<Changed> {
+    ) -> Result<EntryUpdate> {
         let command = if value.is_some() { "session state set" } else { "session state unset" };
         let after = value.cloned();
         self.sessions()?.change_entry_recorded(session, EntryKind::State, key, value, expected, |old| {

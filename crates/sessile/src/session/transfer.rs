@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::history::entry_hides;
-use crate::session::{Entry, EntryKind, NewSession, Owner, Session, SessionName, Sessions, entries};
+use crate::session::{EntryKind, NewSession, Owner, Session, SessionEntry, SessionName, Sessions, entries};
 use crate::settings::json;
 use crate::store::{Contents, ConversationFilter, ConversationRow, OperationRow};
 use crate::world::World;
@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 
 /// A session in a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Exported {
+pub struct SessionExport {
     format: String,
     version: u32,
     /// Its id where it came from.
@@ -81,17 +81,17 @@ impl ExportedConversation {
 
 impl Sessions {
     /// A session as it can be written to a file.
-    pub fn export(&self, session: &Session) -> Result<Exported> {
+    pub fn export(&self, session: &Session) -> Result<SessionExport> {
         let mut left_out = Vec::new();
         let mut entries = |kind| -> Result<BTreeMap<String, Value>> {
             let all = self.entries(session, kind)?.into_iter();
-            let (secret, plain): (Vec<Entry>, Vec<Entry>) =
+            let (secret, plain): (Vec<SessionEntry>, Vec<SessionEntry>) =
                 all.partition(|entry| entry_hides(&entry.key, &entry.value));
             left_out.extend(secret.into_iter().map(|entry| entry.key));
             Ok(plain.into_iter().map(|entry| (entry.key, entry.value)).collect())
         };
         let (settings, state) = (entries(EntryKind::Setting)?, entries(EntryKind::State)?);
-        Ok(Exported {
+        Ok(SessionExport {
             format: FORMAT.to_owned(),
             version: VERSION,
             id: session.id.to_string(),
@@ -131,7 +131,7 @@ impl Sessions {
     /// Starts a new session with everything that an exported one had. It gets an id of its own.
     pub fn import(
         &mut self,
-        exported: &Exported,
+        exported: &SessionExport,
         name: Option<SessionName>,
         world: &World,
         operation: Option<OperationRow>,
@@ -173,7 +173,7 @@ impl Sessions {
 }
 
 /// Reads an exported session.
-pub fn read(path: &Path, text: &str) -> Result<Exported> {
+pub fn read(path: &Path, text: &str) -> Result<SessionExport> {
     // The file may be any of the user's, so no line is quoted.
     let wrong_at = |line: usize, column: usize, message: String| {
         Error::File(FileError::Syntax {
@@ -187,7 +187,7 @@ pub fn read(path: &Path, text: &str) -> Result<Exported> {
         })
     };
     let wrong = |message: String| wrong_at(1, 1, message);
-    let exported: Exported = crate::json::from_str(text)
+    let exported: SessionExport = crate::json::from_str(text)
         .map_err(|error| wrong_at(error.line(), error.column(), json::problem(&error)))?;
     match (exported.format.as_str(), exported.version) {
         (FORMAT, 1..=VERSION) => Ok(exported),

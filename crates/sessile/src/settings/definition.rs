@@ -9,7 +9,7 @@ use sessile_wire::secret::Secret;
 
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingKind {
     /// `true` or `false`.
     Bool,
     /// Any text.
@@ -28,44 +28,46 @@ pub enum Kind {
     Secret,
 }
 
-impl Kind {
+impl SettingKind {
     /// What a value must be, for error messages.
     pub fn expected(self) -> String {
         match self {
-            Kind::Bool => "true or false".into(),
-            Kind::Text | Kind::Secret => "text".into(),
-            Kind::Duration => duration::EXPECTED.into(),
-            Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::List => "a list of words".into(),
-            Kind::Context => "the name of a context".into(),
-            Kind::Url => "a URL such as https://HOST/PATH; http goes to this machine only".into(),
+            SettingKind::Bool => "true or false".into(),
+            SettingKind::Text | SettingKind::Secret => "text".into(),
+            SettingKind::Duration => duration::EXPECTED.into(),
+            SettingKind::Choice(words) => format!("one of {}", words.join(", ")),
+            SettingKind::List => "a list of words".into(),
+            SettingKind::Context => "the name of a context".into(),
+            SettingKind::Url => "a URL such as https://HOST/PATH; http goes to this machine only".into(),
         }
     }
 
     /// The kind's name in the reference.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Bool => "bool",
-            Kind::Text => "text",
-            Kind::Duration => "duration",
-            Kind::Choice(_) => "choice",
-            Kind::List => "list",
-            Kind::Context => "context",
-            Kind::Url => "url",
-            Kind::Secret => "secret",
+            SettingKind::Bool => "bool",
+            SettingKind::Text => "text",
+            SettingKind::Duration => "duration",
+            SettingKind::Choice(_) => "choice",
+            SettingKind::List => "list",
+            SettingKind::Context => "context",
+            SettingKind::Url => "url",
+            SettingKind::Secret => "secret",
         }
     }
 
     /// A value from an argument or a variable.
     pub fn parse(self, text: &str) -> Option<Value> {
         Some(match self {
-            Kind::Bool => Value::Bool(parse_bool(text)?),
+            SettingKind::Bool => Value::Bool(parse_bool(text)?),
             // As files write it.
-            Kind::List if text.trim_start().starts_with('[') => Value::List(serde_json::from_str(text).ok()?),
-            Kind::List => Value::List(
+            SettingKind::List if text.trim_start().starts_with('[') => {
+                Value::List(serde_json::from_str(text).ok()?)
+            }
+            SettingKind::List => Value::List(
                 text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
             ),
-            Kind::Secret => Value::Secret(Secret::new(text)),
+            SettingKind::Secret => Value::Secret(Secret::new(text)),
             _ => Value::Text(self.fits(text).then(|| text.to_owned())?),
         })
     }
@@ -73,8 +75,8 @@ impl Kind {
     /// A value from a file.
     fn read(self, node: &Node) -> Option<Value> {
         Some(match (self, &node.data) {
-            (Kind::Bool, Data::Bool(value)) => Value::Bool(*value),
-            (Kind::List, Data::Array(nodes)) => Value::List(
+            (SettingKind::Bool, Data::Bool(value)) => Value::Bool(*value),
+            (SettingKind::List, Data::Array(nodes)) => Value::List(
                 nodes
                     .iter()
                     .map(|node| match &node.data {
@@ -83,11 +85,11 @@ impl Kind {
                     })
                     .collect::<Option<_>>()?,
             ),
-            (Kind::Secret, Data::Text(text)) => Value::Secret(Secret::new(text.as_str())),
-            (Kind::Bool | Kind::List, _) => return None,
+            (SettingKind::Secret, Data::Text(text)) => Value::Secret(Secret::new(text.as_str())),
+            (SettingKind::Bool | SettingKind::List, _) => return None,
             (_, Data::Text(text)) => Value::Text(self.fits(text).then(|| text.clone())?),
             // `lock-timeout = 0` reads naturally; any other number would have no unit.
-            (Kind::Duration, Data::Integer(0)) => Value::Text("0".to_owned()),
+            (SettingKind::Duration, Data::Integer(0)) => Value::Text("0".to_owned()),
             _ => return None,
         })
     }
@@ -95,13 +97,13 @@ impl Kind {
     /// A value from the store.
     pub fn of_json(self, json: &serde_json::Value) -> Option<Value> {
         match (self, json) {
-            (Kind::Bool, serde_json::Value::Bool(value)) => Some(Value::Bool(*value)),
-            (Kind::List, serde_json::Value::Array(items)) => items
+            (SettingKind::Bool, serde_json::Value::Bool(value)) => Some(Value::Bool(*value)),
+            (SettingKind::List, serde_json::Value::Array(items)) => items
                 .iter()
                 .map(|item| item.as_str().map(str::to_owned))
                 .collect::<Option<_>>()
                 .map(Value::List),
-            (Kind::Bool | Kind::List | Kind::Secret, _) => None,
+            (SettingKind::Bool | SettingKind::List | SettingKind::Secret, _) => None,
             (_, serde_json::Value::String(text)) => self.parse(text),
             _ => None,
         }
@@ -109,10 +111,10 @@ impl Kind {
 
     fn fits(self, text: &str) -> bool {
         match self {
-            Kind::Duration => duration::parse(text).is_some(),
-            Kind::Choice(words) => words.contains(&text),
-            Kind::Context => text.parse::<crate::names::ContextName>().is_ok(),
-            Kind::Url => text.trim().is_empty() || is_private_url(text.trim()),
+            SettingKind::Duration => duration::parse(text).is_some(),
+            SettingKind::Choice(words) => words.contains(&text),
+            SettingKind::Context => text.parse::<crate::names::ContextName>().is_ok(),
+            SettingKind::Url => text.trim().is_empty() || is_private_url(text.trim()),
             _ => true,
         }
     }
@@ -139,7 +141,7 @@ pub struct Definition {
     /// The key, for instance `session.idle` or `env.*`.
     pub key: &'static str,
     /// What values it takes.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// The built-in value, written as an argument would be.
     pub default: Option<&'static str>,
     /// Whether a project's file may say it only once the project is trusted.
@@ -150,7 +152,7 @@ pub struct Definition {
 
 impl Definition {
     /// A setting without a default that any file may say.
-    pub const fn new(key: &'static str, kind: Kind, about: &'static str) -> Self {
+    pub const fn new(key: &'static str, kind: SettingKind, about: &'static str) -> Self {
         Definition { key, kind, default: None, needs_trust: false, about }
     }
 
@@ -196,14 +198,14 @@ impl Definition {
 
     /// The variable that says it, below the application's prefix; patterns have none.
     pub fn variable(&self) -> Option<String> {
-        (!self.is_pattern() && self.kind != Kind::Secret)
+        (!self.is_pattern() && self.kind != SettingKind::Secret)
             .then(|| self.key.to_ascii_uppercase().replace(['.', '-'], "_"))
     }
 
     /// The value in a file, or what is wrong with it.
     pub fn read(&self, node: &Node, key: &SettingKey, document: &super::Document) -> Result<Value> {
         let found = || match (self.kind, &node.data) {
-            (Kind::Url, Data::Text(text)) if document.is_quotable() => {
+            (SettingKind::Url, Data::Text(text)) if document.is_quotable() => {
                 crate::text::quoted(self.repeated(text))
             }
             _ => document.describe(node),
@@ -232,7 +234,7 @@ impl Definition {
     /// A wrong value as it may be shown: in a URL there may be a password.
     fn repeated(&self, text: &str) -> String {
         match self.kind {
-            Kind::Url => crate::text::shortened(&without_user(text), 80),
+            SettingKind::Url => crate::text::shortened(&without_user(text), 80),
             _ => crate::text::shortened(text, 80),
         }
     }
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn patterns_match_names_and_nothing_longer() {
-        let env = Definition::new("env.*", Kind::Text, "");
+        let env = Definition::new("env.*", SettingKind::Text, "");
         assert!(env.matches(&["env", "PATH"]));
         assert!(!env.matches(&["env"]));
         assert!(!env.matches(&["env", "A", "B"]));
@@ -252,18 +254,21 @@ mod tests {
 
     #[test]
     fn the_variable_follows_from_the_key() {
-        assert_eq!(Definition::new("session.idle", Kind::Text, "").variable().unwrap(), "SESSION_IDLE");
-        assert_eq!(Definition::new("env.*", Kind::Text, "").variable(), None);
+        assert_eq!(
+            Definition::new("session.idle", SettingKind::Text, "").variable().unwrap(),
+            "SESSION_IDLE"
+        );
+        assert_eq!(Definition::new("env.*", SettingKind::Text, "").variable(), None);
     }
 
     #[test]
     fn kinds_refuse_what_does_not_fit() {
-        assert_eq!(Kind::Bool.parse("maybe"), None);
-        assert_eq!(Kind::Duration.parse("5"), None);
-        assert_eq!(Kind::Choice(&["a", "b"]).parse("c"), None);
-        assert_eq!(Kind::Context.parse("../x"), None);
-        assert_eq!(Kind::List.parse(r#"["a", "b"]"#), Some(Value::List(vec!["a".into(), "b".into()])));
-        assert_eq!(Kind::List.parse("[a"), None);
-        assert_eq!(Kind::List.parse("a, b,"), Some(Value::List(vec!["a".into(), "b".into()])));
+        assert_eq!(SettingKind::Bool.parse("maybe"), None);
+        assert_eq!(SettingKind::Duration.parse("5"), None);
+        assert_eq!(SettingKind::Choice(&["a", "b"]).parse("c"), None);
+        assert_eq!(SettingKind::Context.parse("../x"), None);
+        assert_eq!(SettingKind::List.parse(r#"["a", "b"]"#), Some(Value::List(vec!["a".into(), "b".into()])));
+        assert_eq!(SettingKind::List.parse("[a"), None);
+        assert_eq!(SettingKind::List.parse("a, b,"), Some(Value::List(vec!["a".into(), "b".into()])));
     }
 }

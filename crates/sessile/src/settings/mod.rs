@@ -21,11 +21,11 @@ pub mod trust;
 mod value;
 
 pub use base::{BASE, DEFAULT_LOCK_TIMEOUT};
-pub use definition::{Definition, Kind};
+pub use definition::{Definition, SettingKind};
 pub use document::{Data, Document, Node};
 pub(crate) use document::{Disclosure, HIDDEN, empty_text};
 pub use key::SettingKey;
 pub use origin::{Layer, Origin};
 pub(crate) use stack::definition;
-pub use stack::{Candidate, Ignored, Source, Stack, Unknown};
+pub use stack::{Candidate, Ignored, SettingSource, Stack, Unknown};
 pub use value::Value;

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::settings::{Definition, Kind};
+use crate::settings::{Definition, SettingKind};
 
 /// The schema of `config.toml`.
 pub fn settings(app: &App) -> Value {
     let mut root = object(&format!("{} settings", app.name()));
-    for setting in app.settings().filter(|setting| setting.kind != Kind::Secret) {
+    for setting in app.settings().filter(|setting| setting.kind != SettingKind::Secret) {
         let segments: Vec<&str> = setting.key.split('.').collect();
         insert(&mut root, &segments, setting);
     }
@@ -38,19 +38,19 @@ fn insert(table: &mut Value, segments: &[&str], setting: &Definition) {
 
 fn leaf(setting: &Definition) -> Value {
     let mut schema = match setting.kind {
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::List => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Choice(words) => json!({ "type": "string", "enum": words }),
+        SettingKind::Bool => json!({ "type": "boolean" }),
+        SettingKind::List => json!({ "type": "array", "items": { "type": "string" } }),
+        SettingKind::Choice(words) => json!({ "type": "string", "enum": words }),
         // The bare number 0 needs no unit.
-        Kind::Duration => json!({
+        SettingKind::Duration => json!({
             "type": ["string", "integer"],
             "pattern": "^(0|([0-9]+(ms|s|m|h|d|w))+)$",
             "minimum": 0,
             "maximum": 0,
         }),
-        Kind::Context => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" }),
-        Kind::Url => json!({ "type": "string", "pattern": "^(https?://[^@\\s]+)?$" }),
-        Kind::Text | Kind::Secret => json!({ "type": "string" }),
+        SettingKind::Context => json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]*$" }),
+        SettingKind::Url => json!({ "type": "string", "pattern": "^(https?://[^@\\s]+)?$" }),
+        SettingKind::Text | SettingKind::Secret => json!({ "type": "string" }),
     };
     schema["description"] = setting.about.into();
     if let Some(default) = setting.default {

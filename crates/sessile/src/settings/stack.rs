@@ -8,11 +8,13 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::{Error, FileLocation, Result, SettingsError, UsageError};
 use crate::names::nearest;
-use crate::settings::{Data, Definition, Document, HIDDEN, Kind, Layer, Node, Origin, SettingKey, Value};
+use crate::settings::{
+    Data, Definition, Document, HIDDEN, Layer, Node, Origin, SettingKey, SettingKind, Value,
+};
 
 /// One source of values. Sources are kept strongest first.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum SettingSource {
     /// Values without a file: overrides by flags and variables, or a session's settings.
     Values(Vec<(SettingKey, Value, Origin)>),
     /// A file, or one table in it.
@@ -30,9 +32,9 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl SettingSource {
     fn root(&self) -> Option<(&Document, &Node)> {
-        let Source::File { document, within, .. } = self else { return None };
+        let SettingSource::File { document, within, .. } = self else { return None };
         let root = within.iter().try_fold(document.root(), |node, name| node.get(name))?;
         Some((document, root))
     }
@@ -75,12 +77,12 @@ pub struct Unknown {
 #[derive(Clone, Debug)]
 pub struct Stack {
     app: App,
-    sources: Vec<Source>,
+    sources: Vec<SettingSource>,
 }
 
 impl Stack {
     /// The sources, strongest first.
-    pub fn new(app: &App, sources: Vec<Source>) -> Self {
+    pub fn new(app: &App, sources: Vec<SettingSource>) -> Self {
         Stack { app: app.clone(), sources }
     }
 
@@ -95,14 +97,14 @@ impl Stack {
         let mut candidates = Vec::new();
         for source in &self.sources {
             match source {
-                Source::Values(values) => candidates.extend(
+                SettingSource::Values(values) => candidates.extend(
                     values.iter().filter(|(found, ..)| found == key).map(|(_, value, origin)| Candidate {
                         value: value.clone(),
                         origin: origin.clone(),
                         ignored: None,
                     }),
                 ),
-                Source::File { .. } => candidates.extend(candidate_in(source, definition, key)?),
+                SettingSource::File { .. } => candidates.extend(candidate_in(source, definition, key)?),
             }
         }
         if let Some(value) = definition.default.and_then(|text| definition.kind.parse(text)) {
@@ -126,8 +128,8 @@ impl Stack {
         let mut keys = BTreeSet::new();
         for source in &self.sources {
             match source {
-                Source::Values(values) => keys.extend(values.iter().map(|(key, ..)| key.clone())),
-                Source::File { .. } => self.walk(source, &mut |key, _, known| {
+                SettingSource::Values(values) => keys.extend(values.iter().map(|(key, ..)| key.clone())),
+                SettingSource::File { .. } => self.walk(source, &mut |key, _, known| {
                     if known {
                         keys.insert(key.clone());
                     }
@@ -165,7 +167,7 @@ impl Stack {
     pub fn untrusted(&self) -> Vec<(SettingKey, Origin)> {
         let mut found = Vec::new();
         for source in &self.sources {
-            let Source::File { trusted: false, layer, document, .. } = source else { continue };
+            let SettingSource::File { trusted: false, layer, document, .. } = source else { continue };
             self.walk(source, &mut |key, node, _| {
                 if self.app.setting(key.segments()).is_some_and(|setting| setting.needs_trust) {
                     found.push((
@@ -183,9 +185,9 @@ impl Stack {
         self.keys(false).iter().try_for_each(|key| self.explain(key).map(drop))
     }
 
-    fn walk(&self, source: &Source, visit: &mut dyn FnMut(&SettingKey, &Node, bool)) {
+    fn walk(&self, source: &SettingSource, visit: &mut dyn FnMut(&SettingKey, &Node, bool)) {
         if let Some((_, root)) = source.root() {
-            let isolated = matches!(source, Source::File { layer: Layer::File, .. });
+            let isolated = matches!(source, SettingSource::File { layer: Layer::File, .. });
             for (name, node) in root.members() {
                 // In a file given with --config, contexts stand beside the settings.
                 if !(isolated && name == "contexts") {
@@ -224,13 +226,17 @@ fn nearest_key(app: &App, key: &SettingKey) -> Option<String> {
     nearest(&key.to_string(), app.settings().map(|setting| setting.key))
 }
 
-fn candidate_in(source: &Source, definition: &Definition, key: &SettingKey) -> Result<Option<Candidate>> {
-    let Source::File { layer, name, trusted, .. } = source else { return Ok(None) };
+fn candidate_in(
+    source: &SettingSource,
+    definition: &Definition,
+    key: &SettingKey,
+) -> Result<Option<Candidate>> {
+    let SettingSource::File { layer, name, trusted, .. } = source else { return Ok(None) };
     let Some((document, root)) = source.root() else { return Ok(None) };
     let Some(node) = key.segments().iter().try_fold(root, |node, name| node.get(name)) else {
         return Ok(None);
     };
-    if definition.kind == Kind::Secret && *layer != Layer::File {
+    if definition.kind == SettingKind::Secret && *layer != Layer::File {
         return Err(UsageError::SecretRefused {
             place: document.place(node.offset).to_string(),
             instead: "remove it here; a token for one call can stand in a file of its own, given with --config",
@@ -253,12 +259,12 @@ mod tests {
     use proptest::prelude::*;
     use std::path::Path;
 
-    fn file(layer: Layer, text: &str, trusted: bool) -> Source {
+    fn file(layer: Layer, text: &str, trusted: bool) -> SettingSource {
         let document = Document::parse(Path::new("config.toml"), text.to_owned()).unwrap();
-        Source::File { layer, name: None, document: Rc::new(document), within: vec![], trusted }
+        SettingSource::File { layer, name: None, document: Rc::new(document), within: vec![], trusted }
     }
 
-    fn stack(sources: Vec<Source>) -> Stack {
+    fn stack(sources: Vec<SettingSource>) -> Stack {
         Stack::new(&App::new("demo"), sources)
     }
 

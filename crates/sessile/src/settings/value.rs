@@ -8,7 +8,7 @@ use crate::secrets::has_url_password;
 use crate::secrets::looks_secret;
 use sessile_wire::secret::{MASK, Secret};
 
-/// A value, checked against its setting's [`Kind`](super::Kind).
+/// A value, checked against its setting's [`SettingKind`](super::SettingKind).
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
     /// Yes or no.

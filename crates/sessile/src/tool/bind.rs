@@ -18,7 +18,7 @@ use crate::tool::tree::{Notation, Scalar, TreePath};
 
 /// A binding that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bound {
+pub struct AppliedBinding {
     /// The tool.
     pub tool: String,
     /// What the context said.
@@ -52,7 +52,7 @@ impl Stamp {
     }
 }
 
-impl Bound {
+impl AppliedBinding {
     /// Whether it still holds: the context says the same, and nobody has touched the files since.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         self.bindings == *bindings && self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
@@ -60,7 +60,7 @@ impl Bound {
 }
 
 /// Who says it, where it is carried out, and what it is called in errors.
-pub(crate) struct Site<'a> {
+pub(crate) struct Binder<'a> {
     pub(crate) context: &'a str,
     pub(crate) profile: &'a Profile,
     pub(crate) room: &'a Path,
@@ -71,9 +71,9 @@ pub(crate) struct Site<'a> {
     pub(crate) locker: &'a Locker,
 }
 
-impl Site<'_> {
+impl Binder<'_> {
     /// Carries out what a context says. Nothing is changed unless all of it can be.
-    pub(crate) fn bind(&self, bindings: &Bindings) -> Result<Bound> {
+    pub(crate) fn bind(&self, bindings: &Bindings) -> Result<AppliedBinding> {
         let said = self.values(bindings)?;
         let mut variables = Vec::new();
         let mut files = BTreeSet::new();
@@ -98,7 +98,7 @@ impl Site<'_> {
         }
         files.extend(self.edit_all(&edits, &said)?);
         let stamps = files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect();
-        Ok(Bound {
+        Ok(AppliedBinding {
             tool: self.profile.name.clone(),
             bindings: bindings.clone(),
             variables,

@@ -11,7 +11,7 @@ use crate::tool::seed::{digest, digest_all};
 
 /// A tool's state in a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Held {
+pub struct ToolState {
     /// The tool.
     pub tool: String,
     /// What the context binds it to.
@@ -37,7 +37,7 @@ pub struct Copy {
 }
 
 /// What a session's room holds. Tools of which it has nothing, and nothing could be found, are left out.
-pub fn held(session: &Session) -> Result<Vec<Held>> {
+pub fn held(session: &Session) -> Result<Vec<ToolState>> {
     let plan = Plan::load(session.room().dir())?;
     let mut copied = Plan::copies(session.room().dir())?;
     let mut all = Vec::new();
@@ -66,7 +66,12 @@ pub fn held(session: &Session) -> Result<Vec<Held>> {
             })
             .collect();
         if !copies.is_empty() || !bound.is_empty() || prepared.shared.is_some() {
-            all.push(Held { tool: prepared.tool.clone(), bound, shared: prepared.shared.clone(), copies });
+            all.push(ToolState {
+                tool: prepared.tool.clone(),
+                bound,
+                shared: prepared.shared.clone(),
+                copies,
+            });
         }
     }
     Ok(all)

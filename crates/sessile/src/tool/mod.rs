@@ -39,9 +39,9 @@ mod target;
 pub(crate) mod tree;
 mod work;
 
-pub use bind::Bound;
+pub use bind::AppliedBinding;
 pub use catalog::{Source, Tools, unknown_bindings};
-pub use held::{Copy, Held, held};
+pub use held::{Copy, ToolState, held};
 pub use places::Originals;
 pub use plan::{Copies, Plan, Prepared, WorkSeed};
 pub use prepare::{IsolationScope, Level, prepare, wanted_profiles};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::files::LockedDir;
-use crate::tool::bind::Bound;
+use crate::tool::bind::AppliedBinding;
 use crate::tool::seed::Seeded;
 
 /// Another layout of the file is another number; such a room is prepared again.
@@ -71,7 +71,7 @@ pub struct Plan {
     /// The tools.
     pub tools: Vec<Prepared>,
     /// What the context said about some of them.
-    pub bound: Vec<Bound>,
+    pub bound: Vec<AppliedBinding>,
 }
 
 impl Plan {

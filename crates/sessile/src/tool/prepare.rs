@@ -19,7 +19,7 @@ use crate::session::sockets::sockets_name;
 use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
-use crate::tool::bind::{Bound, Site, is_strict};
+use crate::tool::bind::{AppliedBinding, Binder, is_strict};
 use crate::tool::farm::{self, Private};
 use crate::tool::places::{Originals, Places, require_own_room};
 use crate::tool::plan::{Copies, Plan, Prepared, WorkSeed};
@@ -466,7 +466,7 @@ impl Preparation<'_> {
         profiles: &[Profile],
         context: Option<&Context>,
         copies: &Copies,
-        was_bound: &[Bound],
+        was_bound: &[AppliedBinding],
     ) -> Result<()> {
         let Some(context) = context else { return Ok(()) };
         let locker = self.state.locker()?;
@@ -474,7 +474,7 @@ impl Preparation<'_> {
         for (tool, bindings) in &context.tools {
             let Some(profile) = profiles.iter().find(|profile| profile.name == *tool) else { continue };
             let shared = plan.tool(tool).and_then(|prepared| prepared.shared.clone());
-            let site = Site {
+            let site = Binder {
                 context: context.name.as_str(),
                 profile,
                 room: &self.places.room,
@@ -493,7 +493,7 @@ impl Preparation<'_> {
                     | Error::Tool(ToolError::InvalidFile { .. })),
                 ) if was_bound.iter().any(|old| old.tool == *tool) && shared.is_none() => {
                     let (_, seeded) = self.plant(profile)?;
-                    let site = Site { copies: &seeded, ..site };
+                    let site = Binder { copies: &seeded, ..site };
                     let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
                     let bound = again.map_err(|_| error)?;
                     self.state.warn(

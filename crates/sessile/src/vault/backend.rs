@@ -19,7 +19,7 @@ use crate::vault::file::FILE;
 
 /// What keeps credentials. Whoever changes something holds the lock on the vault's directory, so that looking and
 /// changing are one step, whatever keeps them.
-pub(crate) trait Keep {
+pub(crate) trait CredentialBackend {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>>;
     fn all(&self) -> Result<Vec<Credential>>;
     fn put(&self, dir: &LockedDir, credential: &Credential) -> Result<()>;

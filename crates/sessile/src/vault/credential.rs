@@ -12,7 +12,7 @@ use crate::vault::secret::exposed;
 /// What kind of credential it is, with what belongs to the kind and is no secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
-pub enum Kind {
+pub enum CredentialKind {
     /// A token that is sent as `Authorization: Bearer`.
     Bearer,
     /// A key that is sent in a header of its own.
@@ -76,16 +76,16 @@ pub enum Grant {
     RefreshToken,
 }
 
-impl Kind {
+impl CredentialKind {
     /// Its name.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Kind::Bearer => "bearer",
-            Kind::ApiKey { .. } => "api-key",
-            Kind::Basic { .. } => "basic",
-            Kind::OAuth2(_) => "oauth2",
-            Kind::Command { .. } => "command",
-            Kind::Env { .. } => "env",
+            CredentialKind::Bearer => "bearer",
+            CredentialKind::ApiKey { .. } => "api-key",
+            CredentialKind::Basic { .. } => "basic",
+            CredentialKind::OAuth2(_) => "oauth2",
+            CredentialKind::Command { .. } => "command",
+            CredentialKind::Env { .. } => "env",
         }
     }
 }
@@ -97,7 +97,7 @@ pub struct About {
     pub name: CredentialName,
     /// Its kind.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: CredentialKind,
     /// Who one is with it.
     pub account: Option<String>,
     /// What it is good for.
@@ -114,7 +114,7 @@ pub struct About {
 
 impl About {
     /// A credential of which nothing more is known.
-    pub fn new(name: CredentialName, kind: Kind, now: Timestamp) -> Self {
+    pub fn new(name: CredentialName, kind: CredentialKind, now: Timestamp) -> Self {
         About {
             name,
             kind,
@@ -153,7 +153,7 @@ impl About {
 
     /// Whether it can be used, or be renewed first, as far as its time goes.
     pub fn is_valid(&self, now: Timestamp) -> bool {
-        let renews = matches!(&self.kind, Kind::OAuth2(_) | Kind::Command { .. });
+        let renews = matches!(&self.kind, CredentialKind::OAuth2(_) | CredentialKind::Command { .. });
         renews || self.expires_at.is_none_or(|end| end > now)
     }
 }
@@ -207,7 +207,7 @@ impl Credential {
         about.kind = self.about.kind.clone();
         about.take_over(&self.about);
         about.expires_at = about.expires_at.or(self.about.expires_at);
-        if matches!(about.kind, Kind::OAuth2(_)) && about.scopes != self.about.scopes {
+        if matches!(about.kind, CredentialKind::OAuth2(_)) && about.scopes != self.about.scopes {
             // A token is good for what it was asked for: the next use asks anew.
             self.secrets.main = None;
             about.expires_at = None;
@@ -223,7 +223,7 @@ impl Credential {
 
     /// The tokens that an authorization server has handed out, what renews the others first: to be given back.
     pub fn handed_out(&self) -> impl Iterator<Item = &Secret> {
-        let is_handed_out = matches!(self.about.kind, Kind::OAuth2(_));
+        let is_handed_out = matches!(self.about.kind, CredentialKind::OAuth2(_));
         self.secrets.refresh.iter().chain(&self.secrets.main).filter(move |_| is_handed_out)
     }
 
@@ -302,7 +302,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn bearer(name: &str, token: &str) -> Credential {
-        let about = About::new(name.parse().unwrap(), Kind::Bearer, Timestamp::UNIX_EPOCH);
+        let about = About::new(name.parse().unwrap(), CredentialKind::Bearer, Timestamp::UNIX_EPOCH);
         Credential::new(about, Some(Secret::new(token)))
     }
 
@@ -310,10 +310,10 @@ pub(crate) mod tests {
     fn it_comes_back_from_its_text_and_does_not_print() {
         let mut one = bearer("bot", "hunter2").with_refresh_token(Some(Secret::new("again")));
         for kind in [
-            Kind::Bearer,
-            Kind::ApiKey { header: "X-Key".into() },
-            Kind::Basic { username: "me".into() },
-            Kind::OAuth2(OAuth2 {
+            CredentialKind::Bearer,
+            CredentialKind::ApiKey { header: "X-Key".into() },
+            CredentialKind::Basic { username: "me".into() },
+            CredentialKind::OAuth2(OAuth2 {
                 grant: Grant::DeviceCode,
                 token_url: "https://a.example/token".into(),
                 device_url: None,
@@ -323,8 +323,8 @@ pub(crate) mod tests {
                 resource: None,
                 login: Some("corp".parse().unwrap()),
             }),
-            Kind::Command { command: vec!["pass".into(), "bot".into()], cache_seconds: Some(60) },
-            Kind::Env { variable: "TOKEN".into() },
+            CredentialKind::Command { command: vec!["pass".into(), "bot".into()], cache_seconds: Some(60) },
+            CredentialKind::Env { variable: "TOKEN".into() },
         ] {
             one.about.kind = kind;
             assert_eq!(Credential::of_text(&one.to_text()).unwrap(), one);

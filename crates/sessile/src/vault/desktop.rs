@@ -7,7 +7,7 @@ use crate::error::{Error, Result, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
-use crate::vault::backend::Keep;
+use crate::vault::backend::CredentialBackend;
 use crate::vault::keychain::{Keychain, KeychainEndpoint, KeychainError};
 use crate::vault::{Credential, Secret};
 use crate::vault_key::VaultKey;
@@ -114,7 +114,7 @@ fn failed(error: KeychainError) -> Error {
     }
 }
 
-impl Keep for Desktop {
+impl CredentialBackend for Desktop {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
         Ok(self.credentials(&[("credential", name.as_str())])?.pop())
     }

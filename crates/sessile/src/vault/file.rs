@@ -9,7 +9,7 @@ use crate::error::{Error, FileError, Result, UsageError, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
-use crate::vault::backend::Keep;
+use crate::vault::backend::CredentialBackend;
 use crate::vault::desktop::Desktop;
 use crate::vault::keys::KeyFile;
 use crate::vault::sealed::{Header, KeySource, Sealed, Unsealable};
@@ -226,7 +226,7 @@ impl<'a> FileVault<'a> {
     }
 }
 
-impl Keep for FileVault<'_> {
+impl CredentialBackend for FileVault<'_> {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
         Ok(self.read()?.into_iter().find(|credential| credential.about.name == *name))
     }

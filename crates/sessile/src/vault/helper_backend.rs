@@ -14,7 +14,7 @@ use crate::error::{Error, Result, UsageError, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
-use crate::vault::backend::Keep;
+use crate::vault::backend::CredentialBackend;
 use crate::vault::{Credential, program};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ pub(crate) struct Helper<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct HelperReply<'a> {
     #[serde(borrow)]
     credential: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -78,7 +78,7 @@ impl<'a> Helper<'a> {
         Error::Vault(VaultError::HelperFailed { helper: self.program().to_owned(), reason: reason.into() })
     }
 
-    fn ask<T>(&self, action: &str, rest: &str, read: impl FnOnce(Answer<'_>) -> Result<T>) -> Result<T> {
+    fn ask<T>(&self, action: &str, rest: &str, read: impl FnOnce(HelperReply<'_>) -> Result<T>) -> Result<T> {
         let vault = serde_json::to_string(&self.vault).unwrap_or_default();
         let question =
             Zeroizing::new(format!("{{\"version\":1,\"action\":\"{action}\",\"vault\":{vault}{rest}}}\n"));
@@ -86,9 +86,9 @@ impl<'a> Helper<'a> {
             .map_err(|reason| self.failed(reason))?;
         let text = std::str::from_utf8(&answer.output).map_err(|_| self.failed("its answer is not text"))?;
         let parsed = if text.trim().is_empty() { "{}" } else { text };
-        let parsed: Result<Answer<'_>, _> = serde_json::from_str(parsed);
+        let parsed: Result<HelperReply<'_>, _> = serde_json::from_str(parsed);
         match parsed {
-            Ok(Answer { error: Some(error), .. }) => {
+            Ok(HelperReply { error: Some(error), .. }) => {
                 Err(self.failed(format!("it says: {}", crate::text::shortened(&error, 200))))
             }
             _ if !answer.succeeded => Err(self.failed(format!("it failed ({})", answer.status))),
@@ -106,7 +106,7 @@ fn named(name: &CredentialName) -> String {
     format!(",\"name\":\"{name}\"")
 }
 
-impl Keep for Helper<'_> {
+impl CredentialBackend for Helper<'_> {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let found = self.ask("get", &named(name), |answer| {
             answer.credential.map(|one| self.read(one.get())).transpose()

@@ -64,7 +64,7 @@ mod vault;
 
 pub use agents::name_for_agent;
 pub use backend::Backend;
-pub use credential::{About, Credential, Grant, Kind, OAuth2};
+pub use credential::{About, Credential, CredentialKind, Grant, OAuth2};
 pub use keychain::{ItemAttributes, Keychain, KeychainConnector, KeychainEndpoint, KeychainError};
 pub use known::KnownCredentials;
 pub use renewal::{Renew, Renewal, Renewed, Unrenewed, whole_seconds};

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 const LIMIT: u64 = 1024 * 1024;
 
 /// What a program answered.
-pub(crate) struct Answer {
+pub(crate) struct HelperReply {
     pub(crate) succeeded: bool,
     pub(crate) status: String,
     pub(crate) output: Zeroizing<Vec<u8>>,
@@ -29,7 +29,7 @@ pub(crate) fn ask(
     command: &[String],
     question: Option<&str>,
     limit: Duration,
-) -> Result<Answer, String> {
+) -> Result<HelperReply, String> {
     let [program, args @ ..] = command else { return Err("there is no command".into()) };
     let mut child = Command::new(program);
     child.args(args).env_clear().envs(world.variables());
@@ -86,14 +86,14 @@ pub(crate) fn ask(
             Err(error) => return Err(format!("it cannot be waited for: {error}")),
         }
     };
-    Ok(Answer { succeeded: status.success(), status: status.to_string(), output })
+    Ok(HelperReply { succeeded: status.success(), status: status.to_string(), output })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(script: &str, question: Option<&str>, limit: Duration) -> Result<Answer, String> {
+    fn run(script: &str, question: Option<&str>, limit: Duration) -> Result<HelperReply, String> {
         let world = World::empty().with_variable("PATH", "/usr/bin:/bin");
         ask(&world, &["/bin/sh".into(), "-c".into(), script.into()], question, limit)
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{CredentialConsumer, CredentialError, Error, Result};
 use crate::names::CredentialName;
 use crate::vault::vault::Vault;
-use crate::vault::{Credential, Grant, Kind, OAuth2, Secret};
+use crate::vault::{Credential, CredentialKind, Grant, OAuth2, Secret};
 
 /// A token that ends this soon is as good as over: it has to reach its server first. For one that lives shortly it is a
 /// quarter of its life.
@@ -150,7 +150,7 @@ pub(crate) enum Freshness {
 
 impl Credential {
     pub(crate) fn freshness(&self, now: Timestamp) -> Freshness {
-        let is_missing = matches!(self.about.kind, Kind::OAuth2(_)) && self.secrets.main.is_none();
+        let is_missing = matches!(self.about.kind, CredentialKind::OAuth2(_)) && self.secrets.main.is_none();
         match self.about.expires_at {
             _ if is_missing => Freshness::Over,
             None => Freshness::Fresh,
@@ -201,7 +201,7 @@ impl Vault<'_> {
     /// The same whether its time is up or not. For one call at a time.
     pub fn renew(&self, name: &CredentialName, renew: &dyn Renew) -> Result<Credential> {
         let found = self.require(name, "renewing it")?;
-        let Kind::OAuth2(oauth) = &found.about.kind else {
+        let CredentialKind::OAuth2(oauth) = &found.about.kind else {
             return Err(CredentialError::Unusable {
                 name: name.to_string(),
                 reason: format!("one of kind {} is not renewed by a server", found.about.kind.as_str()),
@@ -221,14 +221,14 @@ impl Vault<'_> {
 
     /// Asks the server. The caller has the lock.
     fn renew_now(&self, credential: &Credential, renew: &dyn Renew) -> Result<Credential> {
-        let Kind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
+        let CredentialKind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
         let name = &credential.about.name;
         let login = match &oauth.login {
             Some(login) => Some(self.require(login, CredentialConsumer::Login(name.to_string()))?),
             None => None,
         };
         let source = login.as_ref().unwrap_or(credential);
-        let Kind::OAuth2(server) = &source.about.kind else {
+        let CredentialKind::OAuth2(server) = &source.about.kind else {
             return Err(CredentialError::Unusable {
                 name: source.about.name.to_string(),
                 reason: format!("credential {name} uses it as a login, and it is none"),

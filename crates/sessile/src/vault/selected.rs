@@ -7,7 +7,7 @@ use crate::names::{CredentialName, without_name};
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
 use crate::vault::credential::About;
-use crate::vault::{Kind, Renew, Secret, Usable, jwt_expiry};
+use crate::vault::{CredentialKind, Renew, Secret, Usable, jwt_expiry};
 
 /// What a credential is, and what selected it.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl SelectedCredential {
             let reason = format!("{} has no token in it", self.origin);
             return Err(CredentialError::Unusable { name: "for this call".into(), reason }.into());
         }
-        let mut about = About::new("this-call".parse()?, Kind::Bearer, state.world().now());
+        let mut about = About::new("this-call".parse()?, CredentialKind::Bearer, state.world().now());
         about.expires_at = jwt_expiry(token.expose());
         Ok((about, token))
     }

@@ -12,12 +12,12 @@ use crate::error::{
 };
 use crate::names::CredentialName;
 use crate::site::Site;
-use crate::vault::backend::Keep;
+use crate::vault::backend::CredentialBackend;
 use crate::vault::program;
 use crate::vault::renewal::Freshness;
 use crate::vault::variables::Variables;
 use crate::vault::vault::Vault;
-use crate::vault::{About, Credential, Kind, Renew, Secret};
+use crate::vault::{About, Credential, CredentialKind, Renew, Secret};
 
 /// How long a command may take that prints a secret; a person may have to answer it.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
@@ -60,7 +60,7 @@ impl Usable {
             return Err(refused(SiteRefusal::NotAllowed));
         }
         let secret = self.secret.expose();
-        let is_basic = matches!(self.about.kind, Kind::Basic { .. });
+        let is_basic = matches!(self.about.kind, CredentialKind::Basic { .. });
         if !is_basic && secret.contains(|c: char| !c.is_ascii_graphic() && c != ' ') {
             return Err(CredentialError::Unusable {
                 name: self.about.name.to_string(),
@@ -69,8 +69,8 @@ impl Usable {
             .into());
         }
         Ok(match &self.about.kind {
-            Kind::ApiKey { header } => (header.clone(), self.secret.clone()),
-            Kind::Basic { username } => {
+            CredentialKind::ApiKey { header } => (header.clone(), self.secret.clone()),
+            CredentialKind::Basic { username } => {
                 let pair = zeroize::Zeroizing::new(format!("{username}:{secret}"));
                 (
                     "Authorization".to_owned(),
@@ -97,7 +97,7 @@ impl Vault<'_> {
         }
         let credential = self.require(name, wanted_by.clone())?;
         match &credential.about.kind {
-            Kind::Env { variable } => {
+            CredentialKind::Env { variable } => {
                 let value = self.state.world().variable(variable).and_then(|value| value.to_str());
                 let value = value.ok_or_else(|| CredentialError::Unusable {
                     name: name.to_string(),
@@ -108,18 +108,18 @@ impl Vault<'_> {
                 credential.secrets.main = Some(Secret::new(value));
                 self.checked(credential, wanted_by, None)
             }
-            Kind::Command { cache_seconds: Some(_), .. } => {
+            CredentialKind::Command { cache_seconds: Some(_), .. } => {
                 let cached = self.cached_answer(&credential)?;
                 self.checked(cached, wanted_by, None)
             }
-            Kind::Command { command, .. } => {
+            CredentialKind::Command { command, .. } => {
                 let answer = self.ask_command(name, command)?;
                 let mut credential = credential.clone();
                 credential.about.expires_at = answer.expires_at;
                 credential.secrets.main = Some(answer.secret);
                 self.checked(credential, wanted_by, None)
             }
-            Kind::OAuth2(oauth) => {
+            CredentialKind::OAuth2(oauth) => {
                 let freshness = credential.freshness(self.state.world().now());
                 if freshness == Freshness::Fresh {
                     return self.checked(credential, wanted_by, None);
@@ -152,7 +152,9 @@ impl Vault<'_> {
     pub fn said(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let Some(said) = Variables::new(self.state).get(name)? else { return Ok(None) };
         let about = match self.get(name).ok().flatten().map(|kept| kept.about) {
-            Some(kept) if matches!(kept.kind, Kind::ApiKey { .. } | Kind::Basic { .. }) => {
+            Some(kept)
+                if matches!(kept.kind, CredentialKind::ApiKey { .. } | CredentialKind::Basic { .. }) =>
+            {
                 About { expires_at: said.about.expires_at, ..kept }
             }
             Some(kept) => About { kind: said.about.kind, expires_at: said.about.expires_at, ..kept },
@@ -204,7 +206,7 @@ impl Vault<'_> {
         }
         let _alone = self.lock_for_renewal(name)?;
         let found = self.require(name, "keeping its answer")?;
-        let Kind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
+        let CredentialKind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
         if is_kept(&found) {
             return Ok(found);
         }
@@ -215,7 +217,7 @@ impl Vault<'_> {
     pub fn ask_again(&self, name: &CredentialName) -> Result<Credential> {
         let _alone = self.lock_for_renewal(name)?;
         let found = self.require(name, "asking again")?;
-        let Kind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
+        let CredentialKind::Command { command, cache_seconds } = &found.about.kind else { return Ok(found) };
         self.keep_answer(&found, command, cache_seconds.unwrap_or_default())
     }
 
@@ -332,7 +334,7 @@ mod tests {
     use super::*;
     use crate::vault::credential::tests::bearer;
 
-    fn usable(kind: Kind, site: &str) -> Usable {
+    fn usable(kind: CredentialKind, site: &str) -> Usable {
         let mut one = bearer("bot", "hunter2");
         one.about.kind = kind;
         one.about.sites = vec![Site::of_url(site).unwrap()];
@@ -341,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_credential_goes_to_its_sites_and_nowhere_else() {
-        let one = usable(Kind::Bearer, "https://api.example.com/v1");
+        let one = usable(CredentialKind::Bearer, "https://api.example.com/v1");
         let (header, value) = one.header_for("https://API.example.com:443/v2?x").unwrap();
         assert_eq!((header.as_str(), value.expose()), ("Authorization", "Bearer hunter2"));
         for url in [
@@ -359,16 +361,16 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_header() {
-        let one = usable(Kind::ApiKey { header: "X-API-Key".into() }, "http://localhost:8000");
+        let one = usable(CredentialKind::ApiKey { header: "X-API-Key".into() }, "http://localhost:8000");
         let (header, value) = one.header_for("http://localhost:8000/a").unwrap();
         assert_eq!((header.as_str(), value.expose()), ("X-API-Key", "hunter2"));
-        let one = usable(Kind::Basic { username: "me".into() }, "https://a.example");
+        let one = usable(CredentialKind::Basic { username: "me".into() }, "https://a.example");
         assert_eq!(one.header_for("https://a.example").unwrap().1.expose(), "Basic bWU6aHVudGVyMg==");
     }
 
     #[test]
     fn plain_http_is_for_this_machine_only() {
-        let mut one = usable(Kind::Bearer, "http://example.com");
+        let mut one = usable(CredentialKind::Bearer, "http://example.com");
         assert!(one.header_for("http://example.com/").is_err());
         one.for_this_call = true;
         assert!(one.header_for("http://example.com/").is_err());

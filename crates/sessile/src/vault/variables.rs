@@ -6,9 +6,9 @@ use crate::error::{CredentialError, Error, Result, VaultError};
 use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
-use crate::vault::backend::Keep;
+use crate::vault::backend::CredentialBackend;
 use crate::vault::credential::About;
-use crate::vault::{Credential, Kind, Secret};
+use crate::vault::{Credential, CredentialKind, Secret};
 
 /// What the variables hold that are named after credentials.
 pub(crate) struct Variables<'a> {
@@ -21,7 +21,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-impl Keep for Variables<'_> {
+impl CredentialBackend for Variables<'_> {
     fn get(&self, name: &CredentialName) -> Result<Option<Credential>> {
         let variable = self.state.app().credential_variable(name);
         let Some(value) = self.state.world().variable(&variable) else { return Ok(None) };
@@ -32,7 +32,7 @@ impl Keep for Variables<'_> {
             }
             .into());
         };
-        let mut about = About::new(name.clone(), Kind::Env { variable }, Timestamp::UNIX_EPOCH);
+        let mut about = About::new(name.clone(), CredentialKind::Env { variable }, Timestamp::UNIX_EPOCH);
         about.expires_at = crate::vault::jwt_expiry(text);
         Ok(Some(Credential::new(about, Some(Secret::new(text)))))
     }

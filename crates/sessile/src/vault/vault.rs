@@ -11,7 +11,7 @@ use crate::files::{LockedDir, check_state_dir};
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
 use crate::state::State;
-use crate::vault::backend::{Backend, CHOSEN, Choice, Keep};
+use crate::vault::backend::{Backend, CHOSEN, Choice, CredentialBackend};
 use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};
 use crate::vault::helper_backend::Helper;
@@ -134,7 +134,7 @@ impl Vault<'_> {
     }
 
     /// Fails if another credential is stood for by the variable that would stand for this one.
-    fn refuse_twin(&self, keeper: &dyn Keep, name: &CredentialName) -> Result<()> {
+    fn refuse_twin(&self, keeper: &dyn CredentialBackend, name: &CredentialName) -> Result<()> {
         let variable = self.state.app().credential_variable(name);
         let twin = keeper.all()?.into_iter().map(|one| one.about.name);
         match twin.into_iter().find(|other| self.state.app().credential_variable(other) == variable) {
@@ -341,7 +341,7 @@ impl Vault<'_> {
         })
     }
 
-    fn keeper(&self) -> Result<Option<Box<dyn Keep + '_>>> {
+    fn keeper(&self) -> Result<Option<Box<dyn CredentialBackend + '_>>> {
         match (self.choice.backend, &self.dir) {
             (Some(Backend::Env), _) => Ok(Some(Box::new(Variables::new(self.state)))),
             (Some(backend), Some(dir)) => self.keeper_of(backend, dir).map(Some),
@@ -349,7 +349,7 @@ impl Vault<'_> {
         }
     }
 
-    fn keeper_of(&self, backend: Backend, dir: &Path) -> Result<Box<dyn Keep + '_>> {
+    fn keeper_of(&self, backend: Backend, dir: &Path) -> Result<Box<dyn CredentialBackend + '_>> {
         Ok(match backend {
             Backend::Keychain => Box::new(Desktop::connect(self.state)?),
             Backend::File => Box::new(FileVault::new(self.state, dir)),
@@ -364,5 +364,5 @@ impl Vault<'_> {
 
 /// Which credentials use the login of another.
 pub fn uses_login(about: &About, login: &CredentialName) -> bool {
-    matches!(&about.kind, crate::vault::Kind::OAuth2(oauth) if oauth.login.as_ref() == Some(login))
+    matches!(&about.kind, crate::vault::CredentialKind::OAuth2(oauth) if oauth.login.as_ref() == Some(login))
 }

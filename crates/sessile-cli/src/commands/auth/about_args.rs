@@ -6,7 +6,7 @@ use sessile::args::parse_duration;
 use sessile::error::UsageError;
 use sessile::names::CredentialName;
 use sessile::site::Site;
-use sessile::vault::{About, Kind};
+use sessile::vault::{About, CredentialKind};
 use sessile::{Error, State};
 
 /// The end of what has none.
@@ -56,7 +56,7 @@ impl AboutArgs {
             scopes: self.scopes.clone(),
             expires_at,
             sites,
-            ..About::new(name, Kind::Bearer, now)
+            ..About::new(name, CredentialKind::Bearer, now)
         })
     }
 }

@@ -9,7 +9,7 @@ use sessile::error::{CredentialError, UsageError};
 use sessile::names::CredentialName;
 use sessile::site::Site;
 use sessile::text::shown;
-use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret};
+use sessile::vault::{About, Credential, CredentialKind, Grant, OAuth2, Secret};
 
 use super::about_args::{self, AboutArgs};
 use super::login_server::{self, ServiceLogin};
@@ -124,7 +124,9 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     // What one server has given, or a client is known by there, is for nobody else.
     let is_same = before.as_ref().is_some_and(|before| match &before.about.kind {
-        Kind::OAuth2(known) => known.token_url == oauth.token_url && known.client_id == oauth.client_id,
+        CredentialKind::OAuth2(known) => {
+            known.token_url == oauth.token_url && known.client_id == oauth.client_id
+        }
         _ => false,
     });
     let known = before.as_ref().filter(|_| is_same);
@@ -133,7 +135,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if let Some(before) = &before {
         about.take_over(&before.about);
     }
-    about.kind = Kind::OAuth2(oauth.clone());
+    about.kind = CredentialKind::OAuth2(oauth.clone());
     let client = client(&oauth, client_secret.as_ref());
     // A refresh token may be good for one use: nobody else uses it now.
     let mut alone = None;
@@ -169,7 +171,7 @@ impl Args {
     /// Where and as whom: as said, else as before.
     fn oauth(&self, cx: &Cx, renewer: &Renewer, before: Option<&Credential>) -> Result<OAuth2, Failure> {
         let known = match before.map(|before| &before.about.kind) {
-            Some(Kind::OAuth2(oauth)) => Some(oauth),
+            Some(CredentialKind::OAuth2(oauth)) => Some(oauth),
             Some(other) if self.issuer.is_none() && self.token_url.is_none() => {
                 let reason = format!("it is of kind {} and knows no authorization server", other.as_str());
                 return Err(CredentialError::Unusable {

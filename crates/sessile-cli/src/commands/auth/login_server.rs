@@ -6,7 +6,7 @@ use serde_json::json;
 use sessile::error::SessionError;
 use sessile::names::CredentialName;
 use sessile::text::{shell_quoted, shown};
-use sessile::vault::{About, Credential, Kind, Secret, time_of};
+use sessile::vault::{About, Credential, CredentialKind, Secret, time_of};
 
 use super::login::patience;
 use super::secret_source::SecretSource;
@@ -53,7 +53,7 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
         scopes: me.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         expires_at: me.expires_ms.and_then(|end| time_of(&sessile::clock::rfc3339(end))),
         agents: vec![url.clone()],
-        ..About::new(name.clone(), Kind::Bearer, cx.state.world().now())
+        ..About::new(name.clone(), CredentialKind::Bearer, cx.state.world().now())
     };
     about.allow_agents();
     let credential = Credential::new(about.clone(), Some(token));

@@ -127,7 +127,7 @@ impl CredentialChoice {
             }
             let missing = || {
                 Error::Credential(CredentialError::NotFound {
-                    name: sessile::vault::agent_url(text).unwrap_or_default(),
+                    name: sessile::site::agent_url(text).unwrap_or_default(),
                     wanted_by: CredentialConsumer::Command,
                     near: None,
                 })
@@ -165,7 +165,7 @@ pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<
     let found = vault.for_agent(text, state.context()?)?;
     found.map(|(name, _)| name).ok_or_else(|| {
         Error::Credential(CredentialError::NotFound {
-            name: sessile::vault::agent_url(text).unwrap_or_default(),
+            name: sessile::site::agent_url(text).unwrap_or_default(),
             wanted_by: CredentialConsumer::Command,
             near: None,
         })

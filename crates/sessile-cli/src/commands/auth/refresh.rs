@@ -3,7 +3,7 @@
 use serde_json::json;
 use sessile::Error;
 use sessile::error::CredentialConsumer;
-use sessile::vault::Kind;
+use sessile::vault::CredentialKind;
 
 use super::{CredentialChoice, CredentialView, end_of};
 use crate::cli::Cx;
@@ -33,8 +33,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     for name in &names {
         let found = vault.require(name, CredentialConsumer::Command)?;
         let result = match &found.about.kind {
-            Kind::OAuth2(_) => vault.renew(name, &renewer),
-            Kind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),
+            CredentialKind::OAuth2(_) => vault.renew(name, &renewer),
+            CredentialKind::Command { cache_seconds: Some(_), .. } => vault.ask_again(name),
             _ if args.chosen.all => continue,
             _ => vault.renew(name, &renewer),
         };

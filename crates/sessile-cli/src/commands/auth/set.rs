@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use sessile::site::{Site, agent_url};
 use sessile::args::parse_duration;
 use sessile::context::is_variable_name;
 use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
-use sessile::vault::{About, Credential, Grant, Kind, OAuth2, Secret, VaultStatus, jwt_expiry};
+use sessile::site::{Site, agent_url};
+use sessile::vault::{About, Credential, CredentialKind, Grant, OAuth2, Secret, VaultStatus, jwt_expiry};
 use sessile::{Error, State};
 
 use super::CredentialView;
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let kind = args.kind(cx)?;
     if kind.is_none() && !args.keep_secret {
         let known = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.get(&name))?;
-        if known.is_some_and(|known| matches!(known.about.kind, Kind::OAuth2(_))) {
+        if known.is_some_and(|known| matches!(known.about.kind, CredentialKind::OAuth2(_))) {
             return Err(is_login(&name).into());
         }
     }
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
                 })?;
                 let is_own_login = matches!(
                     &before.about.kind,
-                    Kind::OAuth2(oauth) if oauth.login.is_none() && oauth.grant != Grant::ClientCredentials
+                    CredentialKind::OAuth2(oauth) if oauth.login.is_none() && oauth.grant != Grant::ClientCredentials
                 );
                 if is_own_login && !about.scopes.is_empty() {
                     let reason =
@@ -178,8 +178,8 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             about.allow_agents();
             about.kind = match (kind.clone().map(|(kind, _)| kind), known) {
                 (Some(kind), _) => kind,
-                (None, Some(Kind::OAuth2(_))) => return Err(is_login(&name)),
-                (None, Some(Kind::Command { .. } | Kind::Env { .. }) | None) => Kind::Bearer,
+                (None, Some(CredentialKind::OAuth2(_))) => return Err(is_login(&name)),
+                (None, Some(CredentialKind::Command { .. } | CredentialKind::Env { .. }) | None) => CredentialKind::Bearer,
                 (None, Some(known)) => known,
             };
             Ok(Some(Credential::new(about, secret)))
@@ -248,7 +248,7 @@ impl Args {
     }
 
     /// The kind that is said, and whether a secret belongs to it.
-    fn kind(&self, cx: &Cx) -> Result<Option<(Kind, bool)>, Failure> {
+    fn kind(&self, cx: &Cx) -> Result<Option<(CredentialKind, bool)>, Failure> {
         let said = match self {
             Args { api_key: Some(_), .. } | Args { api_key_header: Some(_), .. } if self.is_api_key()? => {
                 let header = self.api_key_header.clone().unwrap_or_else(|| "X-API-Key".into());
@@ -275,13 +275,15 @@ impl Args {
                     }
                     .into());
                 }
-                (Kind::ApiKey { header }, true)
+                (CredentialKind::ApiKey { header }, true)
             }
             // Such a name cannot be sent, and what follows may be the password.
             Args { basic: Some(username), .. } if username.contains(':') => {
                 return Err(refused("--basic").into());
             }
-            Args { basic: Some(username), .. } => (Kind::Basic { username: username.clone() }, true),
+            Args { basic: Some(username), .. } => {
+                (CredentialKind::Basic { username: username.clone() }, true)
+            }
             Args { command: Some(command), .. } => {
                 let command = words(command).filter(|words| !words.is_empty()).ok_or_else(|| {
                     UsageError::InvalidValue {
@@ -292,7 +294,7 @@ impl Args {
                     }
                 })?;
                 (
-                    Kind::Command {
+                    CredentialKind::Command {
                         command,
                         cache_seconds: self
                             .cache
@@ -310,9 +312,11 @@ impl Args {
                 }
                 .into());
             }
-            Args { from_env: Some(variable), .. } => (Kind::Env { variable: variable.clone() }, false),
+            Args { from_env: Some(variable), .. } => {
+                (CredentialKind::Env { variable: variable.clone() }, false)
+            }
             Args { login: Some(login), .. } => (self.shared_login(cx, login)?, false),
-            Args { bearer_token: Some(_), .. } => (Kind::Bearer, true),
+            Args { bearer_token: Some(_), .. } => (CredentialKind::Bearer, true),
             _ => return Ok(None),
         };
         Ok(Some(said))
@@ -329,7 +333,7 @@ impl Args {
         Ok(true)
     }
 
-    fn shared_login(&self, cx: &Cx, login: &str) -> Result<Kind, Failure> {
+    fn shared_login(&self, cx: &Cx, login: &str) -> Result<CredentialKind, Failure> {
         let name: CredentialName = login.parse()?;
         if self.name.as_deref() == Some(login) {
             return Err(
@@ -337,7 +341,7 @@ impl Args {
             );
         }
         let found = with_unlocked_vault(cx, &cx.state, || cx.state.vault()?.require(&name, "--login"))?;
-        let Kind::OAuth2(oauth) = found.about.kind else {
+        let CredentialKind::OAuth2(oauth) = found.about.kind else {
             let reason = "it is no login: make one with auth login".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         };
@@ -345,7 +349,7 @@ impl Args {
             let reason = "it uses the login of another itself: name that one".to_owned();
             return Err(CredentialError::Unusable { name: name.to_string(), reason }.into());
         }
-        Ok(Kind::OAuth2(OAuth2 {
+        Ok(CredentialKind::OAuth2(OAuth2 {
             login: Some(name),
             audience: self.audience.clone(),
             resource: self.resource.clone(),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sessile::error::CredentialConsumer;
 use sessile::text::shown;
-use sessile::vault::Kind;
+use sessile::vault::CredentialKind;
 
 use super::{CredentialView, end_of, one_named};
 use crate::cli::Cx;
@@ -49,16 +49,16 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     cx.out.result(&view, || {
         let mut lines = vec![("name", about.name.to_string()), ("kind", about.kind.as_str().to_owned())];
         match &about.kind {
-            Kind::ApiKey { header } => lines.push(("header", shown(header))),
-            Kind::Basic { username } => lines.push(("username", shown(username))),
-            Kind::Command { command, .. } => lines.push(("command", shown(command.join(" ")))),
-            Kind::Env { variable } => lines.push(("from", shown(variable))),
-            Kind::OAuth2(oauth) => {
+            CredentialKind::ApiKey { header } => lines.push(("header", shown(header))),
+            CredentialKind::Basic { username } => lines.push(("username", shown(username))),
+            CredentialKind::Command { command, .. } => lines.push(("command", shown(command.join(" ")))),
+            CredentialKind::Env { variable } => lines.push(("from", shown(variable))),
+            CredentialKind::OAuth2(oauth) => {
                 lines.push(("server", shown(&oauth.token_url)));
                 lines.push(("client", shown(&oauth.client_id)));
                 lines.extend(oauth.login.as_ref().map(|login| ("login", login.to_string())));
             }
-            Kind::Bearer => {}
+            CredentialKind::Bearer => {}
         }
         lines.push(("secret", "********".to_owned()));
         lines.extend(about.account.as_ref().map(|account| ("account", shown(account))));

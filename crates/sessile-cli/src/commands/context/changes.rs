@@ -1,7 +1,7 @@
 //! The flags that say what a context holds, for `create` and `edit`.
 
 use sessile::Error;
-use sessile::context::{Change, Guard};
+use sessile::context::{ContextEdit, Guard};
 use sessile::error::UsageError;
 use sessile::names::CredentialName;
 use sessile::settings::{SettingKey, Stack, Value};
@@ -40,7 +40,7 @@ pub(super) struct ChangeArgs {
 
 impl ChangeArgs {
     /// The changes that the flags ask for.
-    pub(super) fn changes(&self) -> Result<Vec<Change>, Error> {
+    pub(super) fn changes(&self) -> Result<Vec<ContextEdit>, Error> {
         let mut changes = Vec::new();
         let text = |key: &str, value: &Option<String>| {
             value.as_ref().map(|value| change(SettingKey::new([key]), Value::Text(value.clone())))
@@ -104,8 +104,8 @@ impl ChangeArgs {
     }
 }
 
-fn change(key: SettingKey, value: Value) -> Change {
-    Change { key, value: Some(value) }
+fn change(key: SettingKey, value: Value) -> ContextEdit {
+    ContextEdit { key, value: Some(value) }
 }
 
 fn below(table: &str, key: &SettingKey) -> SettingKey {

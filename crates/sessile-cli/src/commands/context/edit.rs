@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sessile::call::ConfigSource;
-use sessile::context::Change;
+use sessile::context::ContextEdit;
 use sessile::error::UsageError;
 use sessile::names::ContextName;
 use sessile::text::{quoted, shown};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     } else {
         let mut changes = args.changes.changes()?;
         for key in &args.remove {
-            changes.push(Change { key: key.parse()?, value: None });
+            changes.push(ContextEdit { key: key.parse()?, value: None });
         }
         cx.state.contexts().change(&name, &changes)?
     };

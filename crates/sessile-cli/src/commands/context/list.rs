@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use sessile::Error;
-use sessile::context::{Context, Guard, Home};
+use sessile::context::{Context, ContextLocation, Guard};
 use sessile::names::ContextName;
 use sessile::settings::Origin;
 
@@ -86,7 +86,7 @@ enum DefinitionView<'a> {
     Valid {
         description: Option<String>,
         guard: Guard,
-        home: Home,
+        home: ContextLocation,
         trusted: bool,
         path: Cow<'a, str>,
         error: Option<String>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use sessile::context::{ContextContent, Home};
+use sessile::context::{ContextContent, ContextLocation};
 use sessile::error::ContextError;
 use sessile::names::ContextName;
 use sessile::settings::Origin;
@@ -32,7 +32,7 @@ struct ContextDetailView<'a> {
     name: &'a ContextName,
     #[serde(flatten)]
     content: ContextContent,
-    home: Home,
+    home: ContextLocation,
     path: Cow<'a, str>,
     trusted: bool,
     current: bool,
