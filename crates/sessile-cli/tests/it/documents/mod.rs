@@ -3,5 +3,6 @@
 mod deploy;
 mod fuzz_targets;
 pub(crate) mod guides;
+mod names;
 mod packages;
 mod reference;
