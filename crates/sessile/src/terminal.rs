@@ -1,11 +1,13 @@
 //! Which terminal this is. Pseudo-terminals are recycled, so the device alone would not say.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
 use crate::process::ProcessId;
+use crate::world::Streams;
 
 /// A terminal: its device, and the leader of the session it controls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,24 +18,32 @@ pub struct Terminal {
     pub leader: ProcessId,
 }
 
+/// The name that every process has for the terminal that controls it.
+const CONTROLLING: &str = "/dev/tty";
+
 impl Terminal {
-    /// The terminal behind the first standard stream that is one, if it controls this process.
-    pub(crate) fn of_process(stdin: bool, stdout: bool) -> Option<Self> {
+    /// The terminal behind the first standard stream that is one, if it controls this process; with none on a stream, the
+    /// one that controls it all the same.
+    pub(crate) fn of_process(streams: Streams) -> Option<Self> {
         let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
-        if stdin {
-            Self::of(std::os::fd::AsFd::as_fd(&input))
-        } else if stdout {
-            Self::of(std::os::fd::AsFd::as_fd(&output))
+        if streams.stdin {
+            Self::of(input.as_fd())
+        } else if streams.stdout {
+            Self::of(output.as_fd())
+        } else if streams.stderr {
+            Self::of(error.as_fd())
         } else {
-            Self::of(std::os::fd::AsFd::as_fd(&error))
+            let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+            Self::of(rustix::fs::open(CONTROLLING, flags, Mode::empty()).ok()?.as_fd())
         }
     }
 
     fn of(fd: BorrowedFd<'_>) -> Option<Self> {
         let leader: Pid = rustix::termios::tcgetsid(fd).ok()?;
         let device = rustix::termios::ttyname(fd, Vec::new()).ok()?;
+        let device = PathBuf::from(String::from_utf8_lossy(device.as_bytes()).into_owned());
         Some(Terminal {
-            device: PathBuf::from(String::from_utf8_lossy(device.as_bytes()).into_owned()),
+            device: if device == Path::new(CONTROLLING) { controlling().unwrap_or(device) } else { device },
             leader: ProcessId::of(leader.as_raw_nonzero().get())?,
         })
     }
@@ -60,4 +70,26 @@ impl Terminal {
     pub fn key_device(key: &str) -> &str {
         key.split('|').next().unwrap_or(key)
     }
+}
+
+/// The device of the terminal that controls this process, under its own name: other calls know it by that.
+#[cfg(target_os = "linux")]
+fn controlling() -> Option<PathBuf> {
+    /// The first major number of pseudo-terminals; each has 256 minor ones.
+    const PTS: u64 = 136;
+    const CONSOLES: u64 = 4;
+    let stat = crate::files::read_kernel_file("/proc/self/stat")?;
+    // The program's name may hold spaces, so fields count from the bracket behind it.
+    let number: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(4)?.parse().ok()?;
+    let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));
+    match major {
+        PTS..=143 => Some(PathBuf::from(format!("/dev/pts/{}", (major - PTS) * 256 + minor))),
+        CONSOLES if minor < 64 => Some(PathBuf::from(format!("/dev/tty{minor}"))),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn controlling() -> Option<PathBuf> {
+    None
 }

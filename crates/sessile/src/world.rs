@@ -165,14 +165,9 @@ impl World {
         passwd_entry().map(|user| user.dir).filter(|dir| dir.is_absolute())
     }
 
-    /// The terminal this process is on, if it is on one.
+    /// The terminal that controls this process, if one does: also where no standard stream leads to it.
     pub fn terminal(&self) -> Option<&Terminal> {
-        self.terminal
-            .get_or_init(|| {
-                let Streams { stdin, stdout, stderr } = self.streams;
-                (stdin || stdout || stderr).then(|| Terminal::of_process(stdin, stdout))?
-            })
-            .as_ref()
+        self.terminal.get_or_init(|| Terminal::of_process(self.streams)).as_ref()
     }
 
     /// Which standard streams are terminals.

@@ -6,7 +6,8 @@ use crate::history::effect::Side;
 use crate::history::perform::perform_undoing;
 use crate::history::{Effect, Operation, operation, settle};
 use crate::state::State;
-use crate::store::OperationFilter;
+use crate::store::{OperationFilter, Scope};
+use crate::terminal::Terminal;
 use crate::text::shown;
 
 /// How far back the last operation that can be undone is looked for.
@@ -28,6 +29,7 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
         return Err(HistoryError::UndoRefused { id: target.id, reason }.into());
     }
     refuse_what_the_session_may_not(state, &target)?;
+    require_terminal(state, &target)?;
     if !in_effect(state, &target)? {
         let by = target.undone_by.unwrap_or_default();
         return Err(HistoryError::UndoRefused {
@@ -76,6 +78,25 @@ pub fn undo(state: &State, id: Option<i64>) -> Result<(Operation, i64)> {
     Ok((target, done))
 }
 
+/// A terminal's selection is changed back only by an interactive call on that terminal, as it is changed.
+fn require_terminal(state: &State, target: &Operation) -> Result<()> {
+    let here = state.call().selectable_terminal().map(Terminal::key);
+    let elsewhere = |effect: &Effect| match effect {
+        Effect::Pointer { scope: Scope::Terminal, place, .. } if here.as_ref() != Some(place) => {
+            Some(Terminal::key_device(place).to_owned())
+        }
+        _ => None,
+    };
+    // What also changed something else, such as a deleted context, takes its selections along.
+    let Some(device) = target.effects.first().and_then(elsewhere).filter(|_| target.effects.len() == 1)
+    else {
+        return Ok(());
+    };
+    let reason =
+        format!("it changed the selection of terminal {device}; undo it there, without a pipe or a script");
+    Err(HistoryError::UndoRefused { id: target.id, reason }.into())
+}
+
 /// What has expired takes no work, and undoing is work.
 fn require_live_sessions(state: &State, target: &Operation) -> Result<()> {
     for effect in &target.effects {
@@ -117,7 +138,7 @@ fn refuse_what_the_session_may_not(state: &State, target: &Operation) -> Result<
 /// The last operation of this session or terminal that is in effect and is not itself an undo.
 fn last(state: &State) -> Result<Operation> {
     let session = state.session()?.map(|current| current.session.id.to_string());
-    let terminal = state.call().interactive_terminal().map(crate::terminal::Terminal::key);
+    let terminal = state.call().interactive_terminal().map(Terminal::key);
     let filter = match (&session, &terminal) {
         (Some(session), _) => OperationFilter { session: Some(session), ..OperationFilter::default() },
         (None, Some(terminal)) => OperationFilter { terminal: Some(terminal), ..OperationFilter::default() },
@@ -140,10 +161,18 @@ fn last(state: &State) -> Result<Operation> {
 
 /// Whether an operation is in effect: it was not undone, or its undoing was undone.
 fn in_effect(state: &State, operation: &Operation) -> Result<bool> {
-    match operation.undone_by {
-        None => Ok(true),
-        Some(by) => Ok(!in_effect(state, &operation::find(state, by)?)?),
+    let mut is_in_effect = true;
+    let (mut id, mut undone_by) = (operation.id, operation.undone_by);
+    while let Some(by) = undone_by {
+        // An operation is undone by a later one. A restored history may say otherwise, and then has no end.
+        if by <= id {
+            let reason = format!("the history says that the earlier operation {by} has undone it");
+            return Err(HistoryError::UndoRefused { id: operation.id, reason }.into());
+        }
+        is_in_effect = !is_in_effect;
+        (id, undone_by) = (by, operation::find(state, by)?.undone_by);
     }
+    Ok(is_in_effect)
 }
 
 #[cfg(test)]

@@ -330,3 +330,18 @@ fn revisions_grow_across_two_restores() {
     assert!(set("k", "4") > known, "a revision came twice");
     assert!(set("later", "3") > new, "a revision came twice");
 }
+
+#[test]
+fn undo_in_a_history_with_a_circle_is_refused() {
+    let home = home();
+    for context in ["one", "two"] {
+        home.call(&["context", "create", context]).ok();
+    }
+    home.call(&["backup", "copy"]).ok();
+    for circle in ["UPDATE operation SET undone_by = id", "UPDATE operation SET undone_by = 3 - id"] {
+        sql(home.path("copy"), &[circle]);
+        home.call(&["backup", "restore", "copy", "--yes"]).ok();
+        let done = clean(home.call(&["undo", "2", "-ojson"]).run());
+        assert_eq!(done.code(), "UNDO_REFUSED", "{circle}: {}", done.told());
+    }
+}

@@ -82,6 +82,50 @@ fn selected_session_is_withheld_as_a_context_is() {
 }
 
 #[test]
+fn selection_is_withheld_where_every_stream_leads_elsewhere() {
+    let home = home_with(&["staging", "production"]);
+    home.write(".config/sessile/config.toml", "context = \"production\"\n");
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    for way in [
+        "sessile {} </dev/null >out.txt 2>&1",
+        "x=$(sessile {} </dev/null 2>&1)",
+        ": | sessile {} 2>&1 | cat; (exit ${PIPESTATUS[1]})",
+    ] {
+        let (text, status) = shell.run(&way.replace("{}", "run -- touch started"));
+        assert_eq!(status, 125, "{way}: {text}");
+        assert!(!home.path("started").exists(), "{way}");
+    }
+}
+
+#[test]
+fn terminal_is_the_same_under_the_name_of_the_controlling_one() {
+    let home = home_with(&["staging", "other"]);
+    let mut shell = home.shell();
+    shell.run("sessile context use staging");
+    assert!(shell.run("sessile context current </dev/tty").0.contains("staging"));
+    assert_eq!(shell.run("sessile context use other </dev/tty").1, 0);
+    assert!(shell.run("sessile context current").0.contains("other"));
+}
+
+#[test]
+fn captured_undo_changes_no_selection() {
+    let home = home_with(&["one", "two"]);
+    let mut shell = home.shell();
+    shell.run("sessile context use one");
+    shell.run("sessile context use two");
+    let (id, _) =
+        shell.run("sessile history -ojson --limit 1 | tr -d '\\n' | sed 's/.*\"id\": *\\([0-9]*\\).*/\\1/'");
+    for way in ["x=$(sessile undo 2>&1)", &format!("x=$(sessile undo {} 2>&1 </dev/null)", id.trim())] {
+        let (text, status) = shell.run(way);
+        assert_ne!(status, 0, "{way}: {text}");
+        assert!(shell.run("sessile context current").0.contains("two"), "{way}");
+    }
+    assert_eq!(shell.run("sessile undo").1, 0, "a person undoes it");
+    assert!(shell.run("sessile context current").0.contains("one"));
+}
+
+#[test]
 fn reading_command_reports_a_withheld_selection() {
     let home = home_with(&["staging"]);
     let mut shell = home.shell();
