@@ -27,6 +27,9 @@ pub struct AppliedBinding {
     pub variables: Vec<(String, String)>,
     /// Variables that would override them.
     pub clears: Vec<String>,
+    /// Whether the copies hold only the bound targets.
+    #[serde(default)]
+    pub restricted: bool,
     /// The files it rests on, as they were.
     stamps: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -53,6 +56,12 @@ impl Stamp {
 }
 
 impl AppliedBinding {
+    /// Whether it bound the same targets.
+    pub(crate) fn has_targets_of(&self, profile: &Profile, bindings: &Bindings) -> bool {
+        let value = |bindings: &Bindings, key: &str| bindings.iter().find(|(name, _)| name == key).cloned();
+        profile.targets.iter().all(|set| value(&self.bindings, &set.name) == value(bindings, &set.name))
+    }
+
     /// Whether it still holds: the context says the same, and nobody has touched the files since.
     pub(crate) fn holds(&self, bindings: &Bindings) -> bool {
         self.bindings == *bindings && self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
@@ -103,6 +112,7 @@ impl Binder<'_> {
             bindings: bindings.clone(),
             variables,
             clears: self.clears(bindings),
+            restricted: false,
             stamps,
         })
     }

@@ -137,9 +137,13 @@ pub fn prepare(
         (plan.complete || !wanted.only.is_empty())
             && (wanted.level == Level::Env || plan.home.is_some())
             && named.into_iter().all(|name| plan.tool(name).is_some())
-            && bindings
-                .iter()
-                .all(|(tool, said)| plan.bound.iter().any(|bound| bound.tool == *tool && bound.holds(said)))
+            && bindings.iter().all(|(tool, said)| {
+                plan.bound.iter().any(|bound| {
+                    // A call that wants more targets in the copies does not speak for the next one.
+                    let is_restricted = || bound.restricted || !restricts(state, tool, said).unwrap_or(true);
+                    bound.tool == *tool && bound.holds(said) && is_restricted()
+                })
+            })
     };
     let plant_work = |plan: Plan, below: bool| -> Result<Plan> {
         work::plant(state, &plan, wanted, room, below)?;
@@ -159,6 +163,15 @@ pub fn prepare(
     let plan = preparation.prepare(plan, wanted, context)?;
     drop(dir);
     plant_work(plan, true)
+}
+
+/// Whether a tool's copies are to hold only what the context binds: a setting for the tool is stronger than the context.
+fn restricts(state: &State, tool: &str, bindings: &Bindings) -> Result<bool> {
+    let said = state.settings()?.get(&format!("tools.{tool}.{STRICT}"))?;
+    Ok(match said.map(|found| found.value) {
+        Some(Value::Bool(is_strict)) => is_strict,
+        _ => is_strict(bindings),
+    })
 }
 
 /// Variables that lead somewhere are written as text, and a path that is none would be left out in silence.
@@ -451,15 +464,6 @@ impl Preparation<'_> {
         Ok(shared)
     }
 
-    /// Whether a tool's copies hold only what the context binds: a setting for the tool is stronger than the context.
-    fn is_strict(&self, tool: &str, bindings: &Bindings) -> Result<bool> {
-        let said = self.state.settings()?.get(&format!("tools.{tool}.{STRICT}"))?;
-        Ok(match said.map(|found| found.value) {
-            Some(Value::Bool(is_strict)) => is_strict,
-            _ => is_strict(bindings),
-        })
-    }
-
     fn bind(
         &self,
         plan: &mut Plan,
@@ -482,11 +486,14 @@ impl Preparation<'_> {
                 copies: copies.get(tool).map(Vec::as_slice).unwrap_or_default(),
                 locker: &locker,
             };
-            let is_strict = self.is_strict(tool, bindings)?;
+            let is_strict = restricts(self.state, tool, bindings)?;
             // What the session itself adds later stays: only what was copied is restricted.
-            let is_bound_anew = !was_bound.iter().any(|old| old.tool == *tool && old.bindings == *bindings);
-            let restricted = if is_bound_anew { site.restrict(bindings, is_strict) } else { Ok(()) };
-            bound.push(match restricted.and_then(|()| site.bind(bindings)) {
+            let same =
+                was_bound.iter().find(|old| old.tool == *tool && old.has_targets_of(profile, bindings));
+            let mut is_restricted = same.map_or(is_strict, |old| old.restricted || is_strict);
+            let is_as_before = same.is_some_and(|old| old.restricted == is_restricted);
+            let restricted = if is_as_before { Ok(()) } else { site.restrict(bindings, is_strict) };
+            let mut carried_out = match restricted.and_then(|()| site.bind(bindings)) {
                 // The session may have spoilt its copy; the user's own is still there to begin with again.
                 Err(
                     error @ (Error::Tool(ToolError::BindingNotFound { .. })
@@ -496,6 +503,7 @@ impl Preparation<'_> {
                     let site = Binder { copies: &seeded, ..site };
                     let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
                     let bound = again.map_err(|_| error)?;
+                    is_restricted = is_strict;
                     self.state.warn(
                         format!(
                             "the session's copy of the state of {tool} could not be used; it was copied anew"
@@ -505,7 +513,9 @@ impl Preparation<'_> {
                     bound
                 }
                 bound => bound?,
-            });
+            };
+            carried_out.restricted = is_restricted;
+            bound.push(carried_out);
         }
         plan.bound = bound;
         Ok(())

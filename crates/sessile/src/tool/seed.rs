@@ -21,6 +21,8 @@ pub(crate) const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
 /// What one tool's state may take in a room; more is a cache that the profile does not know.
 const LARGEST: u64 = 256 * 1024 * 1024;
 const MOST_FILES: usize = 20_000;
+/// How deep directories are copied; a directory in a directory takes a frame of the stack.
+const DEEPEST: usize = 100;
 
 /// Something that was copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,6 +182,10 @@ impl<'a> Copier<'a> {
     }
 
     fn directory(&mut self, from: &Path, to: &Path, relative: &Path) -> Result<()> {
+        if relative.components().count() > DEEPEST {
+            let (tool, path) = (self.tool.to_owned(), self.from.to_owned());
+            return Err(ToolError::StateTooLarge { tool, path }.into());
+        }
         make_dir(to)?;
         if relative.as_os_str().is_empty() {
             // A link may lead back to the top, and the copy may lie inside of what is copied.
@@ -326,7 +332,7 @@ fn add(path: &Path, name: &Path, hasher: &mut Sha256) -> Option<()> {
     let kind = if name.as_os_str().is_empty() { path.metadata() } else { path.symlink_metadata() }.ok()?;
     hasher.update(name.as_os_str().as_bytes());
     hasher.update([0]);
-    if kind.is_dir() {
+    if kind.is_dir() && name.components().count() <= DEEPEST {
         let mut names: Vec<_> =
             std::fs::read_dir(path).ok()?.flatten().map(|entry| entry.file_name()).collect();
         names.sort();

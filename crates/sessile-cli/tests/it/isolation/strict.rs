@@ -47,6 +47,28 @@ fn context_that_the_session_made_itself_stays() {
 }
 
 #[test]
+fn context_that_the_session_made_itself_stays_when_another_key_changes() {
+    let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
+    home.write(".kube/config", kubeconfig(&["staging", "production"]));
+    run(&home, &["kubectl", "config", "set-context", "kind-test", "--cluster=kind", "--user=kind"]).ok();
+    home.write(
+        ".config/sessile/contexts/c.toml",
+        "[tools.kubectl]\ncontext = \"staging\"\nnamespace = \"web\"\n",
+    );
+    assert_eq!(run(&home, CONTEXTS).ok().stdout(), "kind-test\nstaging\n");
+}
+
+#[test]
+fn call_that_keeps_other_targets_does_not_speak_for_the_next() {
+    let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
+    home.write(".kube/config", kubeconfig(&["staging", "production"]));
+    let call =
+        home.call(&["run", "--session", "s1", "--context", "c", "--set", "tools.kubectl.strict=false", "--"]);
+    assert_eq!(call.args(CONTEXTS).with_tools().ok().stdout(), "production\nstaging\n");
+    assert_eq!(run(&home, CONTEXTS).ok().stdout(), "staging\n");
+}
+
+#[test]
 fn several_bound_targets_are_kept_and_the_first_is_selected() {
     let home = bound("[tools.kubectl]\ncontext = [\"staging\", \"staging-eu\"]\n");
     home.write(".kube/config", kubeconfig(&["production", "staging-eu", "staging"]));
@@ -94,7 +116,7 @@ fn aws_keeps_the_profile_and_what_it_needs() {
         "[default]\nregion = us-east-1\n\n[profile staging]\nrole_arn = arn:aws:iam::1:role/s\nsource_profile = base\n\n\
          [profile base]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = dev\n\n\
          [sso-session corp]\nsso_region = eu-west-1\n\n[sso-session other]\nsso_region = eu-west-2\n\n\
-         [profile production]\nrole_arn = arn:aws:iam::2:role/p\nsource_profile = root\n\n[profile root]\nregion = x\n",
+         [profile\tproduction]\nrole_arn = arn:aws:iam::2:role/p\nsource_profile = root\n\n[profile root]\nregion = x\n",
     );
     home.write(
         ".aws/credentials",
@@ -205,9 +227,10 @@ const BY_FILES: &[FileCase] = &[
         original: ".npmrc",
         copy: "npm/npmrc",
         text: "registry=https://public.example/\n@corp:registry=https://npm.corp.example/team/\n//npm.corp.example/:_authToken=KEEP1\n\
-         //npm.corp.example/team/:_authToken=KEEP2\n//npm.corp.example/other/:_authToken=GO1\n//public.example/:_authToken=GO2\n",
+         //npm.corp.example/team/:_authToken=KEEP2\n//npm.corp.example/other/:_authToken=GO1\n//public.example/:_authToken=GO2\n\
+         //public.example:_authToken=GO3\n\"//public.example/:_authToken\"=GO4\n//public.example:8080:_auth=GO5\n_auth=GO6\n",
         stays: &["KEEP1", "KEEP2", "@corp:registry=", "registry=https://public.example/"],
-        goes: &["GO1", "GO2"],
+        goes: &["GO1", "GO2", "GO3", "GO4", "GO5", "GO6"],
     },
     FileCase {
         tool: "glab",
@@ -242,7 +265,7 @@ const BY_FILES: &[FileCase] = &[
         binding: "profile = \"staging\"",
         original: ".databrickscfg",
         copy: "databricks/cfg",
-        text: "[staging]\ntoken = keep\n[production]\ntoken = gone\n",
+        text: "\u{feff}[production]\ntoken = gone\n[staging]\ntoken = keep\n[\tproduction ]\ntoken = gone\n",
         stays: &["keep"],
         goes: &["gone"],
     },

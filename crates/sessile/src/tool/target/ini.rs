@@ -13,7 +13,9 @@ pub(super) struct Section<'t> {
 pub(super) fn sections(text: &str) -> Vec<Section<'_>> {
     let mut all = vec![Section { title: None, lines: Vec::new() }];
     for line in text.split_inclusive('\n') {
-        let title = line
+        // Some editors begin a file with a byte order mark.
+        let text = line.trim_start_matches('\u{feff}');
+        let title = text
             .trim()
             .strip_prefix('[')
             .and_then(|rest| rest.split_once(']'))
@@ -50,7 +52,10 @@ pub(super) fn name_by<'t>(pattern: &str, title: &'t str) -> Option<&'t str> {
     let Some((before, after)) = pattern.split_once("{}") else {
         return (pattern == title).then_some(title);
     };
-    let name = title.strip_prefix(before)?.strip_suffix(after)?.trim();
+    // A word before the name is parted from it by any white space.
+    let rest = title.strip_prefix(before.trim_end())?;
+    let is_parted = before == before.trim_end() || rest.starts_with(char::is_whitespace);
+    let name = rest.strip_suffix(after).filter(|_| is_parted)?.trim();
     // Names with spaces are quoted.
     let unquoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
     (!unquoted.is_empty()).then_some(unquoted)
@@ -72,6 +77,8 @@ mod tests {
     #[test]
     fn pattern_without_a_place_for_a_name_matches_itself() {
         assert_eq!(name_by("profile {}", "profile \"a b\""), Some("a b"));
+        assert_eq!(name_by("profile {}", "profile\tx"), Some("x"));
+        assert_eq!(name_by("profile {}", "profiles"), None);
         assert_eq!(name_by("profile {}", "default"), None);
         assert_eq!(name_by("default", "default"), Some("default"));
         assert_eq!(name_by("{}", "remote"), Some("remote"));
