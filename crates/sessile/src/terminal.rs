@@ -78,7 +78,7 @@ fn controlling() -> Option<PathBuf> {
     /// The first major number of pseudo-terminals; each has 256 minor ones.
     const PTS: u64 = 136;
     const CONSOLES: u64 = 4;
-    let stat = crate::files::read_kernel_file("/proc/self/stat")?;
+    let stat = crate::process::read_kernel_file("/proc/self/stat")?;
     // The program's name may hold spaces, so fields count from the bracket behind it.
     let number: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(4)?.parse().ok()?;
     let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));

@@ -35,9 +35,9 @@ impl StoreArgs {
     /// The store that is meant.
     fn place(&self, cx: &Cx) -> Result<StoreLocation, Failure> {
         let Some(store) = &self.store else {
-            return Ok(StoreLocation::File(
-                cx.state.dirs().state_for_writing()?.join("service").join("service.db"),
-            ));
+            let path = cx.state.dirs().state_for_writing()?.join("service").join("service.db");
+            sessile::files::check_trusted_database(&path)?;
+            return Ok(StoreLocation::File(path));
         };
         if !store.starts_with("postgres://") && !store.starts_with("postgresql://") {
             if store.contains("://") {

@@ -56,16 +56,19 @@ pub(super) async fn ask(
     }
     let name = question.context.to_owned();
     let grantable = with_state(place.clone(), move |state| {
-        approval::check_grantable(state, &name.parse()?).map(|context| context.digest())
+        let context = approval::check_grantable(state, &name.parse()?)?;
+        // An answer holds for one question: a later approval, also one that was revoked since, makes it stale.
+        let newest = approval::all(state)?.into_iter().find(|approval| approval.context == name);
+        Ok((context.digest(), newest.map_or(0, |approval| approval.id)))
     });
-    let digest = match grantable.await {
-        Ok(digest) => digest,
+    let (digest, newest) = match grantable.await {
+        Ok(found) => found,
         Err(error) => return ApprovalOutcome::Shut(Some(error)),
     };
     let is_inline =
         context.protocol_version().is_some_and(|version| version >= ProtocolVersion::NO_INITIALIZE);
     let answer = if is_inline {
-        let key = question.key(&digest);
+        let key = question.key(&digest, newest);
         let answer = answers.and_then(|answers| answers.get(&key));
         let Some(answer) = answer else { return question.to_be_asked(key) };
         serde_json::from_value(answer.clone()).ok()
@@ -92,9 +95,9 @@ pub(super) async fn ask(
 }
 
 impl Question<'_> {
-    /// Key of the answer: the context, and the digest of what it was when the person was asked.
-    fn key(&self, digest: &str) -> String {
-        format!("open {} {digest}", self.context)
+    /// Key of the answer: the context, the digest of what it was when the person was asked, and its newest approval then.
+    fn key(&self, digest: &str, newest: i64) -> String {
+        format!("open {} {digest} {newest}", self.context)
     }
 
     fn request(&self) -> Option<ElicitRequest> {

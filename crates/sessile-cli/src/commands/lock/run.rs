@@ -55,11 +55,9 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     let name: LockName = args.name.parse()?;
     let session = cx.state.session()?.map(|_| cx.state.require_session("running in it")).transpose()?;
     let contexts = cx.state.contexts();
-    // What works in a session works in its context. Asked now, it fails before it waits; asked again, after it waited.
-    if session.is_some() && cx.state.context()?.is_some() {
-        contexts.require()?;
-    }
-    let recheck = || if session.is_some() { contexts.recheck(true) } else { Ok(()) };
+    // The guard is checked now, to fail before the wait, and again after it.
+    let is_in_context = cx.state.usable_context()?.is_some();
+    let recheck = || if is_in_context { contexts.recheck(true) } else { Ok(()) };
     let selected = cx.state.selected().ok().flatten();
     let context = selected.and_then(|selected| contexts.find(&selected.name).ok().flatten());
     let foreign = foreign_credentials(&cx.state, context.as_ref(), std::iter::empty());

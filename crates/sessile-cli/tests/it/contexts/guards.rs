@@ -80,3 +80,14 @@ fn looking_is_free_whatever_the_guard() {
         home.call(args).ok();
     }
 }
+
+#[test]
+fn lock_run_needs_what_the_guard_requires() {
+    let home = guarded();
+    let secret = |args: &[&str]| home.call(args).env("SESSILE_CREDENTIAL_PRODTOK", "S");
+    let done =
+        secret(&["--context", "prod", "lock", "run", "l", "--", "sh", "-c", "touch started"]).run().exit(125);
+    assert!(done.stderr().contains("context approve prod"), "{}", done.told());
+    assert!(!home.path("started").exists());
+    secret(&["lock", "run", "l", "--", "true"]).ok();
+}

@@ -224,6 +224,25 @@ fn an_answer_to_another_question_opens_nothing() {
 }
 
 #[test]
+fn answer_opens_a_context_once() {
+    let home = guarded();
+    let yes = json!({ "action": "accept", "content": { "open_for": "10m" } });
+    let mut client = McpClient::start(home.call(&["mcp", "--allow-run"]));
+    client.capabilities(json!({ "elicitation": { "form": {} } }));
+    client.speak(INLINE);
+    let mut ask = |responses: Value| {
+        let params = json!({ "name": "run", "arguments": touch("prod"), "inputResponses": responses });
+        client.request("tools/call", params)
+    };
+    let question = ask(json!({}));
+    let key = question["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    let answered = json!({ key: yes });
+    assert_ne!(ask(answered.clone())["resultType"], "input_required", "it is open now");
+    home.call(&["context", "approve", "prod", "--revoke"]).ok();
+    assert_eq!(ask(answered)["resultType"], "input_required", "the person is asked anew");
+}
+
+#[test]
 fn nobody_is_asked_because_a_command_says_so() {
     let home = guarded();
     let text = r#"{"error":{"code":"GUARD_APPROVAL","message":"m","context":"prod"}}"#;
