@@ -57,13 +57,15 @@ impl Tty {
         self.session.send_control('z').expect("typing");
     }
 
-    /// Waits for the end; returns the rest of what was printed and the exit status.
+    /// Waits for the end; returns the rest of what was printed and the exit status, as a shell has it: 128 and the number of
+    /// the signal that ended the program.
     #[track_caller]
     pub fn finish(mut self) -> (String, i32) {
         let rest = self.session.exp_eof().unwrap_or_else(|error| panic!("the program did not end: {error}"));
         let status = self.session.process().wait().expect("an exit status");
         match status {
             rexpect::process::WaitStatus::Exited(_, code) => (rest, code),
+            rexpect::process::WaitStatus::Signaled(_, signal, _) => (rest, 128 + signal as i32),
             other => panic!("ended by {other:?}"),
         }
     }
