@@ -137,7 +137,7 @@ pub(crate) fn without_name(error: Error, place: impl fmt::Display) -> Error {
     match error {
         Error::Usage(UsageError::InvalidName { what, reason, .. }) => {
             let reason = format!("{reason} ({place})").into();
-            UsageError::InvalidName { what, name: crate::settings::HIDDEN.to_owned(), reason }.into()
+            UsageError::InvalidName { what, name: crate::text::HIDDEN.to_owned(), reason }.into()
         }
         other => other,
     }

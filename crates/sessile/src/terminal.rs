@@ -7,7 +7,17 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
 use crate::process::ProcessId;
-use crate::world::Streams;
+
+/// Which of the standard streams are terminals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streams {
+    /// Standard input is a terminal.
+    pub stdin: bool,
+    /// Standard output is a terminal.
+    pub stdout: bool,
+    /// Standard error is a terminal.
+    pub stderr: bool,
+}
 
 /// A terminal: its device, and the leader of the session it controls.
 #[derive(Clone, Debug, PartialEq, Eq)]

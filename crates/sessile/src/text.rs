@@ -4,6 +4,9 @@
 
 use std::fmt::{Display, Write};
 
+/// What is shown in the place of a word from a file that is not quoted.
+pub(crate) const HIDDEN: &str = "[hidden]";
+
 /// A path in JSON: what is not text in it is replaced, for JSON can hold nothing else.
 pub(crate) fn path_in_json<S: serde::Serializer>(
     path: &std::path::Path,

@@ -14,22 +14,13 @@ use jiff::Timestamp;
 
 use crate::terminal::Terminal;
 
+pub use crate::terminal::Streams;
+
 /// Where the time comes from.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     System,
     Fixed(Timestamp),
-}
-
-/// Which of the standard streams are terminals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Streams {
-    /// Standard input is a terminal.
-    pub stdin: bool,
-    /// Standard output is a terminal.
-    pub stdout: bool,
-    /// Standard error is a terminal.
-    pub stderr: bool,
 }
 
 /// The world a program runs in.

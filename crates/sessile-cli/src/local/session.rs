@@ -12,7 +12,7 @@ use sessile::error::SessionError;
 use sessile::session::{EntryKind, Session, SessionName};
 use sessile::settings::Layer;
 use sessile::text::quoted;
-use sessile::tool::held;
+use sessile::tool::tool_states;
 
 use super::{LocalBackend, conversation_views};
 use crate::ask;
@@ -100,7 +100,7 @@ impl LocalBackend<'_> {
         let session = self.session(given, "showing")?;
         let (sessions, session) = self.cx.state.look_up_session(session.id.as_str())?;
         let settings = sessions.entries(&session, EntryKind::Setting)?;
-        let tools = if session.ended.is_none() { held(&session)? } else { Vec::new() };
+        let tools = if session.ended.is_none() { tool_states(&session)? } else { Vec::new() };
         let mut view = self.view(&session);
         self.add_conversations(std::slice::from_mut(&mut view))?;
         Ok(SessionDetailView {

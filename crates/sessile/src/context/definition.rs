@@ -9,9 +9,8 @@ use crate::app::App;
 use crate::context::{ContextLocation, Guard};
 use crate::error::{Error, FileError, ProjectError, Result};
 use crate::names::{ContextName, CredentialName, nearest, without_name};
-use crate::settings::{
-    Data, Document, HIDDEN, Layer, Node, SettingKey, SettingSource, Stack, Unknown, Value,
-};
+use crate::settings::{Data, Document, Layer, Node, SettingKey, SettingSource, Stack, Unknown, Value};
+use crate::text::HIDDEN;
 
 /// A variable's value: written out, or a reference to a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -285,7 +285,7 @@ impl Room {
 
     /// Removes it. The caller has it alone, or is the only one in it.
     pub fn remove(&self, world: &World) -> Result<()> {
-        crate::tool::leave(&self.dir, world)?;
+        crate::tool::salvage(&self.dir, world)?;
         sockets::remove(&self.dir);
         let removed = std::fs::remove_dir_all(&self.dir);
         let removed = match removed {

@@ -34,9 +34,6 @@ pub(crate) enum Disclosure {
     Hidden,
 }
 
-/// What is shown in the place of a word from a file that is not quoted.
-pub(crate) const HIDDEN: &str = "[hidden]";
-
 impl Disclosure {
     fn permits(self, path: &Path) -> bool {
         self == Disclosure::Quoted && !path.is_symlink()

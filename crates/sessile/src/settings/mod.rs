@@ -23,7 +23,7 @@ mod value;
 pub use base::{BASE, DEFAULT_LOCK_TIMEOUT};
 pub use definition::{Definition, SettingKind};
 pub use document::{Data, Document, Node};
-pub(crate) use document::{Disclosure, HIDDEN, empty_text};
+pub(crate) use document::{Disclosure, empty_text};
 pub use key::SettingKey;
 pub use origin::{Layer, Origin};
 pub(crate) use stack::definition;

@@ -8,9 +8,8 @@ use serde::Serialize;
 use crate::app::App;
 use crate::error::{Error, FileLocation, Result, SettingsError, UsageError};
 use crate::names::nearest;
-use crate::settings::{
-    Data, Definition, Document, HIDDEN, Layer, Node, Origin, SettingKey, SettingKind, Value,
-};
+use crate::settings::{Data, Definition, Document, Layer, Node, Origin, SettingKey, SettingKind, Value};
+use crate::text::HIDDEN;
 
 /// One source of values. Sources are kept strongest first.
 #[derive(Clone, Debug)]

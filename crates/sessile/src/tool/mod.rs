@@ -2,7 +2,7 @@
 //!
 //! Nothing in the source names a tool; one TOML file per tool in `tools/` does. The profiles are text in the binary
 //! (`build.rs`) and are parsed only when a room is prepared or a command lists tools. [`Tools`] finds the profiles,
-//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`held`] compares a room's
+//! [`prepare`] copies what they name into a session's room and pins what the context binds, [`tool_states`] compares a room's
 //! copies with the originals.
 //!
 //! | module | content |
@@ -15,7 +15,7 @@
 //! | `tree` | YAML and JSON as trees, and paths in them |
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
-//! | `held`, `leave` | content of a room beside the originals; leaving a room for good |
+//! | `tool_states`, `salvage` | content of a room beside the originals; leaving a room for good |
 //!
 //! A copy is never written back, and its original is only read. A login whose tokens rotate is linked or left shared,
 //! never copied. Copies are made under the room's lock and count once the saved plan names them. Each profile lists
@@ -27,29 +27,29 @@ mod bind;
 mod catalog;
 mod farm;
 pub(crate) mod gitconfig;
-mod held;
-mod leave;
 mod places;
 mod plan;
 mod prepare;
 mod profile;
 mod read;
+mod salvage;
 mod seed;
 mod target;
+mod tool_states;
 pub(crate) mod tree;
 mod work;
 
 pub use bind::AppliedBinding;
 pub use catalog::{Source, Tools, unknown_bindings};
-pub use held::{Copy, ToolState, held};
 pub use places::Originals;
 pub use plan::{Copies, Plan, Prepared, WorkSeed};
 pub use prepare::{IsolationScope, Level, prepare, wanted_profiles};
 pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
 pub use seed::Seeded;
 pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSet};
+pub use tool_states::{Copy, ToolState, tool_states};
 
-pub(crate) use leave::leave;
 pub(crate) use places::ORIGINALS;
+pub(crate) use salvage::salvage;
 pub(crate) use seed::is_like;
 pub(crate) use work::displaced_copies;

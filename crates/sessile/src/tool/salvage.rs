@@ -14,7 +14,7 @@ use crate::world::World;
 
 /// Does what has to be done before a room is removed. If something that is not the session's cannot be brought out, that is
 /// an error, and the room must stay.
-pub(crate) fn leave(room: &Path, world: &World) -> Result<()> {
+pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
     work::remove_copies(room);
     let Ok(plan) = Plan::load(room) else { return Ok(()) };

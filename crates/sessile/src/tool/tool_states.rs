@@ -37,7 +37,7 @@ pub struct Copy {
 }
 
 /// What a session's room holds. Tools of which it has nothing, and nothing could be found, are left out.
-pub fn held(session: &Session) -> Result<Vec<ToolState>> {
+pub fn tool_states(session: &Session) -> Result<Vec<ToolState>> {
     let plan = Plan::load(session.room().dir())?;
     let mut copied = Plan::copies(session.room().dir())?;
     let mut all = Vec::new();
