@@ -327,7 +327,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
         let room = current.session.room().dir();
         add(room, "this session's room");
         add(&crate::tool::Plan::path(room), "what this session's room was prepared with");
-        for tool in crate::tool::held(&current.session).unwrap_or_default() {
+        for tool in crate::tool::tool_states(&current.session).unwrap_or_default() {
             for copy in tool.copies {
                 add(&copy.copy, "a tool's state in this session");
                 for original in copy.original {
