@@ -1,6 +1,6 @@
 //! The immutable call: application, world, arguments and mode of one invocation, and what follows from them alone.
 //!
-//! Making a [`StateCall`] reads no file. [`StateCall::open`] turns it into a [`State`]; the same call in another
+//! Making a [`StateCall`] reads no file. A [`State`](crate::State) is made from it with `State::from`; the same call in another
 //! session or mode is a changed copy, so that nothing of it is lost on the way.
 
 use std::path::{Path, PathBuf};
