@@ -235,3 +235,23 @@ fn password_in_the_store_address_is_refused() {
         }
     }
 }
+
+#[test]
+fn default_store_that_others_can_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = home();
+    home.call(&["user", "add", "ann"]).ok();
+    let dir = home.path(".local/state/sessile/service");
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(&dir, 0o777);
+    assert_eq!(home.call(&["user", "list", "-ojson"]).run().exit(7).code(), "FILE_WRITABLE");
+    mode(&dir, 0o700);
+    home.call(&["user", "list"]).ok();
+    let log = dir.join("service.db-wal");
+    home.write(".local/state/sessile/service/service.db-wal", "");
+    mode(&log, 0o666);
+    assert_eq!(home.call(&["user", "list", "-ojson"]).run().exit(7).code(), "FILE_WRITABLE");
+}
