@@ -20,7 +20,7 @@ use crate::view::{
     SessionRenameView, SessionStartView, SessionStopView, ValueChangeView,
 };
 
-/// What a session is required for by commands on state values.
+/// Purpose that commands on state values name when no session is selected.
 pub(crate) const STATE_PURPOSE: &str = "keeping state";
 
 /// Backend of a command.
@@ -54,7 +54,7 @@ pub(crate) struct SessionFilter<'a> {
     pub(crate) cursor: Option<&'a str>,
 }
 
-/// Part of what was said in a conversation.
+/// Page of the messages of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MessageRange {
     /// The last items.
@@ -243,7 +243,7 @@ impl<'a> StateBackend<'a> {
         }
     }
 
-    /// A conversation with what was said in it; at a service it is a session.
+    /// Conversation with its messages. A service stores it as a session.
     pub(crate) fn conversation(
         &self,
         given: Option<&str>,

@@ -2,7 +2,7 @@
 //! [`sessile_wire::a2a`].
 //!
 //! Reading order: [`AgentClient`], then its requests in `operations`. An agent is not trusted: a reply has limits, a
-//! credential goes only where [`Authorize`] allows it, and nothing is printed here. Nobody executes what an agent says.
+//! credential goes only where [`Authorize`] allows it, and nothing is printed here. Replies of agents are never executed.
 //! Commands sanitize it for terminals, mark it with `"source":"agent"` in JSON, and reduce its file names to one
 //! component. Not for conversations and their history.
 

@@ -43,7 +43,7 @@ fn context(state: &State, name: &str) -> Option<Context> {
     state.contexts().find(&name.parse().ok()?).ok().flatten()
 }
 
-/// Id of the session whose conversations are meant: that of the call, or none for all.
+/// Id of the session to list conversations of; none lists those of all sessions.
 pub(crate) fn session_filter(state: &State, all: bool) -> Result<Option<String>, Error> {
     if all {
         return Ok(None);

@@ -127,7 +127,7 @@ impl LocalBackend<'_> {
             let question = format!("stop session {} and {}", quoted(session.label()), names.join(", "));
             ask::confirm(state, &question)?;
         }
-        // Called from inside, this process is among those that are told to end; it has to outlive that to finish.
+        // Inside the session this process gets SIGTERM too, and must outlive it to finish the stop.
         let _registered =
             signal_hook::flag::register::<Arc<AtomicBool>>(signal_hook::consts::SIGTERM, Arc::default());
         let change = SessionStopView {

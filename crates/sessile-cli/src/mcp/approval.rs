@@ -95,7 +95,7 @@ pub(super) async fn ask(
 }
 
 impl Question<'_> {
-    /// Key of the answer: the context, the digest of what it was when the person was asked, and its newest approval then.
+    /// Key of the answer: context name, digest of the context, and id of its newest approval when the person was asked.
     fn key(&self, digest: &str, newest: i64) -> String {
         format!("open {} {digest} {newest}", self.context)
     }

@@ -1,4 +1,4 @@
-//! Leak test of a service: many users at once, each with code words that nobody else can know.
+//! Leak test of a service: many concurrent users, each with secret code words.
 //!
 //! | module | |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Conversations, and what was said in them.
+//! Views of conversations and their messages.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(crate) struct ConversationView {
     /// Whether a credential for the agent exists, if that was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) has_credentials: Option<CredentialPresence>,
-    /// What was said, if it was requested.
+    /// Messages of the conversation, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages: Option<Vec<Item>>,
     /// Whether it is a session of a service.
@@ -145,7 +145,7 @@ impl ConversationView {
         ]
     }
 
-    /// The conversation for people, with what was said.
+    /// Text of the conversation with its messages.
     pub(crate) fn text(&self) -> String {
         let mut text = line("id", &self.id);
         text.extend(self.name.as_deref().map(|name| line("name", name)));

@@ -79,7 +79,7 @@ struct LoginDecisionView<'a> {
     grant: Option<GrantView<'a>>,
 }
 
-/// What an approved login is granted.
+/// Permissions of an approved login.
 #[derive(Debug, Serialize)]
 struct GrantView<'a> {
     user: &'a str,
