@@ -52,7 +52,7 @@ impl LocalBackend<'_> {
     pub(crate) fn release_lock(&self, name: &LockName, token: i64) -> Outcome {
         let state = &self.cx.state;
         state.locks()?.release(name, token)?;
-        let remedy = "another may have the lock by now; acquire it anew";
+        let remedy = "another holder may have the lock now; acquire it again";
         record(state, "lock release", &format!("{name} token {token}"), remedy)?;
         Ok(())
     }
@@ -61,7 +61,7 @@ impl LocalBackend<'_> {
         let state = &self.cx.state;
         state.locks()?.break_lock(name, lock.token)?;
         let subject = format!("{name} token {} of {}", lock.token, lock.holder().short());
-        record(state, "lock break", &subject, "the holder has lost the lock; acquire it anew")?;
+        record(state, "lock break", &subject, "the holder lost the lock; acquire it again")?;
         Ok(())
     }
 }
