@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sessile::lock::LockName;
-use sessile::session::life::Life;
+use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{SessionEntry, SessionName};
 
 use crate::cli::Cx;
@@ -43,7 +43,7 @@ pub(crate) struct SessionSpec<'a> {
 /// Filter of a list of sessions.
 pub(crate) struct SessionFilter<'a> {
     /// State; none for all.
-    pub(crate) state: Option<Life>,
+    pub(crate) state: Option<Lifecycle>,
     pub(crate) context: Option<&'a str>,
     /// Labels as `KEY=VALUE`, or `KEY` for any value.
     pub(crate) labels: &'a [String],
@@ -78,13 +78,13 @@ impl SessionFilter<'_> {
     }
 
     /// Whether a session in this state matches.
-    pub(crate) fn matches_state(&self, state: Life) -> bool {
+    pub(crate) fn matches_state(&self, state: Lifecycle) -> bool {
         self.state.is_none_or(|wanted| wanted == state)
     }
 
     /// Whether no session that has ended matches.
     pub(crate) fn excludes_ended(&self) -> bool {
-        matches!(self.state, Some(Life::Live | Life::Expired))
+        matches!(self.state, Some(Lifecycle::Live | Lifecycle::Expired))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::commands::{
 pub use crate::cx::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::lazy::{Lazy, LazyGroup};
+use crate::lazy_command::{Lazy, LazyGroup};
 use crate::logging::LogArgs;
 
 /// State that stays put: contexts and settings that parallel agents cannot switch under each other.

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use sessile::call::{SessionMode, StateCall};
-use sessile::files::Waiting;
+use sessile::files::LockWait;
 use sessile::settings::{Layer, Origin, Value};
 use sessile::{Error, State, StateArgs, World};
 
@@ -25,7 +25,7 @@ use crate::commands::run;
 use crate::cx::Cx;
 use crate::effects::CommandEntry;
 use crate::error::{Failure, Outcome};
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 use crate::output::Output;
 use crate::parse::{ParsedLine, early_output, parse, without_values};
 use crate::remote;
@@ -208,7 +208,7 @@ fn output(state: &State) -> Result<Output, Error> {
     Ok(Output::new(state.world(), format, color, state.args().quiet, state.args().verbose > 0))
 }
 
-fn describe_wait(wait: &Waiting<'_>) -> String {
+fn describe_wait(wait: &LockWait<'_>) -> String {
     let holder = wait.holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
     format!(
         "waiting for {}, held by {holder}; giving up in {}",

@@ -7,9 +7,9 @@ use sessile::error::{FileError, UsageError};
 use sessile::text::shown;
 use sessile::{Error, State};
 
-use crate::ask;
 use crate::error::{CommandError, Failure};
 use crate::output::Output;
+use crate::terminal_prompt;
 
 /// A copy of a text that a person edits.
 pub(crate) struct EditorFile {
@@ -78,7 +78,7 @@ impl EditorFile {
             };
             if error.location().is_some() {
                 out.failure(state.app(), &Failure::Library(error));
-                if ask::confirm(state, "edit it again").is_err() {
+                if terminal_prompt::confirm(state, "edit it again").is_err() {
                     let editor = "your editor".to_owned();
                     let reason = "left a file that is not valid; nothing was changed".to_owned();
                     return Err(CommandError::EditorFailed { editor, reason, kept: self.keep() }.into());

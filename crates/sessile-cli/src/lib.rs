@@ -4,7 +4,6 @@
 
 mod a2a;
 mod agent_session;
-mod ask;
 mod backend;
 mod child;
 pub mod cli;
@@ -20,7 +19,7 @@ pub mod fuzz;
 mod help;
 mod http;
 mod isolation;
-mod lazy;
+mod lazy_command;
 mod local;
 mod logging;
 pub mod mcp;
@@ -33,6 +32,7 @@ mod renewer;
 mod settings;
 mod shell_hook;
 mod temporary_home;
+mod terminal_prompt;
 mod vault_unlock;
 mod view;
 

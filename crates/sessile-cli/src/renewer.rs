@@ -1,7 +1,10 @@
 //! Whoever talks to servers for the vault: renews tokens, and sends a credential to see whether it is accepted.
 
 use sessile::error::UsageError;
-use sessile::vault::{Credential, CredentialKind, Grant, OAuth2, Renew, Renewal, Renewed, Secret, Unrenewed};
+use sessile::vault::{
+    Credential, CredentialKind, Grant, OAuth2, Secret, TokenRefresher, TokenRequest, TokenRequestError,
+    TokenResponse,
+};
 
 use crate::error::{Failure, RequestError};
 use crate::http::{HttpClient, HttpError, TrustRoots};
@@ -54,21 +57,23 @@ pub(crate) fn unreachable(url: &str, error: &HttpError) -> RequestError {
     RequestError::Unreachable { what, reason }
 }
 
-impl Renew for Renewer {
-    fn renew(&self, renewal: &Renewal<'_>) -> Result<Renewed, Unrenewed> {
+impl TokenRefresher for Renewer {
+    fn renew(&self, renewal: &TokenRequest<'_>) -> Result<TokenResponse, TokenRequestError> {
         let client = client(renewal.oauth, renewal.client_secret);
-        let Renewal { scopes, audience, resource, .. } = *renewal;
+        let TokenRequest { scopes, audience, resource, .. } = *renewal;
         let answer = match renewal.refresh_token {
             Some(token) => client.refresh(&self.http, token, scopes, audience, resource),
             None if renewal.oauth.grant == Grant::ClientCredentials => {
                 client.client_credentials(&self.http, scopes, audience, resource)
             }
-            None => return Err(Unrenewed { reason: "there is no refresh token".into(), refused: true }),
+            None => {
+                return Err(TokenRequestError { reason: "there is no refresh token".into(), refused: true });
+            }
         };
         answer.map(renewed).map_err(|error| {
             let refused =
                 matches!(error, OAuthError::Refused { .. } | OAuthError::Denied | OAuthError::Expired);
-            Unrenewed { reason: error.to_string(), refused }
+            TokenRequestError { reason: error.to_string(), refused }
         })
     }
 }
@@ -84,7 +89,7 @@ pub(crate) fn client(oauth: &OAuth2, secret: Option<&Secret>) -> OAuthClient {
 }
 
 /// What a server gave, in the words of the vault.
-pub(crate) fn renewed(tokens: Tokens) -> Renewed {
+pub(crate) fn renewed(tokens: Tokens) -> TokenResponse {
     let Tokens { access, refresh, expires_in, scopes, account } = tokens;
-    Renewed { access, refresh, expires_in, scopes, account }
+    TokenResponse { access, refresh, expires_in, scopes, account }
 }

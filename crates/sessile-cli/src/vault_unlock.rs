@@ -5,10 +5,10 @@ use sessile::error::VaultError;
 use sessile::runtime::RuntimeProblem;
 use sessile::{Error, State};
 
-use crate::ask;
 use crate::child::forbid_core_dumps;
 use crate::cli::Cx;
 use crate::error::{CommandError, Failure};
+use crate::terminal_prompt;
 
 /// Attempts an operation; if the vault is locked and a person can answer, asks for the passphrase and attempts it again.
 pub(crate) fn with_unlocked_vault<T>(
@@ -19,7 +19,7 @@ pub(crate) fn with_unlocked_vault<T>(
     forbid_core_dumps();
     match attempt() {
         Err(Error::Vault(VaultError::Locked { .. })) if can_ask(&cx.state) => {
-            let Some(passphrase) = ask::secret("Passphrase of the vault: ") else {
+            let Some(passphrase) = terminal_prompt::secret("Passphrase of the vault: ") else {
                 return Err(CommandError::Declined("opening the vault".into()).into());
             };
             let time = state.duration("vault.unlock")?.unwrap_or_default();

@@ -6,7 +6,7 @@ use sessile_wire::service::limits::{MAX_MESSAGES, MAX_PAGE_ITEMS, MAX_TTL_MS, MA
 
 /// How often something may be done.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pace {
+pub struct RateLimit {
     /// Per second, in the long run.
     pub rate: f64,
     /// All at once.
@@ -42,17 +42,17 @@ pub struct Limits {
     /// Machines that wait to be let in, all together.
     pub logins: i64,
     /// How often one address may ask to be let in: in the time that a login waits, for a part of all of them.
-    pub login_each: Pace,
+    pub login_each: RateLimit,
     /// How often all together may.
-    pub login_all: Pace,
+    pub login_all: RateLimit,
     /// How often one address may ask for its token.
-    pub poll_each: Pace,
+    pub poll_each: RateLimit,
     /// How often all together may.
-    pub poll_all: Pace,
+    pub poll_all: RateLimit,
     /// How often one address may send a token that is not valid, before its invalid tokens are refused without a look-up.
-    pub guess_each: Pace,
+    pub guess_each: RateLimit,
     /// How often all together may.
-    pub guess_all: Pace,
+    pub guess_all: RateLimit,
     /// How long a client may take to send the head of a request, and to send the next one.
     pub head: Duration,
     /// How long a client may take to send a body.
@@ -82,12 +82,12 @@ impl Default for Limits {
             rate: 1000.0,
             burst: 2000.0,
             logins: 1000,
-            login_each: Pace { rate: 0.1, burst: 10.0 },
-            login_all: Pace { rate: 5.0, burst: 100.0 },
-            poll_each: Pace { rate: 20.0, burst: 100.0 },
-            poll_all: Pace { rate: 1000.0, burst: 2000.0 },
-            guess_each: Pace { rate: 5.0, burst: 100.0 },
-            guess_all: Pace { rate: 20.0, burst: 200.0 },
+            login_each: RateLimit { rate: 0.1, burst: 10.0 },
+            login_all: RateLimit { rate: 5.0, burst: 100.0 },
+            poll_each: RateLimit { rate: 20.0, burst: 100.0 },
+            poll_all: RateLimit { rate: 1000.0, burst: 2000.0 },
+            guess_each: RateLimit { rate: 5.0, burst: 100.0 },
+            guess_all: RateLimit { rate: 20.0, burst: 200.0 },
             head: Duration::from_secs(30),
             body: Duration::from_secs(30),
             answer: Duration::from_secs(30),

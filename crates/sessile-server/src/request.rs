@@ -29,7 +29,7 @@ pub struct Access {
 
 /// A read, or an administrator's change, for the audit log.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct AuditedRead {
     /// User that it is about.
     pub user: UserName,
     /// Access that the audit log names.

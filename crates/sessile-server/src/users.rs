@@ -6,7 +6,7 @@ use crate::clock::{self, now_ms};
 use crate::ids::{InvalidId, TokenId, TokenSecret, UserName};
 use crate::model::HistoryEntry;
 use crate::query::{Query, QueryAnswer};
-use crate::request::{Access, Read};
+use crate::request::{Access, AuditedRead};
 use crate::store::{ServiceStore, ServiceStoreError};
 
 /// Failure of a change of users or tokens.
@@ -71,7 +71,7 @@ pub(crate) async fn record(
     let id = clock::new_id().map_err(|error| UserError::Random(error.to_string()))?;
     let access = Access { id, token };
     let (user, action, outcome) = (user.clone(), action.to_owned(), "done".to_owned());
-    db.record(vec![Read { user, access, action, session: None, outcome, at_ms: now_ms() }]).await?;
+    db.record(vec![AuditedRead { user, access, action, session: None, outcome, at_ms: now_ms() }]).await?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::args::StateArgs;
 use crate::dirs::Dirs;
 use crate::error::Result;
-use crate::files::Waiting;
+use crate::files::LockWait;
 use crate::names::SessionId;
 use crate::overrides::{Overrides, with_variables};
 use crate::settings::{Layer, Origin, Value};
@@ -91,7 +91,7 @@ pub struct StateCall {
     dirs: Dirs,
     enclosing_session: Option<String>,
     session_origin: Origin,
-    on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+    on_wait: Rc<dyn Fn(&LockWait<'_>)>,
 }
 
 impl StateCall {
@@ -147,7 +147,7 @@ impl StateCall {
 
     /// The same call with a function that is called when a lock is waited for.
     #[must_use]
-    pub fn on_wait(mut self, report: impl Fn(&Waiting<'_>) + 'static) -> Self {
+    pub fn on_wait(mut self, report: impl Fn(&LockWait<'_>) + 'static) -> Self {
         self.on_wait = Rc::new(report);
         self
     }
@@ -231,7 +231,7 @@ impl StateCall {
         }
     }
 
-    pub(crate) fn wait_callback(&self) -> Rc<dyn Fn(&Waiting<'_>)> {
+    pub(crate) fn wait_callback(&self) -> Rc<dyn Fn(&LockWait<'_>)> {
         Rc::clone(&self.on_wait)
     }
 

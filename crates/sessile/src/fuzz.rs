@@ -13,7 +13,7 @@ use crate::site::Site;
 use crate::tool::gitconfig;
 use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
 use crate::tool::{Copies, Plan, Profile};
-use crate::vault::sealed::Sealed;
+use crate::vault::sealed::SealedFile;
 use crate::vault_key::VaultKey;
 use crate::{App, duration, session, text};
 
@@ -191,9 +191,9 @@ pub fn room_plan(bytes: &[u8]) {
 /// A vault file. None opens with a key that did not seal it.
 pub fn vault_file(bytes: &[u8]) {
     let Some(text) = utf8(bytes) else { return };
-    let Ok(sealed) = Sealed::of_text(&text) else { return };
+    let Ok(sealed) = SealedFile::of_text(&text) else { return };
     assert!(sealed.open(&VaultKey::of_bytes([9; 32])).is_err(), "opened with the wrong key: {text}");
-    assert!(Sealed::of_text(&sealed.to_text()).is_ok());
+    assert!(SealedFile::of_text(&sealed.to_text()).is_ok());
 }
 
 /// An exported session.

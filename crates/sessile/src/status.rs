@@ -10,11 +10,11 @@ use crate::call::ConfigSource;
 use crate::context::{Guard, GuardState};
 use crate::error::Result;
 use crate::session::CurrentSession;
-use crate::session::Life;
+use crate::session::Lifecycle;
 use crate::settings::{Origin, trust};
 use crate::state::State;
 use crate::text::shown;
-use crate::vault::{Selected, VaultStatus};
+use crate::vault::{CredentialSource, VaultStatus};
 
 /// The answer of `status`.
 #[derive(Clone, Debug, Serialize)]
@@ -80,7 +80,7 @@ impl CredentialStatus {
             }
         };
         let name = match &selected.what {
-            Selected::Named(name) => Some(name.to_string()),
+            CredentialSource::Named(name) => Some(name.to_string()),
             _ => None,
         };
         Ok(Some(CredentialStatus {
@@ -102,7 +102,7 @@ pub struct SessionStatus {
     /// What named it.
     pub origin: Origin,
     /// Where it stands in its life.
-    pub state: Life,
+    pub state: Lifecycle,
     /// When it expires if nobody uses it.
     pub expires_at: Option<String>,
 }

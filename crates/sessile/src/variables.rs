@@ -2,19 +2,19 @@
 
 /// A variable that is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct DocumentedVariable {
     /// Its name.
     pub name: &'static str,
     /// What it does.
     pub about: &'static str,
 }
 
-const fn known(name: &'static str, about: &'static str) -> Known {
-    Known { name, about }
+const fn known(name: &'static str, about: &'static str) -> DocumentedVariable {
+    DocumentedVariable { name, about }
 }
 
 /// The application's own, without its prefix: `CONFIG_DIR` is `MYTOOL_CONFIG_DIR`.
-pub const OWN: &[Known] = &[
+pub const OWN: &[DocumentedVariable] = &[
     known("CONFIG_DIR", "The directory of the user's settings and contexts; an absolute path."),
     known("STATE_DIR", "The directory of the store; an absolute path on a local disk."),
     known("CACHE_DIR", "The directory of what can be thrown away; an absolute path."),
@@ -35,7 +35,7 @@ pub const OWN: &[Known] = &[
 ];
 
 /// Those that many programs obey.
-pub const SHARED: &[Known] = &[
+pub const SHARED: &[DocumentedVariable] = &[
     known("HOME", "The home directory, else the one in the password database."),
     known("XDG_CONFIG_HOME", "Instead of ~/.config."),
     known("XDG_STATE_HOME", "Instead of ~/.local/state."),

@@ -119,7 +119,7 @@ impl Call {
     }
 
     /// Makes the call and waits for its end.
-    pub fn run(mut self) -> Done {
+    pub fn run(mut self) -> CallResult {
         let description = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
         self.command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         let mut child =
@@ -138,11 +138,11 @@ impl Call {
         });
         let output = child.wait_with_output().expect("the program ends");
         drop(over);
-        Done { description, home: self.home, output }
+        CallResult { description, home: self.home, output }
     }
 
     /// Makes the call, which must succeed.
-    pub fn ok(self) -> Done {
+    pub fn ok(self) -> CallResult {
         self.run().exit(0)
     }
 }
@@ -152,13 +152,13 @@ fn text(text: &OsStr) -> String {
 }
 
 /// A call that was made.
-pub struct Done {
+pub struct CallResult {
     description: String,
     home: PathBuf,
     output: Output,
 }
 
-impl Done {
+impl CallResult {
     /// The same, if the exit status is the one expected.
     #[track_caller]
     pub fn exit(self, expected: i32) -> Self {

@@ -16,7 +16,7 @@ pub mod fuzz;
 mod home;
 mod json;
 mod keyring;
-pub mod linear;
+pub mod linearizability;
 mod loopback;
 mod mcp;
 mod node;
@@ -27,10 +27,10 @@ mod tools;
 mod tty;
 
 pub use agent::{
-    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, Protocol, PythonAgent, ReceivedRequest,
-    ScriptedAgent, Where,
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, MisbehaviourPoint, Protocol, PythonAgent,
+    ReceivedRequest, ScriptedAgent,
 };
-pub use call::{Call, Done};
+pub use call::{Call, CallResult};
 pub use home::Home;
 pub use json::{RESERVED_KEY, embedded_documents};
 pub use keyring::Keyring;

@@ -5,7 +5,7 @@ use sessile::vault::Secret;
 use sessile_wire::a2a::{AgentCard, AgentInterface, AgentRequest, Dialect, HttpMethod, ProtocolVersion};
 use ureq::http::Method;
 
-use super::authorize::Authorize;
+use super::credential_provider::CredentialProvider;
 use super::discovery;
 use super::error::A2aError;
 use super::limits::ReplyLimits;
@@ -32,7 +32,7 @@ pub(crate) struct AgentClient<'a> {
     pub(super) dialect: Dialect,
     pub(super) options: ClientOptions,
     http: &'a HttpClient,
-    auth: &'a dyn Authorize,
+    auth: &'a dyn CredentialProvider,
     named: HttpAddress,
     address: HttpAddress,
 }
@@ -43,7 +43,7 @@ impl<'a> AgentClient<'a> {
     pub(crate) fn open(
         http: &'a HttpClient,
         url: &str,
-        auth: &'a dyn Authorize,
+        auth: &'a dyn CredentialProvider,
         options: ClientOptions,
     ) -> Result<Self, A2aError> {
         let card = AgentClient::find_card(http, url, auth, &options)?;
@@ -54,7 +54,7 @@ impl<'a> AgentClient<'a> {
     pub(crate) fn find_card(
         http: &HttpClient,
         url: &str,
-        auth: &dyn Authorize,
+        auth: &dyn CredentialProvider,
         options: &ClientOptions,
     ) -> Result<AgentCard, A2aError> {
         let named = HttpAddress::parse(url)?;
@@ -66,7 +66,7 @@ impl<'a> AgentClient<'a> {
     pub(crate) fn from_card(
         http: &'a HttpClient,
         url: &str,
-        auth: &'a dyn Authorize,
+        auth: &'a dyn CredentialProvider,
         options: ClientOptions,
         card: AgentCard,
     ) -> Result<Self, A2aError> {

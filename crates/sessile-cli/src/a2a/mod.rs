@@ -2,12 +2,12 @@
 //! [`sessile_wire::a2a`].
 //!
 //! Reading order: [`AgentClient`], then its requests in `operations`. An agent is not trusted: a reply has limits, a
-//! credential goes only where [`Authorize`] allows it, and nothing is printed here. Replies of agents are never executed.
+//! credential goes only where [`CredentialProvider`] allows it, and nothing is printed here. Replies of agents are never executed.
 //! Commands sanitize it for terminals, mark it with `"source":"agent"` in JSON, and reduce its file names to one
 //! component. Not for conversations and their history.
 
-mod authorize;
 mod client;
+mod credential_provider;
 mod discovery;
 mod error;
 #[cfg(any(test, fuzzing))]
@@ -19,10 +19,10 @@ mod operations;
 mod tests;
 mod transport;
 
-#[cfg(test)]
-pub(crate) use authorize::AnonymousAccess;
-pub(crate) use authorize::{Authorize, RequestCredential};
 pub(crate) use client::{AgentClient, ClientOptions};
+#[cfg(test)]
+pub(crate) use credential_provider::AnonymousAccess;
+pub(crate) use credential_provider::{CredentialProvider, RequestCredential};
 pub(crate) use error::A2aError;
 pub(crate) use limits::ReplyLimits;
 pub(crate) use operations::StreamEnd;

@@ -5,7 +5,7 @@ use sessile::vault::Secret;
 use ureq::http::Method;
 use zeroize::Zeroizing;
 
-use super::authorize::{Authorize, RequestCredential};
+use super::credential_provider::{CredentialProvider, RequestCredential};
 use super::error::A2aError;
 use super::limits::ReplyLimits;
 use crate::http::{HttpAddress, HttpClient, HttpRequest, HttpResponse, Timeouts, form};
@@ -16,7 +16,7 @@ const MAX_REDIRECTS: usize = 5;
 /// What all requests to one agent share.
 pub(super) struct Transport<'a> {
     pub(super) http: &'a HttpClient,
-    pub(super) auth: &'a dyn Authorize,
+    pub(super) auth: &'a dyn CredentialProvider,
     /// Headers that the user asked for. They may be secret, and so go only to the origin that the user named.
     pub(super) extra: &'a [(String, Secret)],
     /// URL that the user named.

@@ -11,7 +11,7 @@ use sessile_wire::a2a::AgentCard;
 
 use super::agent_error;
 use super::credentials::AgentCredentials;
-use crate::a2a::{AgentClient, Authorize, ClientOptions, ReplyLimits};
+use crate::a2a::{AgentClient, ClientOptions, CredentialProvider, ReplyLimits};
 use crate::cli::Cx;
 use crate::error::Failure;
 use crate::http::{HttpClient, TrustRoots};
@@ -128,7 +128,7 @@ impl AgentConnection<'_> {
         let card = self.card()?;
         // The approval may have ended while the card was fetched.
         self.credentials.recheck_guard()?;
-        let auth: &dyn Authorize = &self.credentials;
+        let auth: &dyn CredentialProvider = &self.credentials;
         let agent = AgentClient::from_card(&self.http, &self.named.url, auth, self.options.clone(), card);
         let agent = agent.map_err(|error| agent_error(&self.named.url, None, error))?;
         if !agent.is_at_home() {

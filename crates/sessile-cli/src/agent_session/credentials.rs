@@ -6,11 +6,11 @@ use sessile::agents::Agent;
 use sessile::error::CredentialError;
 use sessile::settings::Layer;
 use sessile::site::Site;
-use sessile::vault::{CredentialKind, Selected, Usable};
+use sessile::vault::{CredentialKind, CredentialSource, LoadedCredential};
 use sessile::{Error, State};
 use sessile_wire::a2a::{AgentCard, SecuritySchemeKind};
 
-use crate::a2a::{Authorize, RequestCredential};
+use crate::a2a::{CredentialProvider, RequestCredential};
 use crate::renewer::Renewer;
 
 /// Credential of one agent, looked up and renewed at the first request.
@@ -18,7 +18,7 @@ pub(crate) struct AgentCredentials<'a> {
     state: &'a State,
     agent: &'a Agent,
     renewer: Renewer,
-    usable: OnceCell<Option<Usable>>,
+    usable: OnceCell<Option<LoadedCredential>>,
     /// Location and name of an API key according to the card.
     place: RefCell<Option<(String, String)>>,
 }
@@ -48,7 +48,7 @@ impl<'a> AgentCredentials<'a> {
         self.state.contexts().recheck(true)
     }
 
-    fn usable(&self) -> Result<Option<&Usable>, Error> {
+    fn load_credential(&self) -> Result<Option<&LoadedCredential>, Error> {
         if self.usable.get().is_none() {
             let found = self.find()?;
             let _ = self.usable.set(found);
@@ -58,15 +58,15 @@ impl<'a> AgentCredentials<'a> {
 
     /// Finds the credential: the one selected for this call; else the one that the context, the agent's name or the vault binds to
     /// the agent; else the one that the settings select, if it is allowed for the agent's site.
-    fn find(&self) -> Result<Option<Usable>, Error> {
+    fn find(&self) -> Result<Option<LoadedCredential>, Error> {
         let (state, agent) = (self.state, self.agent);
         let selected = state.selected_credential()?;
         let is_for_call = |layer: Layer| matches!(layer, Layer::Flag | Layer::Environment);
         if let Some(selected) = &selected
-            && (is_for_call(selected.origin.layer) || !matches!(selected.what, Selected::Named(_)))
+            && (is_for_call(selected.origin.layer) || !matches!(selected.what, CredentialSource::Named(_)))
         {
             let is_of_context = selected.origin.layer == Layer::Context;
-            return self.checked(is_of_context, || selected.usable(state, &self.renewer)).map(Some);
+            return self.checked(is_of_context, || selected.load_credential(state, &self.renewer)).map(Some);
         }
         let vault = state.vault()?;
         let bound = match (&agent.credential, vault.for_agent(&agent.url, state.context()?)?) {
@@ -81,7 +81,7 @@ impl<'a> AgentCredentials<'a> {
         };
         if let Some((name, origin, is_of_context)) = bound {
             return self
-                .checked(is_of_context, || vault.usable(&name, origin.as_str(), &self.renewer))
+                .checked(is_of_context, || vault.load_credential(&name, origin.as_str(), &self.renewer))
                 .map(Some);
         }
         let Some(selected) = selected else { return Ok(None) };
@@ -89,7 +89,7 @@ impl<'a> AgentCredentials<'a> {
         match selected.about(state)? {
             Some(about) if about.sites.contains(&site) => {
                 let is_of_context = selected.origin.layer == Layer::Context;
-                self.checked(is_of_context, || selected.usable(state, &self.renewer)).map(Some)
+                self.checked(is_of_context, || selected.load_credential(state, &self.renewer)).map(Some)
             }
             _ => Ok(None),
         }
@@ -100,8 +100,8 @@ impl<'a> AgentCredentials<'a> {
     fn checked(
         &self,
         is_of_context: bool,
-        usable: impl FnOnce() -> Result<Usable, Error>,
-    ) -> Result<Usable, Error> {
+        usable: impl FnOnce() -> Result<LoadedCredential, Error>,
+    ) -> Result<LoadedCredential, Error> {
         if is_of_context {
             self.state.contexts().require()?;
         }
@@ -113,9 +113,9 @@ impl<'a> AgentCredentials<'a> {
     }
 }
 
-impl Authorize for AgentCredentials<'_> {
+impl CredentialProvider for AgentCredentials<'_> {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
-        let Some(usable) = self.usable()? else { return Ok(Vec::new()) };
+        let Some(usable) = self.load_credential()? else { return Ok(Vec::new()) };
         let is_agent_s = Site::of_url(url)? == Site::of_url(&self.agent.url)?;
         // A credential given for this call is for the agent that the call names.
         if usable.for_this_call && !is_agent_s {

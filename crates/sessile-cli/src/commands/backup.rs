@@ -8,11 +8,11 @@ use sessile::backup::StateBackup;
 use sessile::text::{shell_quoted, shown};
 use sessile_server::store::backup::is_service_store;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::commands::service_store;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::terminal_prompt;
 
 /// Back up the state database, or restore a backup
 ///
@@ -79,7 +79,7 @@ fn restore(file: &Path, cx: &Cx) -> Outcome {
         return Err(service_store::is_service_store(&path, hint));
     }
     let backup = StateBackup::read(&cx.state, &path)?;
-    ask::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
+    terminal_prompt::confirm(&cx.state, &format!("replace the state database by {}", shown(path.display())))?;
     let kept = backup.restore(&cx.state)?;
     let json = json!({ "restored": path.to_string_lossy(), "kept": kept.to_string_lossy() });
     cx.changed(json, || {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use sessile::run::shell::Shell;
-use sessile::session::life::Life;
+use sessile::session::lifecycle::Lifecycle;
 
 use crate::cli::Cx;
-use crate::commands::prompt::Mark;
+use crate::commands::prompt::PromptLabel;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::shell_hook::hook;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
 fn tick(shell: Shell, cx: &Cx) -> String {
     let hooked = cx.state.world().variable(HOOKED).map(|id| id.to_string_lossy().into_owned());
     let current = cx.state.session().ok().flatten();
-    let live = current.filter(|current| current.session.life(cx.state.world()) == Life::Live);
+    let live = current.filter(|current| current.session.life(cx.state.world()) == Lifecycle::Live);
     let assign = |name: &str, value: &str| match shell {
         Shell::Fish => format!("set -g {name} {}\n", shell.quoted(value)),
         Shell::Bash | Shell::Zsh => format!("{name}={}\n", shell.quoted(value)),
@@ -78,10 +78,10 @@ fn tick(shell: Shell, cx: &Cx) -> String {
         // Someone sits here: the session is in use.
         let _ = current.session.room().touch(cx.state.world());
     }
-    let mark = Mark::of(&cx.state).ok();
-    let text = mark.as_ref().and_then(Mark::text).map_or_else(String::new, |text| match &mark {
+    let mark = PromptLabel::of(&cx.state).ok();
+    let text = mark.as_ref().and_then(PromptLabel::text).map_or_else(String::new, |text| match &mark {
         // Without a session the context is what `run` would use; other commands know nothing of it.
-        Some(Mark { session: None, .. }) => format!("[{text}] "),
+        Some(PromptLabel { session: None, .. }) => format!("[{text}] "),
         _ => format!("({text}) "),
     });
     script.push_str(&assign("_sessile_mark", &text));

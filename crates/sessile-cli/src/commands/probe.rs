@@ -18,7 +18,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sessile_wire::a2a::AgentCard;
 use signal_hook::consts::SIGINT;
 
-use crate::a2a::{AgentClient, Authorize, ClientOptions, RequestCredential};
+use crate::a2a::{AgentClient, ClientOptions, CredentialProvider, RequestCredential};
 use crate::agent_session::{AgentCredentials, agent_error, header};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};

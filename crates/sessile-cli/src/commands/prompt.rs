@@ -18,16 +18,16 @@ use crate::help::examples;
 pub struct Args {}
 
 /// The session's label and the context's name.
-pub(crate) struct Mark {
+pub(crate) struct PromptLabel {
     pub(crate) session: Option<String>,
     pub(crate) context: Option<String>,
 }
 
-impl Mark {
+impl PromptLabel {
     pub(crate) fn of(state: &State) -> Result<Self, Failure> {
         let session = state.session()?.map(|current| current.session.label().to_owned());
         let context = state.selected()?.map(|selected| selected.name.to_string());
-        Ok(Mark { session, context })
+        Ok(PromptLabel { session, context })
     }
 
     /// As people see it; `None` if there is nothing to see.
@@ -47,7 +47,7 @@ fn shortened(label: &str) -> &str {
 }
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
-    let mark = Mark::of(&cx.state)?;
+    let mark = PromptLabel::of(&cx.state)?;
     cx.out.result(&json!({ "session": mark.session, "context": mark.context }), || {
         mark.text().map_or_else(String::new, |text| text + "\n")
     })

@@ -10,11 +10,11 @@ use sessile::settings::trust::files as project_files;
 use sessile::text::shown;
 use sessile::{Error, State};
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::output::Table;
+use crate::terminal_prompt;
 
 /// Let a project's files take effect
 ///
@@ -76,7 +76,7 @@ fn grant(cx: &Cx, project: &Project, files: &[PathBuf]) -> Outcome {
             cx.out.note(&format!("--- {}\n{}", shown(path.display()), text.trim_end()));
         }
     }
-    ask::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
+    terminal_prompt::confirm(&cx.state, &format!("trust the {} file(s) of {root}", files.len()))?;
     // What was shown is what is trusted, not what the files say by now.
     trust::grant(&cx.state, &root, &contents)?;
     let trusted: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();

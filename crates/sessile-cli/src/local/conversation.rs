@@ -24,7 +24,7 @@ pub(crate) fn conversation_views(
     if cx.out.is_text() || views.is_empty() {
         return views;
     }
-    let known = cx.state.known_credentials();
+    let known = cx.state.credential_availability();
     // By session and by name: many conversations are of one session, and many sessions of one context.
     let mut names: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut contexts: BTreeMap<String, Option<Context>> = BTreeMap::new();

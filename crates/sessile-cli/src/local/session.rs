@@ -15,9 +15,9 @@ use sessile::text::quoted;
 use sessile::tool::tool_states;
 
 use super::{LocalBackend, conversation_views};
-use crate::ask;
 use crate::backend::{SessionFilter, SessionSpec};
 use crate::error::{CommandError, Failure};
+use crate::terminal_prompt;
 use crate::view::{
     ChangeReport, ConversationSummary, SessionDetailView, SessionListing, SessionRenameView,
     SessionStartView, SessionStopView, SessionView,
@@ -125,7 +125,7 @@ impl LocalBackend<'_> {
             let names: Vec<String> =
                 running.iter().map(|one| format!("{} (pid {})", one.program, one.process.pid)).collect();
             let question = format!("stop session {} and {}", quoted(session.label()), names.join(", "));
-            ask::confirm(state, &question)?;
+            terminal_prompt::confirm(state, &question)?;
         }
         // Inside the session this process gets SIGTERM too, and must outlive it to finish the stop.
         let _registered =

@@ -65,4 +65,4 @@ mod tools;
 mod transport;
 
 pub use reference::described;
-pub(crate) use server::{Offer, serve};
+pub(crate) use server::{ToolAccess, serve};

@@ -37,21 +37,21 @@ const PARTING: Duration = Duration::from_millis(1500);
 
 /// What the server offers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct ToolAccess {
     /// Whether commands may be run.
     pub(crate) run: bool,
     /// Whether only what changes nothing is offered.
     pub(crate) read_only: bool,
 }
 
-impl Offer {
+impl ToolAccess {
     fn has(self, tool: &Tool) -> bool {
         if tool.runs_commands() { self.run } else { !self.read_only || tool.only_reads() }
     }
 }
 
 struct Server {
-    offer: Offer,
+    offer: ToolAccess,
     base: BaseFlags,
     flags: StateArgs,
     calls: Arc<Semaphore>,
@@ -61,7 +61,7 @@ struct Server {
 }
 
 /// Serves until the client is gone.
-pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
+pub(crate) fn serve(state: &State, offer: ToolAccess) -> Outcome {
     let failed = |source| Error::File(FileError::Io { action: "start", path: "the server".into(), source });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -109,7 +109,7 @@ pub(crate) fn serve(state: &State, offer: Offer) -> Outcome {
 }
 
 /// What a model is told about all tools at once.
-fn instructions(state: &State, offer: Offer) -> String {
+fn instructions(state: &State, offer: ToolAccess) -> String {
     let place = match state.session().ok().flatten() {
         Some(current) => format!("This server works in session {}", current.session.label()),
         None => "This server works in no session: start_session gives you one".to_owned(),

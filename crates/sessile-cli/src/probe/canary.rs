@@ -23,7 +23,7 @@ pub(crate) struct CodeWordId {
 
 /// A code word somewhere in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sighting {
+pub(crate) struct CodeWordMatch {
     pub(crate) code: CodeWordId,
     /// Where it begins.
     pub(crate) at: usize,
@@ -78,7 +78,7 @@ impl Canaries {
     }
 
     /// Every code word in a text, in order. Capitals do not matter.
-    pub(crate) fn find(&self, text: &str) -> Vec<Sighting> {
+    pub(crate) fn find(&self, text: &str) -> Vec<CodeWordMatch> {
         let (mut found, mut letters) = (Vec::new(), 0);
         let mut window = [0; LENGTH];
         for (at, byte) in text.bytes().enumerate() {
@@ -95,7 +95,7 @@ impl Canaries {
             if let Some(code) = self.index.get(&window) {
                 let at = at + 1 - LENGTH;
                 let is_told = text.as_bytes()[..at].ends_with(told(code.turn).as_bytes());
-                found.push(Sighting { code: *code, at, is_told });
+                found.push(CodeWordMatch { code: *code, at, is_told });
                 letters = 0;
             }
         }

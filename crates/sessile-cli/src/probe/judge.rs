@@ -204,10 +204,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::probe::ledger::OwnWord;
+    use crate::probe::ledger::OwnCodeWord;
 
     fn reply(user: u32, turn: u32, list: &[u32]) -> ReplyRecord {
-        let own = list.iter().map(|turn| OwnWord { turn: *turn, is_told: false }).collect();
+        let own = list.iter().map(|turn| OwnCodeWord { turn: *turn, is_told: false }).collect();
         ReplyRecord { user, turn, own }
     }
 
@@ -290,7 +290,7 @@ mod tests {
     fn a_history_is_judged_if_messages_can_be_told_apart() {
         let said = |is_told| {
             (1..=3)
-                .map(|turn| ReplyRecord { user: 1, turn, own: vec![OwnWord { turn, is_told }] })
+                .map(|turn| ReplyRecord { user: 1, turn, own: vec![OwnCodeWord { turn, is_told }] })
                 .collect::<Vec<_>>()
         };
         let history = |told: &[u32], is_users_only| [History { user: 1, told: told.to_vec(), is_users_only }];

@@ -55,12 +55,12 @@ pub(crate) struct Leak {
 pub(crate) struct ReplyRecord {
     pub(crate) user: u32,
     pub(crate) turn: u32,
-    pub(crate) own: Vec<OwnWord>,
+    pub(crate) own: Vec<OwnCodeWord>,
 }
 
 /// One of the user's own code words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OwnWord {
+pub(crate) struct OwnCodeWord {
     pub(crate) turn: u32,
     /// Whether it stands in the words of the message that told it.
     pub(crate) is_told: bool,
@@ -130,7 +130,7 @@ impl Ledger {
     ) {
         let seen = canaries.find(&said.text);
         let own = seen.iter().filter(|seen| seen.code.user == at.user);
-        let own = own.map(|seen| OwnWord { turn: seen.code.turn, is_told: seen.is_told }).collect();
+        let own = own.map(|seen| OwnCodeWord { turn: seen.code.turn, is_told: seen.is_told }).collect();
         self.replies.push(ReplyRecord { user: at.user, turn: at.turn, own });
         self.look(canaries, at.user, Some(at.turn), LeakPlace::Reply, received, &[&said.text, &said.whole]);
     }

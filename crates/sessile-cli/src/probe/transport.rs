@@ -11,7 +11,7 @@ use ureq::http::Method;
 use super::capture::capturing_client;
 use super::service::{FailureKind, ProbeFailure, User};
 use super::template::{Escape, Template};
-use crate::a2a::{Authorize, RequestCredential};
+use crate::a2a::{CredentialProvider, RequestCredential};
 use crate::http::{HttpAddress, HttpClient, HttpError, HttpRequest, Timeouts};
 
 /// The largest answer.
@@ -77,7 +77,7 @@ pub(crate) struct FixedCredentials {
     pub(crate) credentials: Vec<RequestCredential>,
 }
 
-impl Authorize for FixedCredentials {
+impl CredentialProvider for FixedCredentials {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, Error> {
         let is_there = self.site.is_some() && self.site == Some(Site::of_url(url)?);
         Ok(if is_there { self.credentials.clone() } else { Vec::new() })

@@ -16,7 +16,7 @@ use ureq::http::Method;
 
 use super::args::server_of;
 use super::error::{RemoteError, ServiceProblem, Subject, not_let_in};
-use crate::a2a::{Authorize, RequestCredential};
+use crate::a2a::{CredentialProvider, RequestCredential};
 use crate::agent_session::AgentCredentials;
 use crate::cli::Cx;
 use crate::error::Failure;

@@ -1,7 +1,7 @@
 //! What was said in a session of a service, as a conversation of this machine is shown.
 
 use sessile::clock::rfc3339;
-use sessile::conversation::Item;
+use sessile::conversation::ConversationItem;
 use sessile_wire::service::{ChatMessage, MessagePage, ServiceMessage, ServiceSession};
 
 use super::client::ServiceRequest;
@@ -34,7 +34,7 @@ impl Remote<'_> {
     }
 
     /// The last things that were said in a session, oldest first.
-    fn said(&self, session: &ServiceSession, last: i64) -> Result<Vec<Item>, Failure> {
+    fn said(&self, session: &ServiceSession, last: i64) -> Result<Vec<ConversationItem>, Failure> {
         let about = Subject { session: session.label(), ..Subject::default() };
         let mut after = session.messages.saturating_sub(last.max(0)).max(0);
         let mut said = Vec::new();
@@ -56,12 +56,12 @@ impl Remote<'_> {
 }
 
 /// A message as an item of a conversation. Only messages with the role `user` are the user's own.
-fn item(message: &ServiceMessage) -> Item {
+fn item(message: &ServiceMessage) -> ConversationItem {
     let (kind, source) = match ChatMessage::of_body(&message.body).is_of_user() {
         true => ("sent", "user"),
         false => ("message", "agent"),
     };
-    Item {
+    ConversationItem {
         number: message.number,
         kind: kind.to_owned(),
         source,

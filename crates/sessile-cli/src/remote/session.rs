@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sessile::error::SessionError;
-use sessile::session::life::Life;
+use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{Owner, SessionId, SessionName};
 use sessile::settings::{Layer, Origin};
 use sessile::{Error, State};
@@ -55,7 +55,7 @@ impl<'a> Remote<'a> {
     pub(super) fn require(&self, what: &str) -> Result<ServiceSession, Failure> {
         let session = self.meant(None, what)?;
         match ServiceSessionSnapshot::life_at(&session, self.now_ms()) {
-            Life::Live => Ok(session),
+            Lifecycle::Live => Ok(session),
             life => Err(expired(session, life).into()),
         }
     }
@@ -200,7 +200,7 @@ impl<'a> Remote<'a> {
         with_conversations: bool,
     ) -> Result<SessionListing, Failure> {
         let (owner, now) = (self.owner()?, self.now_ms());
-        let only_live = filter.state == Some(Life::Live);
+        let only_live = filter.state == Some(Lifecycle::Live);
         let mut query = vec![("live", only_live.to_string()), ("limit", "1000".to_owned())];
         query.extend(filter.cursor.map(|id| ("cursor", cursor(id))));
         let about = Subject::default();
@@ -278,10 +278,10 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn expired(session: ServiceSession, life: Life) -> Error {
+fn expired(session: ServiceSession, life: Lifecycle) -> Error {
     let label = session.label().to_owned();
     let ServiceSession { name, context, .. } = session;
-    SessionError::Expired { session: label, ended: life == Life::Ended, name, context }.into()
+    SessionError::Expired { session: label, ended: life == Lifecycle::Ended, name, context }.into()
 }
 
 /// Cursor of the page after an item.

@@ -28,7 +28,7 @@ impl ServerStatus {
             }
         };
         let url = text(&found.value)?;
-        let has_token = state.known_credentials().has(&url, state.context().ok().flatten());
+        let has_token = state.credential_availability().has(&url, state.context().ok().flatten());
         Some(ServerStatus { url, origin: found.origin, has_token })
     }
 

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sessile::clock::rfc3339;
-use sessile::conversation::{Conversation, Item, TaskState};
+use sessile::conversation::{Conversation, ConversationItem, TaskState};
 use sessile::text::{shown, shown_lines};
 use sessile_wire::service::ServiceSession;
 
@@ -26,7 +26,7 @@ pub(crate) struct ConversationView {
     pub(crate) has_credentials: Option<CredentialPresence>,
     /// Messages of the conversation, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) messages: Option<Vec<Item>>,
+    pub(crate) messages: Option<Vec<ConversationItem>>,
     /// Whether it is a session of a service.
     #[serde(skip)]
     is_remote: bool,
@@ -169,13 +169,13 @@ fn line(label: &str, value: &str) -> String {
     format!("{label:<9} {}\n", shown(value))
 }
 
-fn item_lines(item: &Item, body: &str) -> String {
+fn item_lines(item: &ConversationItem, body: &str) -> String {
     let body = shown_lines(body).replace('\n', "\n    ");
     format!("\n{} {} {}\n    {body}\n", item.number, item.source, item.at)
 }
 
 /// Words of a message of a service, whose body is whatever JSON a client sent.
-fn service_words(item: &Item) -> String {
+fn service_words(item: &ConversationItem) -> String {
     let body = &item.body;
     let said = [body, &body["content"]].into_iter().find_map(Value::as_str).map(str::to_owned);
     said.or_else(|| Some(texts(body).join("\n")).filter(|text| !text.is_empty()))
@@ -183,7 +183,7 @@ fn service_words(item: &Item) -> String {
 }
 
 /// Words of something that an agent sent or received.
-fn agent_words(item: &Item) -> String {
+fn agent_words(item: &ConversationItem) -> String {
     let texts = texts(&item.body);
     if texts.is_empty() { format!("({})", item.kind) } else { texts.join("\n") }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use sessile::clock::rfc3339;
 use sessile::duration::short;
-use sessile::session::life::Life;
-use sessile::session::{Look, Owner, Running, Session};
+use sessile::session::lifecycle::Lifecycle;
+use sessile::session::{Owner, RunningProcess, Session, SessionSnapshot};
 use sessile::text::shown;
 use sessile::tool::ToolState;
 use sessile_wire::service::ServiceSession;
@@ -23,7 +23,7 @@ pub(crate) const AGENT_LABEL: &str = "sessile.agent";
 pub(crate) struct SessionView {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    pub(crate) state: Life,
+    pub(crate) state: Lifecycle,
     pub(crate) context: Option<String>,
     pub(crate) owner: Owner,
     labels: BTreeMap<String, String>,
@@ -34,7 +34,7 @@ pub(crate) struct SessionView {
     expires_at: Option<String>,
     ended_at: Option<String>,
     end_reason: Option<String>,
-    running: Vec<Running>,
+    running: Vec<RunningProcess>,
     room: Option<String>,
     /// Conversations, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,8 +99,8 @@ pub(crate) struct ServiceSessionSnapshot<'a> {
     pub(crate) now_ms: i64,
 }
 
-impl From<(&Session, Look)> for SessionView {
-    fn from((session, look): (&Session, Look)) -> Self {
+impl From<(&Session, SessionSnapshot)> for SessionView {
+    fn from((session, look): (&Session, SessionSnapshot)) -> Self {
         SessionView {
             id: session.id.to_string(),
             name: session.name.clone(),
@@ -116,7 +116,8 @@ impl From<(&Session, Look)> for SessionView {
             ended_at: session.ended.as_ref().map(|(at_ms, _)| rfc3339(*at_ms)),
             end_reason: session.ended.as_ref().map(|(_, reason)| reason.clone()),
             running: look.running,
-            room: (look.state != Life::Ended).then(|| session.room().dir().to_string_lossy().into_owned()),
+            room: (look.state != Lifecycle::Ended)
+                .then(|| session.room().dir().to_string_lossy().into_owned()),
             conversations: None,
         }
     }
@@ -140,7 +141,7 @@ impl From<ServiceSessionSnapshot<'_>> for SessionView {
             idle_ms: now_ms.saturating_sub(session.used_ms).max(0),
             idle_limit_ms: session.idle_ms,
             max_ms: session.max_ms,
-            expires_at: (state != Life::Ended).then(|| rfc3339(session.expires_ms)),
+            expires_at: (state != Lifecycle::Ended).then(|| rfc3339(session.expires_ms)),
             ended_at: session.ended_ms.map(rfc3339),
             end_reason: session.end_reason.clone(),
             running: Vec::new(),
@@ -152,11 +153,11 @@ impl From<ServiceSessionSnapshot<'_>> for SessionView {
 
 impl ServiceSessionSnapshot<'_> {
     /// State of a session in its life at a time.
-    pub(crate) fn life_at(session: &ServiceSession, now_ms: i64) -> Life {
+    pub(crate) fn life_at(session: &ServiceSession, now_ms: i64) -> Lifecycle {
         match session.ended_ms {
-            Some(_) => Life::Ended,
-            None if session.expires_ms <= now_ms => Life::Expired,
-            None => Life::Live,
+            Some(_) => Lifecycle::Ended,
+            None if session.expires_ms <= now_ms => Lifecycle::Expired,
+            None => Lifecycle::Live,
         }
     }
 }
@@ -177,7 +178,7 @@ impl SessionView {
             or_dash(self.name.as_deref()),
             self.state.as_str().to_owned(),
             or_dash(self.context.as_deref()),
-            if self.state == Life::Live { duration(self.idle_ms) } else { "-".to_owned() },
+            if self.state == Lifecycle::Live { duration(self.idle_ms) } else { "-".to_owned() },
             or_dash(self.expires_at.as_deref()),
             if running.is_empty() { "-".to_owned() } else { running.join(" ") },
             format!("{user}@{host}{agent}"),

@@ -4,18 +4,18 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use testkit::{Call, Done, Home};
+use testkit::{Call, CallResult, Home};
 
 mod approval;
 mod backup;
 mod checkout;
 mod clock;
+mod edited_backup;
 mod files;
 mod guard;
 mod limits;
 mod local_user;
 mod repository;
-mod restored;
 mod secrets;
 mod store;
 mod system;
@@ -58,7 +58,7 @@ fn kept(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// The same, if it ended by itself, did not panic, and prints nothing that acts on a terminal.
 #[track_caller]
-fn clean(done: Done) -> Done {
+fn clean(done: CallResult) -> CallResult {
     assert!(done.status().is_some_and(|status| status != 101), "{}", done.told());
     for text in [done.stdout(), done.stderr()] {
         assert!(!text.contains("panicked"), "{}", done.told());

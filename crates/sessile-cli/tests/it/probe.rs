@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use testkit::{AgentOptions, Done, Home, Protocol, PythonAgent, ScriptedAgent};
+use testkit::{AgentOptions, CallResult, Home, Protocol, PythonAgent, ScriptedAgent};
 
 use crate::{home, repository};
 use server::{Asked, Server};
@@ -34,7 +34,7 @@ impl Sample {
     }
 
     /// Probes it by every protocol that it speaks.
-    fn probe(&self, flags: &[&str]) -> Vec<(&'static str, Done)> {
+    fn probe(&self, flags: &[&str]) -> Vec<(&'static str, CallResult)> {
         let template = repository::root().join("examples/mixed-up-agent/chat.toml");
         let (openai, template) = (format!("{}/v1", self.url), template.display().to_string());
         let ways: [(&str, &str, &[&str]); 4] = [
@@ -73,7 +73,7 @@ const CHAT: &[&str] = &[
     "/reply",
 ];
 
-fn chat(home: &Home, url: &str, flags: &[&str]) -> Done {
+fn chat(home: &Home, url: &str, flags: &[&str]) -> CallResult {
     home.call(&["probe", url, "-ojson"]).args(CHAT).args(flags).run()
 }
 

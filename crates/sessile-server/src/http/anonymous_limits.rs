@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use axum::http::Extensions;
 
-use super::router::Peer;
+use super::router::PeerAddress;
 use super::user_quota::RateBucket;
-use crate::limits::{Limits, Pace};
+use crate::limits::{Limits, RateLimit};
 
 /// Addresses that are tracked. Addresses beyond that share one bucket.
 const ADDRESSES: usize = 4096;
@@ -44,7 +44,7 @@ impl AnonymousLimits {
 /// Rate limit for each address, and for all together.
 #[derive(Debug)]
 pub(crate) struct PeerRateLimit {
-    each: Option<Pace>,
+    each: Option<RateLimit>,
     seen: Mutex<HashMap<Option<IpAddr>, RateBucket>>,
     all: Mutex<RateBucket>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct PeerRateLimit {
 impl PeerRateLimit {
     /// Charges one request. Over the rate limit, returns the milliseconds until the next one is allowed.
     pub(crate) fn take(&self, extensions: &Extensions) -> Result<Charge, i64> {
-        let peer = extensions.get().map(|Peer(peer)| network(peer.ip()));
+        let peer = extensions.get().map(|PeerAddress(peer)| network(peer.ip()));
         self.take_at(peer, Instant::now())
     }
 
@@ -107,15 +107,15 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn paced(each: Option<Pace>, all: Pace) -> PeerRateLimit {
+    fn paced(each: Option<RateLimit>, all: RateLimit) -> PeerRateLimit {
         PeerRateLimit { each, seen: Mutex::default(), all: Mutex::new(RateBucket::new(all)) }
     }
 
     #[test]
     fn limit_of_one_address_leaves_others_theirs() {
         let now = Instant::now();
-        let wide = Pace { rate: 1000.0, burst: 1000.0 };
-        let paced = paced(Some(Pace { rate: 1.0, burst: 2.0 }), wide);
+        let wide = RateLimit { rate: 1000.0, burst: 1000.0 };
+        let paced = paced(Some(RateLimit { rate: 1.0, burst: 2.0 }), wide);
         let of = |text: &str| Some(network(text.parse().unwrap()));
         let take = |text: &str| paced.take_at(of(text), now).is_ok();
         assert_eq!([take("10.0.0.1"), take("10.0.0.1"), take("10.0.0.1")], [true, true, false]);
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn total_limit_and_number_of_addresses_are_bounded() {
         let now = Instant::now();
-        let wide = Pace { rate: 1.0, burst: 1e9 };
-        let many = paced(Some(Pace { rate: 0.001, burst: 1.0 }), wide);
+        let wide = RateLimit { rate: 1.0, burst: 1e9 };
+        let many = paced(Some(RateLimit { rate: 0.001, burst: 1.0 }), wide);
         let address = |number: u32| Some(IpAddr::V4(number.into()));
         for number in 0..10_000 {
             let _ = many.take_at(address(number), now);
@@ -139,7 +139,7 @@ mod tests {
         assert!(many.take_at(address(20_000), now).is_err(), "they share what one has");
         assert!(many.take_at(address(20_000), now + Duration::from_secs(2000)).is_ok());
         assert!(many.seen.lock().unwrap().len() < 10, "those that have waited long enough are forgotten");
-        let few = paced(None, Pace { rate: 1.0, burst: 1.0 });
+        let few = paced(None, RateLimit { rate: 1.0, burst: 1.0 });
         assert!(few.take_at(address(1), now).is_ok());
         assert_eq!(few.take_at(address(2), now), Err(1000));
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn refund_restores_no_more_than_was_taken() {
         let now = Instant::now();
-        let pace = Pace { rate: 0.001, burst: 1.0 };
+        let pace = RateLimit { rate: 0.001, burst: 1.0 };
         let address = |number: u32| Some(IpAddr::V4(number.into()));
         for paced in [paced(Some(pace), pace), paced(None, pace)] {
             let charge = paced.take_at(address(1), now).unwrap();

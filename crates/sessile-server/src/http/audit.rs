@@ -8,7 +8,7 @@ use sessile_wire::backoff::Backoff;
 use tokio::sync::mpsc;
 
 use super::metrics::Metrics;
-use crate::request::Read;
+use crate::request::AuditedRead;
 use crate::store::ServiceStore;
 
 /// Reads that may be buffered. A read beyond them waits.
@@ -27,13 +27,13 @@ const MAX_DELAY: Duration = Duration::from_secs(4);
 /// Sender of reads to the audit log.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
-    reads: mpsc::Sender<Read>,
+    reads: mpsc::Sender<AuditedRead>,
 }
 
 /// Writer of the audit log.
 pub(crate) struct Recorder {
     db: ServiceStore,
-    reads: mpsc::Receiver<Read>,
+    reads: mpsc::Receiver<AuditedRead>,
     metrics: Arc<Metrics>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn audit(db: ServiceStore, metrics: Arc<Metrics>) -> (Audit, Recorder
 }
 
 impl Audit {
-    pub(crate) async fn record(&self, read: Read) {
+    pub(crate) async fn record(&self, read: AuditedRead) {
         // Nobody takes it only when the service has ended.
         let _ = self.reads.send(read).await;
     }
@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    async fn write(&self, batch: Vec<Read>) {
+    async fn write(&self, batch: Vec<AuditedRead>) {
         let mut backoff = Backoff::new(GATHER, MAX_DELAY);
         for _ in 0..TRIES {
             if self.db.record(batch.clone()).await.is_ok() {
@@ -106,7 +106,7 @@ mod tests {
             let access = Access { id: number.to_string(), token: None };
             let (action, outcome) = ("session".to_owned(), "done".to_owned());
             audit
-                .record(Read {
+                .record(AuditedRead {
                     user: "ann".parse().unwrap(),
                     access,
                     action,

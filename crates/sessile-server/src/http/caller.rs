@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::login::{self, LoginCodes, LoginOutcome};
 use crate::model::Resource;
 use crate::query::{Query, QueryAnswer};
-use crate::request::{Access, Read, Request};
+use crate::request::{Access, AuditedRead, Request};
 use crate::rules::audit::DONE;
 use crate::store::ServiceStore;
 
@@ -244,7 +244,14 @@ impl UserStore {
     async fn record(&self, action: &str, session: Option<String>, outcome: String) -> Result<(), ApiProblem> {
         let (user, access) = (self.user.clone(), self.access()?);
         self.audit
-            .record(Read { user, access, action: action.to_owned(), session, outcome, at_ms: now_ms() })
+            .record(AuditedRead {
+                user,
+                access,
+                action: action.to_owned(),
+                session,
+                outcome,
+                at_ms: now_ms(),
+            })
             .await;
         Ok(())
     }

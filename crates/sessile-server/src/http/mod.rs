@@ -6,7 +6,7 @@
 //! | `router`, `route`, `parameters`, `openapi` | one list of routes, which yields the router and the OpenAPI document |
 //! | `caller`, `user_quota` | token, scopes and quota of the caller; the store bound to that user |
 //! | `anonymous_limits`, `valid_tokens` | rate limits of clients without a valid token; tokens that bypass them |
-//! | `head`, `input`, `json`, `unread_body` | limits of the head; parameters and bodies; bodies that no handler read |
+//! | `request_head`, `input`, `json`, `unread_body` | limits of the head; parameters and bodies; bodies that no handler read |
 //! | `response`, `reply`, `pages`, `problem` | responses and failures |
 //! | `queue`, `wakeups`, `feeds` | waiting for turns and locks; following sessions |
 //! | `completion` | turns in which the upstream writes the reply |
@@ -31,7 +31,6 @@ mod audit;
 mod caller;
 mod completion;
 mod feeds;
-mod head;
 mod input;
 mod json;
 mod log;
@@ -43,6 +42,7 @@ mod problem;
 mod queue;
 mod readiness;
 pub(crate) mod reply;
+mod request_head;
 mod response;
 mod route;
 mod router;
@@ -62,5 +62,5 @@ pub use log::{Log, LogTo};
 pub(crate) use metrics::{Gauge, Metrics};
 pub(crate) use problem::ApiProblem;
 pub(crate) use route::{ResponseBody, Route};
-pub(crate) use router::{Peer, RequestId, network_router, process_router};
+pub(crate) use router::{PeerAddress, RequestId, network_router, process_router};
 pub(crate) use routes::all as routes;

@@ -15,11 +15,11 @@ use sessile::Code;
 
 use super::app::AppState;
 use super::caller::{RequestIdentity, RequiredScopes};
-use super::head;
 use super::input;
 use super::log::LogLine;
 use super::metrics::Gauge;
 use super::problem::{ApiProblem, ProblemCause, ProblemCode};
+use super::request_head;
 use super::route::ANY;
 use super::routes;
 use super::unread_body::UnreadBody;
@@ -27,7 +27,7 @@ use crate::clock::now_ms;
 
 /// Address of the client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+pub(crate) struct PeerAddress(pub(crate) SocketAddr);
 
 /// The id of a request, as the log has it.
 #[derive(Clone, Debug)]
@@ -89,13 +89,13 @@ async fn with_request_context(
     let who = RequestIdentity::default();
     request.extensions_mut().insert(who.clone());
     request.extensions_mut().insert(RequestId(request_id.clone()));
-    let peer = request.extensions().get().map(|Peer(peer)| peer.to_string());
+    let peer = request.extensions().get().map(|PeerAddress(peer)| peer.to_string());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = input::route(request.extensions()).map(str::to_owned);
     let (parts, body) = request.into_parts();
     let (body, rest) = UnreadBody::of(body);
     let checked = match from {
-        RequestSource::Network => head::check(parts.version, &parts.uri, &parts.headers),
+        RequestSource::Network => request_head::check(parts.version, &parts.uri, &parts.headers),
         RequestSource::Process => Ok(()),
     };
     let mut response = match checked {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::{Limits, Pace};
+use crate::limits::{Limits, RateLimit};
 
 /// Quota of one user.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct RateBucket {
 
 impl UserQuota {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let pace = Pace { rate: limits.rate, burst: limits.burst };
+        let pace = RateLimit { rate: limits.rate, burst: limits.burst };
         UserQuota {
             bucket: Mutex::new(RateBucket::new(pace)),
             at_once: Arc::new(Semaphore::new(limits.concurrent)),
@@ -55,7 +55,7 @@ impl UserQuota {
 }
 
 impl RateBucket {
-    pub(crate) fn new(pace: Pace) -> Self {
+    pub(crate) fn new(pace: RateLimit) -> Self {
         RateBucket { left: pace.burst, at: Instant::now(), rate: pace.rate, burst: pace.burst }
     }
 

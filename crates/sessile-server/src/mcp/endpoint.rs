@@ -23,8 +23,8 @@ use super::tool::{self, ServiceTool};
 use super::{call, origin};
 use crate::account::TokenScope;
 use crate::http::{
-    AlreadyCharged, ApiCaller, ApiProblem, AppState, Peer, RequestId, network_router, process_router, read,
-    reply, taken,
+    AlreadyCharged, ApiCaller, ApiProblem, AppState, PeerAddress, RequestId, network_router, process_router,
+    read, reply, taken,
 };
 use crate::limits::Limits;
 
@@ -237,7 +237,7 @@ impl Exchange<'_> {
     /// Has the API carry a request out, as one of the same client.
     async fn carried_out(&mut self, mut request: Request) -> Value {
         let from = &self.parts.extensions;
-        if let Some(peer) = from.get::<Peer>() {
+        if let Some(peer) = from.get::<PeerAddress>() {
             request.extensions_mut().insert(*peer);
         }
         if let Some(RequestId(id)) = from.get()

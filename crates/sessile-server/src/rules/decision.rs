@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::idempotency;
 use super::queue::{QueueState, WaitOutcome};
-use super::snapshot::{ChangeSnapshot, Dependencies, Dirty, LoadedSession, StoredEntry};
+use super::snapshot::{ChangeSnapshot, Dependencies, DirtyFields, LoadedSession, StoredEntry};
 use super::write::{EventKind, Write};
 use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::{Position, SessionId};
@@ -282,15 +282,15 @@ impl<'c> Decider<'c> {
     pub(super) fn record_event(&mut self, session: &mut LoadedSession, kind: EventKind, body: Value) {
         let number = session.next_event;
         session.next_event += 1;
-        session.mark(Dirty::Counters);
+        session.mark(DirtyFields::Counters);
         self.writes.push(Write::InsertEvent { session: session.session.id.clone(), number, kind, body });
     }
 }
 
 fn update<'c>(session: LoadedSession) -> Option<Write<'c>> {
     match session.dirty {
-        Dirty::No => None,
-        Dirty::Counters => Some(Write::UpdateCounters(Box::new(session))),
-        Dirty::All => Some(Write::UpdateSession(Box::new(session))),
+        DirtyFields::No => None,
+        DirtyFields::Counters => Some(Write::UpdateCounters(Box::new(session))),
+        DirtyFields::All => Some(Write::UpdateSession(Box::new(session))),
     }
 }

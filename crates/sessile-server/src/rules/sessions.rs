@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::decision::{ChangeResult, Decider};
-use super::snapshot::{Dirty, LoadedSession};
+use super::snapshot::{DirtyFields, LoadedSession};
 use super::write::{EventKind, Write};
 use crate::change::{ChangeOutcome, Refusal, StoreChange, check_number, check_settings};
 use crate::ids::SessionId;
@@ -45,7 +45,7 @@ impl Decider<'_> {
         }
         check_settings(&record.session.settings, settings)?;
         self.free_name()?;
-        record.mark(Dirty::All);
+        record.mark(DirtyFields::All);
         record.session.revision += 1;
         if let Some(name) = name {
             record.session.name = Some(name.clone());
@@ -141,7 +141,7 @@ impl Decider<'_> {
         record.session.ended_ms = Some(self.now);
         record.session.end_reason = Some(reason.to_owned());
         record.session.revision += 1;
-        record.mark(Dirty::All);
+        record.mark(DirtyFields::All);
         self.writes.push(Write::DeleteTurnPlaces { session: record.session.id.clone() });
         self.record_event(record, EventKind::SessionEnded, json!({ "reason": reason }));
     }

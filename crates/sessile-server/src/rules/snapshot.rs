@@ -146,7 +146,7 @@ impl StoredEntry {
 
 /// Part of a session's row that a change has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Dirty {
+pub(super) enum DirtyFields {
     /// Nothing.
     No,
     /// Time of last use, and the counters of messages and events.
@@ -161,23 +161,23 @@ pub(crate) struct LoadedSession {
     pub(crate) session: SessionRecord,
     /// Number of the next event.
     pub(crate) next_event: i64,
-    pub(super) dirty: Dirty,
+    pub(super) dirty: DirtyFields,
 }
 
 impl LoadedSession {
     /// A session as it was loaded.
     pub(crate) fn new(session: SessionRecord, next_event: i64) -> Self {
-        LoadedSession { session, next_event, dirty: Dirty::No }
+        LoadedSession { session, next_event, dirty: DirtyFields::No }
     }
 
     /// Marks the session as used. A transaction that began earlier may get its lock later, so the time never goes back.
     pub(super) fn touch(&mut self, now: i64) {
         self.session.used_ms = self.session.used_ms.max(now);
         self.session.set_expiry();
-        self.mark(Dirty::Counters);
+        self.mark(DirtyFields::Counters);
     }
 
-    pub(super) fn mark(&mut self, dirty: Dirty) {
+    pub(super) fn mark(&mut self, dirty: DirtyFields) {
         self.dirty = self.dirty.max(dirty);
     }
 }

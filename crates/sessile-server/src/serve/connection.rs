@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::write_timeout::WriteTimeout;
-use crate::http::{Gauge, Metrics, Peer};
+use crate::http::{Gauge, Metrics, PeerAddress};
 
 /// Size of a request's head, at most.
 const HEAD_BYTES: usize = 64 << 10;
@@ -67,7 +67,7 @@ impl ConnectionHandler {
     async fn speak(mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr) {
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(PeerAddress(peer));
             router.call(request)
         });
         let connection = http1::Builder::new()

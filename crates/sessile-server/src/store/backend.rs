@@ -15,7 +15,7 @@ use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
 use crate::query::{Query, QueryAnswer};
-use crate::request::{Read, Request};
+use crate::request::{AuditedRead, Request};
 
 /// Result of a store: the outcome once it is durable, or the failure.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceStoreError>> + Send + 'a>>;
@@ -42,7 +42,7 @@ pub trait StoreBackend: std::fmt::Debug + Send + Sync {
     fn heartbeat(&self) -> StoreFuture<'_, ()>;
 
     /// Adds reads to the audit log.
-    fn record(&self, reads: Vec<Read>) -> StoreFuture<'_, ()>;
+    fn record(&self, reads: Vec<AuditedRead>) -> StoreFuture<'_, ()>;
 
     /// Fails unless the store can be read, now: nothing is retried.
     fn ready(&self) -> StoreFuture<'_, ()>;

@@ -7,7 +7,7 @@ use sessile_server::change::{Busy, StoreChange};
 use sessile_server::ids::SessionId;
 use sessile_server::model::MessageRecord;
 use sessile_server::query::{ListPage, Query, QueryAnswer, SCAN_ROWS};
-use sessile_server::request::{Access, Read};
+use sessile_server::request::{Access, AuditedRead};
 
 use crate::stores::{Throwaway, User, before, id, lock, session, starting, ticket};
 use crate::suite::with_every_store;
@@ -145,7 +145,7 @@ async fn page_ends_early_where_little_matches(store: &Throwaway) {
 
 async fn audit_log_of_one_session_is_read_in_bounded_pages(store: &Throwaway) {
     let ann = User::new(&store.db, "ann");
-    let read = |session: &str, at_ms| Read {
+    let read = |session: &str, at_ms| AuditedRead {
         user: ann.id.clone(),
         access: Access { id: id().into(), token: None },
         action: "append".to_owned(),

@@ -11,7 +11,7 @@
 mod crowd;
 mod fairness;
 mod http;
-mod linear;
+mod linearizability;
 mod lists;
 mod logins;
 mod postgres;

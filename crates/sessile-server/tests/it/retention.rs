@@ -6,7 +6,7 @@ use serde_json::json;
 use sessile_server::change::{Busy, Refusal, StoreChange};
 use sessile_server::ids::SessionId;
 use sessile_server::query::{EventPage, Query, QueryAnswer};
-use sessile_server::request::{Access, Read};
+use sessile_server::request::{Access, AuditedRead};
 use sessile_server::retention::{RetentionPolicy, sweep};
 use sessile_server::store::{ExpiringRows, Sweep, SweepKind};
 use sessile_server::users;
@@ -87,7 +87,7 @@ async fn sweep_deletes_only_expired_rows(store: &Throwaway) {
 async fn sweep_deletes_bounded_slices_of_one_user(store: &Throwaway) {
     let db = &store.db;
     let (ann, bob) = (User::new(db, "ann"), User::new(db, "bob"));
-    let read = |user: &User, at_ms| Read {
+    let read = |user: &User, at_ms| AuditedRead {
         user: user.id.clone(),
         access: Access { id: id().into(), token: None },
         action: "messages".to_owned(),
@@ -95,7 +95,7 @@ async fn sweep_deletes_bounded_slices_of_one_user(store: &Throwaway) {
         outcome: "done".to_owned(),
         at_ms,
     };
-    let old: Vec<Read> = (0..25).map(|_| read(&ann, 1)).collect();
+    let old: Vec<AuditedRead> = (0..25).map(|_| read(&ann, 1)).collect();
     db.record(old).await.unwrap();
     db.record(vec![read(&ann, 1000), read(&bob, 1)]).await.unwrap();
     let mut removed = Vec::new();
@@ -222,7 +222,7 @@ async fn sweep_visits_only_users_who_have_something_to_remove(store: &Throwaway)
     let later = due(now + 2 * hour + hour / 2).await;
     assert_eq!(later, ["ann"], "nobody is visited again for nothing, and ann for the session that expired");
     // What is written from now on, as the sweep saw it, is due when it is old.
-    let read = Read {
+    let read = AuditedRead {
         user: ann.id.clone(),
         access: Access { id: id().into(), token: None },
         action: "append".to_owned(),

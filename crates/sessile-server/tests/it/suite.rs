@@ -10,7 +10,7 @@ use sessile_server::ids::{FencingToken, Position, SecretHash, SessionId, Session
 use sessile_server::json_text::JsonText;
 use sessile_server::model::{AgentConversation, HistoryEntry, Resource};
 use sessile_server::query::{CommittedTurn, ListPage, Query, QueryAnswer, StoredOutcome};
-use sessile_server::request::{Access, Read};
+use sessile_server::request::{Access, AuditedRead};
 use sessile_server::{login, users};
 
 use crate::queues::lock_excludes_within_a_user_only;
@@ -547,7 +547,7 @@ async fn history_lists_changes_newest_first(store: &Throwaway) {
         bob.append(&"0199aaaa-0000-7000-8000-00000000dead".parse().unwrap(), &["x"]).await,
         Err(Refusal::NoSession)
     );
-    let read = Read {
+    let read = AuditedRead {
         user: bob.id.clone(),
         access: Access { id: id().into(), token: None },
         action: "messages".to_owned(),
@@ -618,7 +618,7 @@ async fn administrative_changes_are_audited(store: &Throwaway) {
 
 async fn reads_of_several_users_are_recorded(store: &Throwaway) {
     let token: TokenId = id().as_str().parse().unwrap();
-    let read = |user: &str| Read {
+    let read = |user: &str| AuditedRead {
         user: user.parse().unwrap(),
         access: Access { id: id().into(), token: Some(token.clone()) },
         action: "messages".to_owned(),

@@ -10,7 +10,7 @@ use crate::call::ConfigSource;
 use crate::context::Context;
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::names::ContextName;
-use crate::settings::{Document, Layer, SettingSource, Stack, Unknown};
+use crate::settings::{Document, Layer, SettingSource, Stack, UnknownSetting};
 use crate::state::State;
 use crate::text::quoted;
 
@@ -44,7 +44,7 @@ impl Problem {
         Problem { is_error: true, hint: error.hint(app), ..Self::at(path, place, message) }
     }
 
-    fn of_unknown(unknown: &Unknown) -> Self {
+    fn of_unknown(unknown: &UnknownSetting) -> Self {
         let message = format!("{} means nothing here", quoted(unknown.key.to_string()));
         let hint = unknown.near.as_ref().map(|near| format!("did you mean {}?", quoted(near)));
         Problem { hint, ..Self::at(&unknown.place.path, Some(&unknown.place), message) }

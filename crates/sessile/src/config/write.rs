@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::context::weaken::leads_others;
+use crate::context::guard_weakening::leads_others;
 use crate::context::{Context, ContextLocation};
 use crate::error::{Result, SessionError, UsageError};
 use crate::history::{Effect, perform, settle, unless_overtaken, value_in_file};
@@ -92,7 +92,7 @@ pub fn change(
     }
 }
 
-/// The rule of `context::weaken`, with a hint for a call that names one key.
+/// The rule of `context::guard_weakening`, with a hint for a call that names one key.
 fn refuse_to_redirect(state: &State, key: &SettingKey) -> Result<()> {
     if state.enclosing_session().is_some() && leads_others(state.app(), key) {
         return Err(SessionError::RefusedInside {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::call::ConfigSource;
-use crate::context::weaken::guard_of;
+use crate::context::guard_weakening::guard_of;
 use crate::context::{Context, Guard};
 use crate::error::{ContextError, Error, Result};
 use crate::names::{ContextName, nearest};

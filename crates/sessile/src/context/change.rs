@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::call::ConfigSource;
 use crate::context::catalog::file_in;
+use crate::context::guard_weakening::{ContextChange, authorize_changes};
 use crate::context::selection::{pointing_to, repointing};
 use crate::context::transfer::refuse_secrets;
-use crate::context::weaken::{ContextChange, authorize_changes};
 use crate::context::{Context, Contexts, Guard};
 use crate::error::{ContextError, Error, Result, UsageError};
 use crate::history::{Effect, change_text, perform, settle, unless_overtaken};
@@ -24,7 +24,7 @@ pub struct ContextEdit {
 
 /// What a deletion took away.
 #[derive(Clone, Debug)]
-pub struct Removed {
+pub struct ContextDeletion {
     /// The file it stood in.
     pub path: PathBuf,
     /// What had pointed to it.
@@ -160,7 +160,7 @@ impl Contexts<'_> {
     }
 
     /// Deletes a context and takes it out of everything of this user's that points to it.
-    pub fn delete(&self, name: &ContextName) -> Result<Removed> {
+    pub fn delete(&self, name: &ContextName) -> Result<ContextDeletion> {
         settle(self.state)?;
         let existing = self.get(name)?;
         let path = existing.path().to_owned();
@@ -178,7 +178,7 @@ impl Contexts<'_> {
             effects.push(text_effect(&path, Some(text), None));
         }
         perform(self.state, "context delete", name.as_str(), &effects)?;
-        Ok(Removed { path, pointed_to_by })
+        Ok(ContextDeletion { path, pointed_to_by })
     }
 
     /// The file that a new context goes to.

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::context::{ContextLocation, Guard};
 use crate::error::{Error, FileError, ProjectError, Result};
 use crate::names::{ContextName, CredentialName, nearest, without_name};
-use crate::settings::{Data, Document, Layer, Node, SettingKey, SettingSource, Stack, Unknown, Value};
+use crate::settings::{Data, Document, Layer, Node, SettingKey, SettingSource, Stack, UnknownSetting, Value};
 use crate::text::HIDDEN;
 
 /// A variable's value: written out, or a reference to a credential.
@@ -48,7 +48,7 @@ pub struct Context {
     /// Which credential each agent gets, by URL.
     pub agents: Vec<(String, String)>,
     /// Keys that mean nothing in a context.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownSetting>,
     document: Rc<Document>,
     within: Vec<String>,
 }
@@ -99,7 +99,7 @@ impl Context {
                 "tools" => context.tools = reader.tools(key, node)?,
                 "agents" => context.agents = reader.agents(key, node)?,
                 _ if context.unknown.len() >= MOST_UNKNOWN => {}
-                _ => context.unknown.push(Unknown {
+                _ => context.unknown.push(UnknownSetting {
                     key: SettingKey::new([if file.hides_keys() { HIDDEN } else { key }]),
                     place: file.place(node.offset),
                     near: nearest(key, KEYS.iter().copied()),

@@ -12,7 +12,7 @@ use crate::names::ContextName;
 use crate::session::PendingSession;
 use crate::session::resolve::withhold;
 use crate::settings::project::Project;
-use crate::settings::{Candidate, Ignored, Layer, Origin, SettingKey, Value, trust};
+use crate::settings::{Candidate, IgnoreReason, Layer, Origin, SettingKey, Value, trust};
 use crate::state::State;
 use crate::store::{PointerKey, PointerKind, Scope};
 use crate::terminal::Terminal;
@@ -41,7 +41,7 @@ pub enum SwitchScope {
 
 /// What a switch did.
 #[derive(Clone, Debug, Serialize)]
-pub struct Switched {
+pub struct ContextSwitch {
     /// Where it holds.
     pub scope: SwitchScope,
     /// The terminal or file that says it now.
@@ -98,7 +98,8 @@ pub(crate) fn refuse_untrusted(state: &State) -> Result<()> {
         return Ok(());
     }
     let candidates = state.base()?.explain(&SettingKey::new(["context"]))?;
-    let untrusted = candidates.into_iter().find(|candidate| candidate.ignored == Some(Ignored::Untrusted));
+    let untrusted =
+        candidates.into_iter().find(|candidate| candidate.ignored == Some(IgnoreReason::Untrusted));
     let (Some(untrusted), Some(project)) = (untrusted, state.project()) else { return Ok(()) };
     match state.selected()? {
         Some(selected) if selected.origin.layer <= untrusted.origin.layer => Ok(()),
@@ -180,7 +181,11 @@ fn warn_if_unexpected(state: &State, selected: Option<&SelectedContext>) -> Resu
 }
 
 /// Selects a context for a scope; `None` goes back to the one before.
-pub fn switch(state: &State, name: Option<&ContextName>, scope: Option<SwitchScope>) -> Result<Switched> {
+pub fn switch(
+    state: &State,
+    name: Option<&ContextName>,
+    scope: Option<SwitchScope>,
+) -> Result<ContextSwitch> {
     settle(state)?;
     if state.session()?.is_some() {
         return Err(SessionError::RefusedInside {
@@ -216,7 +221,7 @@ fn try_switch(
     name: Option<&ContextName>,
     scope: SwitchScope,
     target: &Target,
-) -> Result<Switched> {
+) -> Result<ContextSwitch> {
     let pointer = state.fresh_store()?.map(|store| store.pointer(&target.key)).transpose()?.flatten();
     let before = pointer.map(|row| PointerValue { value: row.value, previous: row.previous });
     let old = target.value(state, before.as_ref().and_then(|before| before.value.clone()))?;
@@ -237,7 +242,7 @@ fn try_switch(
     }
     perform(state, "context use", new.as_str(), &effects)?;
     let _ = state.store_for_writing().and_then(|mut store| forget_dead_terminals(&mut store));
-    Ok(Switched { scope, place: target.place.clone(), old, new })
+    Ok(ContextSwitch { scope, place: target.place.clone(), old, new })
 }
 
 fn pointer_effect(key: &PointerKey, before: Option<PointerValue>, after: Option<PointerValue>) -> Effect {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::app::App;
-use crate::context::weaken::refuse_vault_change;
+use crate::context::guard_weakening::refuse_vault_change;
 use crate::context::{Context, ContextEdit, ContextLocation, Contexts, Guard, Variable, change};
 use crate::error::{ContextError, FileError, Result, UsageError};
 use crate::names::ContextName;

@@ -44,7 +44,7 @@ pub struct Conversation {
 
 /// Something that was said.
 #[derive(Clone, Debug, Serialize)]
-pub struct Item {
+pub struct ConversationItem {
     /// Its number, from 1.
     pub number: i64,
     /// What it is: `sent`, `message`, `status`, `artifact` or `task`.
@@ -253,9 +253,14 @@ impl Conversations {
     }
 
     /// What was said, oldest first, from a number on.
-    pub fn items(&self, conversation: &Conversation, from: i64, limit: usize) -> Result<Vec<Item>> {
+    pub fn items(
+        &self,
+        conversation: &Conversation,
+        from: i64,
+        limit: usize,
+    ) -> Result<Vec<ConversationItem>> {
         let rows = self.store.conversation_items(&self.user, &conversation.id, from, limit)?;
-        Ok(rows.into_iter().map(Item::from).collect())
+        Ok(rows.into_iter().map(ConversationItem::from).collect())
     }
 
     fn refuse_taken(&self, session: &str, name: &str) -> Result<()> {
@@ -265,9 +270,9 @@ impl Conversations {
     }
 }
 
-impl From<ItemRow> for Item {
+impl From<ItemRow> for ConversationItem {
     fn from(row: ItemRow) -> Self {
-        Item {
+        ConversationItem {
             number: row.number,
             source: if row.kind == "sent" { "user" } else { "agent" },
             kind: row.kind,

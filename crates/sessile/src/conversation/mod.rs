@@ -9,5 +9,5 @@
 
 mod conversations;
 
-pub use conversations::{Conversation, ConversationUpdate, Conversations, Item};
+pub use conversations::{Conversation, ConversationItem, ConversationUpdate, Conversations};
 pub use sessile_wire::a2a::TaskState;

@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_hours(24 * 24);
 
 /// What is told to the user while a lock is waited for.
 #[derive(Clone, Debug)]
-pub struct Waiting<'a> {
+pub struct LockWait<'a> {
     /// What is locked.
     pub path: &'a Path,
     /// By whom, if the system tells.
@@ -42,7 +42,7 @@ pub struct Waiting<'a> {
 #[derive(Clone)]
 pub struct Locker {
     timeout: Duration,
-    on_wait: Rc<dyn Fn(&Waiting<'_>)>,
+    on_wait: Rc<dyn Fn(&LockWait<'_>)>,
 }
 
 impl fmt::Debug for Locker {
@@ -59,7 +59,7 @@ impl Locker {
 
     /// Tells this function when a wait is no longer short.
     #[must_use]
-    pub fn on_wait(mut self, tell: Rc<dyn Fn(&Waiting<'_>)>) -> Self {
+    pub fn on_wait(mut self, tell: Rc<dyn Fn(&LockWait<'_>)>) -> Self {
         self.on_wait = tell;
         self
     }
@@ -227,7 +227,7 @@ impl<'a> Wait<'a> {
             let (path, holder, remaining) = (self.path, self.seen.clone(), self.left());
             let holder_pid = holder.as_ref().map(|holder| holder.pid);
             tracing::info!(path = %path.display(), holder_pid, ?remaining, "waiting for lock");
-            (self.locker.on_wait)(&Waiting { path, holder, remaining });
+            (self.locker.on_wait)(&LockWait { path, holder, remaining });
         }
         !self.left().is_zero() && self.begun.elapsed() < self.locker.longest()
     }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::error::{Error, FileError, Result};
 use crate::files::lock::Locker;
-use crate::files::marked::{MARK, is_marked, make_dir};
+use crate::files::provenance_mark::{MARK, is_marked, make_dir};
 use crate::files::read::{LIMIT, read_opened, require_file_type, resolve_links};
 
 /// The one temporary name in a directory. The lock makes it private, and the next write takes over what a

@@ -3,7 +3,7 @@
 //! A change is a list of [`Effect`]s. Each names a thing (a key, a file, a selection, a value or the name of a session,
 //! trust), its value before and its value after. [`perform`] makes the change:
 //!
-//! 1. `context::weaken::authorize` checks the call: without an approval or a person no effect may weaken a guard, and
+//! 1. `context::guard_weakening::authorize` checks the call: without an approval or a person no effect may weaken a guard, and
 //!    from inside a session none may redirect others.
 //! 2. The operation is stored in state `intent`, with the process that makes it. An effect that looks like a secret is
 //!    stored as an [`Effect::Event`], which records only that something happened.
@@ -36,7 +36,7 @@ pub use effect::{Effect, PointerValue};
 pub use operation::{Operation, find, list};
 pub use perform::{perform, record, settle, settle_if_marked};
 pub use rewrite::{change_text, value_in_file};
-pub use table::{COMMANDS, Recorded, Undo, recorded};
+pub use table::{COMMANDS, RecordedCommand, Undo, recorded};
 pub use undo::undo;
 
 pub use crate::store::OperationFilter;

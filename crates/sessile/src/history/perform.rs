@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use crate::context::approval::revoke_unrecorded;
-use crate::context::weaken::authorize;
+use crate::context::guard_weakening::authorize;
 use crate::error::{Error, FileError, HistoryError, Result, SessionError};
 use crate::files::{LockedDir, NO_FOLLOW, create_dir};
 use crate::history::effect::{Side, decode, encode};
@@ -18,7 +18,7 @@ use crate::settings::{Data, Document, Node};
 use crate::state::State;
 use crate::store::OperationRow;
 
-/// Makes a change: checks that this call may (`context::weaken`), records the intent, makes every effect, closes the
+/// Makes a change: checks that this call may (`context::guard_weakening`), records the intent, makes every effect, closes the
 /// operation. Returns its number. If a thing is not what the effect says it was, nothing is changed and the error is
 /// [`ConcurrentChange`](crate::error::FileError::ConcurrentChange).
 pub fn perform(state: &State, command: &str, subject: &str, effects: &[Effect]) -> Result<i64> {

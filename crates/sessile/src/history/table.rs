@@ -16,23 +16,23 @@ pub enum Undo {
 
 /// A command that writes.
 #[derive(Clone, Copy, Debug)]
-pub struct Recorded {
+pub struct RecordedCommand {
     /// The words that name it.
     pub command: &'static str,
     /// Whether it can be undone.
     pub undo: Undo,
 }
 
-const fn yes(command: &'static str, what: &'static str) -> Recorded {
-    Recorded { command, undo: Undo::Yes(what) }
+const fn yes(command: &'static str, what: &'static str) -> RecordedCommand {
+    RecordedCommand { command, undo: Undo::Yes(what) }
 }
 
-const fn no(command: &'static str, why: &'static str) -> Recorded {
-    Recorded { command, undo: Undo::No(why) }
+const fn no(command: &'static str, why: &'static str) -> RecordedCommand {
+    RecordedCommand { command, undo: Undo::No(why) }
 }
 
-const fn not_recorded(command: &'static str, why: &'static str) -> Recorded {
-    Recorded { command, undo: Undo::NotRecorded(why) }
+const fn not_recorded(command: &'static str, why: &'static str) -> RecordedCommand {
+    RecordedCommand { command, undo: Undo::NotRecorded(why) }
 }
 
 const NO_SECRET: &str = "no secret is in the history; set the credential anew";
@@ -40,7 +40,7 @@ const ONLY_A_FILE: &str = "it writes only what it is told to, beside the state";
 const SERVICE: &str = "the service keeps a record of its own";
 
 /// Every command that writes, in the order of their names.
-pub const COMMANDS: &[Recorded] = &[
+pub const COMMANDS: &[RecordedCommand] = &[
     yes("agent add", "the name means what it meant, or nothing"),
     yes("agent remove", "the agent has its name again"),
     no("auth clear", NO_SECRET),
@@ -110,7 +110,7 @@ pub const COMMANDS: &[Recorded] = &[
 ];
 
 /// The entry of a command; flags that were recorded with its name do not count.
-pub fn recorded(command: &str) -> Option<&'static Recorded> {
+pub fn recorded(command: &str) -> Option<&'static RecordedCommand> {
     let words = command.split(" --").next().unwrap_or(command);
     COMMANDS.iter().find(|known| known.command == words)
 }

@@ -1,6 +1,6 @@
 //! Undoing an operation, which is an operation too.
 
-use crate::context::weaken::authorize;
+use crate::context::guard_weakening::authorize;
 use crate::error::{Error, FileError, HistoryError, Result, UsageError};
 use crate::history::effect::Side;
 use crate::history::perform::perform_undoing;

@@ -16,7 +16,7 @@ use crate::error::{Error, Result, RunError};
 use crate::run::{RunRequest, RunSession};
 use crate::session::room::Presence;
 use crate::state::State;
-use crate::vault::Renew;
+use crate::vault::TokenRefresher;
 
 /// Command in a session, with its variables. While it exists, the session is busy.
 pub struct IsolatedCommand<'a> {
@@ -96,7 +96,7 @@ fn not_started(command: &Command, source: std::io::Error) -> Error {
 
 /// Becomes a command in its session; where that would leave a session behind that is for the command alone, use
 /// [`status`]. Returns only if the command cannot be started.
-pub fn exec(state: &State, request: &RunRequest<'_>, renew: &dyn Renew) -> Result<Infallible> {
+pub fn exec(state: &State, request: &RunRequest<'_>, renew: &dyn TokenRefresher) -> Result<Infallible> {
     let run = RunSession::open(state, request)?;
     let failed = isolate(state, &run, request, renew).and_then(IsolatedCommand::exec);
     close(state, &run, false);
@@ -104,7 +104,7 @@ pub fn exec(state: &State, request: &RunRequest<'_>, renew: &dyn Renew) -> Resul
 }
 
 /// Runs a command in its session to its end. A session for the command alone ends with it.
-pub fn status(state: &State, request: &RunRequest<'_>, renew: &dyn Renew) -> Result<ExitStatus> {
+pub fn status(state: &State, request: &RunRequest<'_>, renew: &dyn TokenRefresher) -> Result<ExitStatus> {
     let run = RunSession::open(state, request)?;
     let status = isolate(state, &run, request, renew).and_then(IsolatedCommand::status);
     close(state, &run, status.is_ok());
@@ -122,7 +122,7 @@ fn isolate<'a>(
     state: &State,
     run: &'a RunSession<'a>,
     request: &RunRequest<'_>,
-    renew: &dyn Renew,
+    renew: &dyn TokenRefresher,
 ) -> Result<IsolatedCommand<'a>> {
     let prepared = run.prepare(request)?;
     let variables = prepared.variables(renew)?;

@@ -10,11 +10,11 @@ use crate::run::shell::{SHELL_FILE_VARIABLES, shell_files};
 use crate::run::{Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableRequest};
 use crate::secrets::is_secret;
 use crate::session::Session;
-use crate::session::room::{Presence, Running};
+use crate::session::room::{Presence, RunningProcess};
 use crate::settings::{Layer, Value};
 use crate::state::State;
 use crate::tool::{IsolationScope, Level, Plan, prepare};
-use crate::vault::Renew;
+use crate::vault::TokenRefresher;
 
 /// Replacement for a secret as an argument, which every user of the machine can see.
 const SECRET_ARGUMENT: &str = "pass a credential of the vault: --env-credential VARIABLE=NAME; or export the variable before \
@@ -46,7 +46,7 @@ impl RunSession<'_> {
 
     fn prepare_replacing(&self, request: &RunRequest<'_>, replaces: &[&str]) -> Result<PreparedRun<'_>> {
         let (state, session) = (self.state(), self.session());
-        let presence = session.room().enter(state.world(), &Running::own(request.words))?;
+        let presence = session.room().enter(state.world(), &RunningProcess::own(request.words))?;
         let context = self.context()?;
         let scope = self.scope(request.isolation)?;
         let plan = prepare(state, session, &scope, context)?;
@@ -159,15 +159,16 @@ impl<'a> PreparedRun<'a> {
     /// All variables of the command. Credentials are added here, immediately before the command runs, and nowhere
     /// else: each is checked, and an expired one renewed first. Fails if the vault is locked; once it is unlocked, the
     /// same call succeeds.
-    pub fn variables(&self, renew: &dyn Renew) -> Result<BTreeMap<OsString, OsString>> {
+    pub fn variables(&self, renew: &dyn TokenRefresher) -> Result<BTreeMap<OsString, OsString>> {
         let state = self.run.state();
         let mut variables = self.environment.variables(state);
         // A credential that only the settings select may be meant for other calls.
         if let Some(selected) = state.selected_credential()?.filter(|one| one.origin.layer == Layer::Flag) {
-            selected.usable(state, renew)?;
+            selected.load_credential(state, renew)?;
         }
         for variable in &self.environment.credentials {
-            let usable = state.vault()?.usable(&variable.credential, variable.origin.as_str(), renew)?;
+            let usable =
+                state.vault()?.load_credential(&variable.credential, variable.origin.as_str(), renew)?;
             variables.insert(OsString::from(&variable.name), OsString::from(usable.secret().expose()));
         }
         let changes = &self.environment.changes;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result, RunError, SessionError, UsageError};
 use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
-use crate::session::life::Life;
+use crate::session::lifecycle::Lifecycle;
 use crate::session::{Session, SessionName};
 use crate::settings::Layer;
 use crate::state::State;
@@ -94,7 +94,7 @@ impl<'a> RunSession<'a> {
                     is_started = false;
                     let session = state.sessions()?.get(name.map_or("", |name| name.as_str()))?;
                     match session.life(state.world()) {
-                        Life::Live => session,
+                        Lifecycle::Live => session,
                         _ => return Err(SessionError::Exists(session.label().to_owned()).into()),
                     }
                 }

@@ -2,7 +2,7 @@
 //!
 //! [`Sessions`] is one user's view of them: every query carries the user, so that another user's session does not
 //! exist. [`Room`] is a session's private directory and the kernel lock that says whether something runs in it;
-//! [`life`] decides what has expired; [`Turn`] is an exclusive step on a session's messages; [`entries`] keeps small
+//! [`lifecycle`] decides what has expired; [`Turn`] is an exclusive step on a session's messages; [`entries`] keeps small
 //! values with revisions.
 //!
 //! A session is a row and a room. A start creates the room first, an end closes the row first. So a live session
@@ -12,7 +12,7 @@
 //! Not for: running commands in a session, which is [`crate::run`].
 
 pub mod entries;
-pub mod life;
+pub mod lifecycle;
 mod operations;
 mod owner;
 pub(crate) mod resolve;
@@ -24,12 +24,12 @@ pub mod transfer;
 mod turn;
 
 pub use entries::SessionEntry;
-pub use life::Life;
+pub use lifecycle::Lifecycle;
 pub use operations::SETTINGS;
 pub use owner::Owner;
 pub use resolve::{CurrentSession, PendingSession};
-pub use room::{Room, Running};
-pub use sessions::{Look, NewSession, Session, Sessions};
+pub use room::{Room, RunningProcess};
+pub use sessions::{NewSession, Session, SessionSnapshot, Sessions};
 pub use stop::{end_marked, end_others};
 pub use turn::{Message, Turn};
 

@@ -10,11 +10,11 @@ use crate::names::ContextName;
 use crate::session::entries::EntryUpdate;
 use crate::session::resolve::select_for_terminal;
 use crate::session::transfer::SessionExport;
-use crate::session::{EntryKind, Life, NewSession, Owner, Session, SessionName, Sessions};
+use crate::session::{EntryKind, Lifecycle, NewSession, Owner, Session, SessionName, Sessions};
 use crate::settings::rules::check_imported;
 use crate::settings::{Definition, Layer, Origin, SettingKind};
 use crate::state::State;
-use crate::store::{Contents, OperationRow};
+use crate::store::{InitialContent, OperationRow};
 use crate::text::shown;
 
 /// Settings of sessions.
@@ -84,7 +84,7 @@ impl State {
             Ok(found)
                 if found.name.as_deref() == Some(name.as_str())
                     && found.id != replaced.id
-                    && found.life(self.world()) == Life::Live =>
+                    && found.life(self.world()) == Lifecycle::Live =>
             {
                 Err(SessionError::Exists(name.to_string()).into())
             }
@@ -103,7 +103,8 @@ impl State {
         max: Duration,
     ) -> Result<(Session, bool)> {
         let new = self.new_session(name, agent, labels, idle, max)?;
-        let contents = Contents { operation: Some(started(self, "session start")), ..Contents::default() };
+        let contents =
+            InitialContent { operation: Some(started(self, "session start")), ..InitialContent::default() };
         let session = self.sessions()?.start_with(new, &contents)?;
         let selected = select_for_terminal(self, &session)?;
         Ok((session, selected))
@@ -121,7 +122,7 @@ impl State {
     ) -> Result<Session> {
         let operation = name.as_ref().map(|_| started(self, command));
         let new = self.new_session(name, agent, std::collections::BTreeMap::new(), idle, max)?;
-        self.sessions()?.start_with(new, &Contents { operation, ..Contents::default() })
+        self.sessions()?.start_with(new, &InitialContent { operation, ..InitialContent::default() })
     }
 
     /// Ends and forgets a session that was for one command alone, unless something still runs in it.

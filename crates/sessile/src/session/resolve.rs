@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::call::{SessionMode, WithheldSelection};
 use crate::error::{Diagnostic, Result, SessionError, UsageError};
 use crate::interactive::TerminalAccess;
-use crate::session::{EntryKind, Life, Session, SessionId, SessionName};
+use crate::session::{EntryKind, Lifecycle, Session, SessionId, SessionName};
 use crate::settings::rules::is_session_setting;
 use crate::settings::{Layer, Origin, SettingKey, Value};
 use crate::state::State;
@@ -95,13 +95,13 @@ pub(crate) fn resolve_session(state: &State) -> Result<ResolvedSession> {
     let session = Session::of_row(row, state.dirs().state()?)?;
     if can_start
         && mode.session == SessionMode::StartEnded
-        && session.life(state.world()) != Life::Live
+        && session.life(state.world()) != Lifecycle::Live
         && let Ok(name) = session.name.as_deref().unwrap_or_default().parse::<SessionName>()
     {
         return Ok(ResolvedSession::pending(name, session.context));
     }
     if let Some(key) = selection
-        && session.life(state.world()) != Life::Live
+        && session.life(state.world()) != Lifecycle::Live
     {
         let reason = if session.ended.is_some() { "was ended" } else { "has expired" };
         return Ok(ResolvedSession::stale(state, key, session.label(), reason));
@@ -161,7 +161,7 @@ fn withhold_session(state: &State, terminal: &Terminal, text: &str, reason: &'st
     let rows = sessions_named(state, text)?;
     let Some(row) = rows.into_iter().next() else { return Ok(()) };
     let session = Session::of_row(row, state.dirs().state()?)?;
-    if session.life(state.world()) != Life::Live {
+    if session.life(state.world()) != Lifecycle::Live {
         return Ok(());
     }
     let selection = format!("session {}", quoted(session.label()));

@@ -43,18 +43,18 @@ pub struct Room {
 
 /// Something that runs in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
+pub struct RunningProcess {
     /// The process.
     pub process: ProcessId,
     /// The program's name; arguments may be secret.
     pub program: String,
 }
 
-impl Running {
+impl RunningProcess {
     /// Record of this process, which runs a command or becomes it.
     pub fn own(words: &[OsString]) -> Self {
         let program = words.first().map(|word| Path::new(word).file_name().unwrap_or(word));
-        Running {
+        RunningProcess {
             process: ProcessId::own().unwrap_or(ProcessId { pid: 0, started: 0, boot: String::new() }),
             program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         }
@@ -167,7 +167,7 @@ impl Room {
     }
 
     /// Enters it: takes the shared lock and leaves a record of the process that runs.
-    pub fn enter(&self, world: &World, running: &Running) -> Result<Presence> {
+    pub fn enter(&self, world: &World, running: &RunningProcess) -> Result<Presence> {
         // Nothing is written through a link in its place.
         if self.dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
             return Err(
@@ -213,14 +213,14 @@ impl Room {
     }
 
     /// What runs in it: by its records, and where those are gone and it is busy all the same, what holds its lock.
-    pub fn running(&self) -> Vec<Running> {
-        let mut running: Vec<Running> =
+    pub fn running(&self) -> Vec<RunningProcess> {
+        let mut running: Vec<RunningProcess> =
             self.records().into_iter().filter(|found| found.process.is_alive()).collect();
         if running.is_empty() && self.is_busy() {
             running.extend(self.holders().into_iter().filter_map(|pid| {
                 let program =
                     crate::process::read_kernel_file(&format!("/proc/{pid}/comm")).unwrap_or_default();
-                Some(Running { process: ProcessId::of(pid)?, program: program.trim().to_owned() })
+                Some(RunningProcess { process: ProcessId::of(pid)?, program: program.trim().to_owned() })
             }));
         }
         running.sort_by_key(|found| found.process.pid);
@@ -250,7 +250,8 @@ impl Room {
         for entry in std::fs::read_dir(self.running_dir()).into_iter().flatten().flatten() {
             let path = entry.path();
             let text = crate::files::read(&path).ok().flatten().unwrap_or_default();
-            let is_alive = serde_json::from_str::<Running>(&text).is_ok_and(|found| found.process.is_alive());
+            let is_alive =
+                serde_json::from_str::<RunningProcess>(&text).is_ok_and(|found| found.process.is_alive());
             if !is_alive {
                 let _ = std::fs::remove_file(path);
             }
@@ -316,7 +317,7 @@ impl Room {
         }
     }
 
-    fn records(&self) -> Vec<Running> {
+    fn records(&self) -> Vec<RunningProcess> {
         let Ok(entries) = std::fs::read_dir(self.running_dir()) else { return Vec::new() };
         entries
             .filter_map(|entry| {

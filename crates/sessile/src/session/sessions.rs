@@ -11,10 +11,10 @@ use crate::clock::{Moment, rfc3339};
 use crate::error::{Error, FileError, Result, SessionError};
 use crate::files::{Locker, check_marked};
 use crate::names::ContextName;
-use crate::session::life::{Life, Times};
-use crate::session::room::{Room, Running};
+use crate::session::lifecycle::{Lifecycle, Times};
+use crate::session::room::{Room, RunningProcess};
 use crate::session::{Owner, SessionId, SessionName};
-use crate::store::{Contents, SessionRow, Store};
+use crate::store::{InitialContent, SessionRow, Store};
 use crate::world::World;
 
 /// What a session is started with.
@@ -60,15 +60,15 @@ pub struct Session {
 
 /// A session as it is now: with what only a look at its room tells.
 #[derive(Clone, Debug, Serialize)]
-pub struct Look {
+pub struct SessionSnapshot {
     /// Where it stands in its life.
-    pub state: Life,
+    pub state: Lifecycle,
     /// How long it has lain idle.
     pub idle_ms: i64,
     /// When it expires if nobody uses it.
     pub expires_at: Option<String>,
     /// What runs in it.
-    pub running: Vec<Running>,
+    pub running: Vec<RunningProcess>,
 }
 
 impl Session {
@@ -115,16 +115,16 @@ impl Session {
     }
 
     /// Where it stands in its life. Whoever finds that it was left without anyone noticing starts its idle time.
-    pub fn life(&self, world: &World) -> Life {
+    pub fn life(&self, world: &World) -> Lifecycle {
         if self.ended.is_some() {
-            return Life::Ended;
+            return Lifecycle::Ended;
         }
         if self.room.was_left() {
             let _ = self.room.notice_leaving(world);
         }
         let busy = self.room.is_busy();
         match self.times().life(&Moment::now(world), busy) {
-            Life::Expired if !busy && self.room.is_looked_at() => {
+            Lifecycle::Expired if !busy && self.room.is_looked_at() => {
                 self.times().life(&Moment::now(world), true)
             }
             life => life,
@@ -132,19 +132,19 @@ impl Session {
     }
 
     /// Looks at it.
-    pub fn look(&self, world: &World) -> Look {
+    pub fn look(&self, world: &World) -> SessionSnapshot {
         let state = self.life(world);
         let now = Moment::now(world);
         let times = self.times();
         let running = self.room.running();
-        Look {
+        SessionSnapshot {
             state,
             idle_ms: if running.is_empty() {
                 now.since(&times.used).min(now.since(&self.started))
             } else {
                 0
             },
-            expires_at: (state == Life::Live).then(|| rfc3339(times.expires_ms(&now))),
+            expires_at: (state == Lifecycle::Live).then(|| rfc3339(times.expires_ms(&now))),
             running,
         }
     }
@@ -152,8 +152,8 @@ impl Session {
     /// The same, if it can be used; the error says why not.
     pub fn require_live(self, world: &World) -> Result<Self> {
         match self.life(world) {
-            Life::Live => Ok(self),
-            life => Err(self.over(life == Life::Ended)),
+            Lifecycle::Live => Ok(self),
+            life => Err(self.over(life == Lifecycle::Ended)),
         }
     }
 
@@ -191,11 +191,11 @@ impl Sessions {
 
     /// Starts a session. Nothing else is stopped, replaced or pointed elsewhere by it.
     pub fn start(&mut self, new: NewSession) -> Result<Session> {
-        self.start_with(new, &Contents::default())
+        self.start_with(new, &InitialContent::default())
     }
 
     /// The same with something in it from the start.
-    pub(super) fn start_with(&mut self, new: NewSession, contents: &Contents) -> Result<Session> {
+    pub(super) fn start_with(&mut self, new: NewSession, contents: &InitialContent) -> Result<Session> {
         let now = Moment::now(&self.world);
         if let Some(name) = &new.name {
             self.expire_named(name.as_str())?;
@@ -281,7 +281,7 @@ impl Sessions {
             let user = row.user.clone();
             let session = Session::of_row(row, &self.dir)?;
             // What is looked at is not cut off; what tools left behind goes with the session.
-            let is_over = session.life(&self.world) == Life::Expired
+            let is_over = session.life(&self.world) == Lifecycle::Expired
                 && !session.room().is_busy()
                 && !session.room().is_looked_at();
             if is_over {
@@ -373,7 +373,7 @@ impl Sessions {
             return Ok(());
         };
         let session = Session::of_row(row, &self.dir)?;
-        if session.life(&self.world) == Life::Expired {
+        if session.life(&self.world) == Lifecycle::Expired {
             let user = self.user.clone();
             self.end(&user, &session, "expired")?;
         }

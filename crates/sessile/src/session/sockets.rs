@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::files::PlainDir;
+use crate::files::NoFollowDir;
 
 /// A link in the room to the directory.
 const LINK: &str = "sockets";
@@ -22,7 +22,7 @@ pub(crate) fn sockets_name(id: &str) -> &str {
 pub(crate) fn claim(room: &Path, dir: &Path) -> Result<()> {
     let fail = |error| Error::io("write", dir, error);
     let id = room.file_name().unwrap_or_default();
-    match PlainDir::open(dir).and_then(|dir| dir.create_file(OWNER.as_ref(), 0o600)) {
+    match NoFollowDir::open(dir).and_then(|dir| dir.create_file(OWNER.as_ref(), 0o600)) {
         Ok(mut file) => file.write_all(id.as_encoded_bytes()).map_err(fail)?,
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(fail(error)),
@@ -39,14 +39,14 @@ pub(crate) fn claim(room: &Path, dir: &Path) -> Result<()> {
 pub(crate) fn remove(room: &Path) {
     let Ok(dir) = room.join(LINK).read_link() else { return };
     if let (Some(parent), Some(name)) = (dir.parent(), dir.file_name())
-        && let Ok(parent) = PlainDir::open(parent)
+        && let Ok(parent) = NoFollowDir::open(parent)
         && is_own(room, &parent, name).unwrap_or(false)
     {
         let _ = parent.remove_tree(name);
     }
 }
 
-fn is_own(room: &Path, parent: &PlainDir, name: &OsStr) -> std::io::Result<bool> {
+fn is_own(room: &Path, parent: &NoFollowDir, name: &OsStr) -> std::io::Result<bool> {
     let id = room.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let short = sockets_name(id);
     let is_named = name.to_str().is_some_and(|name| name == short || name.ends_with(&format!("-{short}")));

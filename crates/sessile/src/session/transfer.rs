@@ -11,7 +11,7 @@ use crate::error::{Error, FileError, FileLocation, Result};
 use crate::history::entry_hides;
 use crate::session::{EntryKind, NewSession, Owner, Session, SessionEntry, SessionName, Sessions, entries};
 use crate::settings::json;
-use crate::store::{Contents, ConversationFilter, ConversationRow, OperationRow};
+use crate::store::{ConversationFilter, ConversationRow, InitialContent, OperationRow};
 use crate::world::World;
 
 /// What the file says it is.
@@ -142,7 +142,7 @@ impl Sessions {
             (None, Some(name)) => Some(name.parse()?),
             (None, None) => None,
         };
-        let mut contents = Contents { operation, ..Contents::default() };
+        let mut contents = InitialContent { operation, ..InitialContent::default() };
         for (kind, values) in [(EntryKind::Setting, &exported.settings), (EntryKind::State, &exported.state)]
         {
             for (key, value) in values {

@@ -27,5 +27,5 @@ pub(crate) use document::{Disclosure, empty_text};
 pub use key::SettingKey;
 pub use origin::{Layer, Origin};
 pub(crate) use stack::definition;
-pub use stack::{Candidate, Ignored, SettingSource, Stack, Unknown};
+pub use stack::{Candidate, IgnoreReason, SettingSource, Stack, UnknownSetting};
 pub use value::Value;

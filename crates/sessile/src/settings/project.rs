@@ -1,13 +1,13 @@
 //! A project's state directory: `.NAME/` in the working directory or the nearest one above it.
 //!
-//! It comes with a repository, so a stranger may have made it: its files are opened by `files::Beneath` only.
+//! It comes with a repository, so a stranger may have made it: its files are opened by `files::ProjectDir` only.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
 use crate::error::{Error, ProjectError, Result, UnsafeFile, UnsafeReason};
-use crate::files::{Beneath, LockedDir, Locker, is_own};
+use crate::files::{LockedDir, Locker, ProjectDir, is_own};
 use crate::settings::Document;
 use crate::text::shown;
 use crate::world::World;
@@ -164,8 +164,8 @@ impl Project {
         Ok(())
     }
 
-    fn beneath(&self) -> Beneath<'_> {
-        Beneath::new(&self.root, self.uid)
+    fn beneath(&self) -> ProjectDir<'_> {
+        ProjectDir::new(&self.root, self.uid)
     }
 
     fn relative<'p>(&self, path: &'p Path) -> Result<&'p Path> {

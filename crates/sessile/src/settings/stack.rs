@@ -42,7 +42,7 @@ impl SettingSource {
 /// Why a value that is there does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ignored {
+pub enum IgnoreReason {
     /// Its file belongs to a project that is not trusted.
     Untrusted,
     /// It cannot be said in this place.
@@ -58,12 +58,12 @@ pub struct Candidate {
     pub origin: Origin,
     /// Why it does not count, if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ignored: Option<Ignored>,
+    pub ignored: Option<IgnoreReason>,
 }
 
 /// A key in a file that no setting has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownSetting {
     /// The key.
     pub key: SettingKey,
     /// Where it stands.
@@ -144,7 +144,7 @@ impl Stack {
 
     /// The first so many keys in files that no setting has, and how many more there are. A file from a stranger
     /// may hold a hundred thousand of them.
-    pub fn unknown(&self, limit: usize) -> (Vec<Unknown>, usize) {
+    pub fn unknown(&self, limit: usize) -> (Vec<UnknownSetting>, usize) {
         let mut unknown = Vec::new();
         let mut more = 0;
         for source in &self.sources {
@@ -155,7 +155,7 @@ impl Stack {
                 } else if !known {
                     let place = document.place(node.offset);
                     let shown = if document.hides_keys() { SettingKey::new([HIDDEN]) } else { key.clone() };
-                    unknown.push(Unknown { key: shown, place, near: nearest_key(&self.app, key) });
+                    unknown.push(UnknownSetting { key: shown, place, near: nearest_key(&self.app, key) });
                 }
             });
         }
@@ -245,8 +245,8 @@ fn candidate_in(
     let mut origin = Origin::in_file(*layer, document.path(), document.line(node.offset));
     origin.name.clone_from(name);
     let ignored = match () {
-        () if *layer == Layer::Context && definition.key == "context" => Some(Ignored::NotHere),
-        () if !trusted && definition.needs_trust => Some(Ignored::Untrusted),
+        () if *layer == Layer::Context && definition.key == "context" => Some(IgnoreReason::NotHere),
+        () if !trusted && definition.needs_trust => Some(IgnoreReason::Untrusted),
         () => None,
     };
     Ok(Some(Candidate { value, origin, ignored }))

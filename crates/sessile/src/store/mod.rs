@@ -40,5 +40,5 @@ pub(crate) use open::Store;
 pub(crate) use operations::OperationRow;
 pub(crate) use pins::{PinAttempt, PinReservation};
 pub(crate) use pointers::{PointerKey, PointerKind, Scope};
-pub(crate) use sessions::{Contents, SessionRow};
+pub(crate) use sessions::{InitialContent, SessionRow};
 pub(crate) use tickets::{LeaseEnd, TicketRow, turn_resource};

@@ -11,7 +11,7 @@ use crate::store::{Store, check};
 
 /// What was done about a damaged database.
 #[derive(Clone, Debug)]
-pub(crate) struct Recovered {
+pub(crate) struct RecoveryReport {
     /// Where the damaged one is kept.
     pub kept: PathBuf,
     /// How many rows were saved.
@@ -38,7 +38,7 @@ pub(super) const TABLES: &[&str] = &[
 impl Store {
     /// Moves a damaged database aside, never over another file, and saves what can be read of it. `None` if it is
     /// sound by now: another process was quicker.
-    pub(crate) fn recover(path: &Path, locker: &Locker, now_ms: i64) -> Result<Option<Recovered>> {
+    pub(crate) fn recover(path: &Path, locker: &Locker, now_ms: i64) -> Result<Option<RecoveryReport>> {
         let stamp = now_ms / 1000;
         let dir = path.parent().unwrap_or(Path::new("."));
         let alone = LockedDir::lock(locker, dir, 0o700)?;
@@ -69,7 +69,7 @@ impl Store {
         // The rows are written under the lock some at a time.
         drop(alone);
         let rows = copy_readable(&kept, &mut store, now_ms);
-        Ok(Some(Recovered { kept, rows }))
+        Ok(Some(RecoveryReport { kept, rows }))
     }
 }
 

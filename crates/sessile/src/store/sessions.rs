@@ -42,7 +42,7 @@ pub(crate) struct SessionRow {
 
 /// What is in a session from its start.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct InitialContent {
     /// Its entries: kind, key and JSON.
     pub entries: Vec<(&'static str, String, String)>,
     /// Its messages, as JSON.
@@ -81,7 +81,7 @@ impl Store {
         &mut self,
         new: &SessionRow,
         check_ms: i64,
-        contents: &Contents,
+        contents: &InitialContent,
     ) -> Result<bool> {
         self.write(|connection| {
             if let Some(name) = &new.name {

@@ -11,8 +11,8 @@ use crate::context::Bindings;
 use crate::error::{Error, Result, SessionError, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
 use crate::names::nearest;
-use crate::tool::profile::{Binding, Edit, Exists, Profile};
-use crate::tool::seed::{LARGEST_UNDERSTOOD, Seeded, digest};
+use crate::tool::profile::{Binding, Edit, ExistenceCheck, Profile};
+use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
 use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies};
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
@@ -76,7 +76,7 @@ pub(crate) struct Binder<'a> {
     /// Why the tool's files are not in the room, if they are not.
     pub(crate) shared: Option<&'a str>,
     /// What was copied for the tool: people know the originals.
-    pub(crate) copies: &'a [Seeded],
+    pub(crate) copies: &'a [SeedCopy],
     pub(crate) locker: &'a Locker,
 }
 
@@ -205,7 +205,7 @@ impl Binder<'_> {
                 return true;
             }
             let is_default = binding.default.as_deref() == Some(name);
-            let is_sign = |sign: &Exists| matches!(sign, Exists::Is(known) if known == name);
+            let is_sign = |sign: &ExistenceCheck| matches!(sign, ExistenceCheck::Is(known) if known == name);
             // A default that nobody named need not exist.
             (is_default && !bindings.iter().any(|(said, _)| said == key)) || signs.iter().any(is_sign)
         };
@@ -226,8 +226,8 @@ impl Binder<'_> {
         let mut looked = Vec::new();
         for sign in &binding.exists {
             let found = match sign {
-                Exists::Is(known) => known == value,
-                Exists::Path(path) => {
+                ExistenceCheck::Is(known) => known == value,
+                ExistenceCheck::Path(path) => {
                     let path = self.room.join(filled(path, value, said));
                     // A name, and not a way out of the room.
                     let found = !value.contains('/') && path.exists();
@@ -235,7 +235,7 @@ impl Binder<'_> {
                     looked.extend(path.parent().map(Path::to_owned));
                     found
                 }
-                Exists::Line { file, line } => {
+                ExistenceCheck::Line { file, line } => {
                     let (path, line) = (self.room.join(file), filled(line, value, said));
                     let text = read_up_to(&path, LARGEST_UNDERSTOOD)?.unwrap_or_default();
                     looked.push(path);

@@ -7,11 +7,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `profile`, `read` | profile of one tool; its strict parser, because a misspelt key would isolate nothing |
+//! | `profile`, `parse_profile` | profile of one tool; its strict parser, because a misspelt key would isolate nothing |
 //! | `catalog` | known profiles: built in, the user's, a trusted project's |
-//! | `places` | directories of the user outside any session, and the placeholders of profiles |
-//! | `seed`, `farm`, `gitconfig` | copying into a room; a directory of links that looks like the user's; relocating includes |
-//! | `work` | copies within working directories |
+//! | `paths` | directories of the user outside any session, and the placeholders of profiles |
+//! | `seed`, `symlink_farm`, `gitconfig` | copying into a room; a directory of links that looks like the user's; relocating includes |
+//! | `workdir_state` | copies within working directories |
 //! | `tree` | YAML and JSON as trees, and paths in them |
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
@@ -25,31 +25,33 @@
 
 mod bind;
 mod catalog;
-mod farm;
 pub(crate) mod gitconfig;
-mod places;
+mod parse_profile;
+mod paths;
 mod plan;
 mod prepare;
 mod profile;
-mod read;
 mod salvage;
 mod seed;
+mod symlink_farm;
 mod target;
 mod tool_states;
 pub(crate) mod tree;
-mod work;
+mod workdir_state;
 
 pub use bind::AppliedBinding;
 pub use catalog::{Source, Tools, unknown_bindings};
-pub use places::Originals;
-pub use plan::{Copies, Plan, Prepared, WorkSeed};
+pub use paths::Originals;
+pub use plan::{Copies, Plan, PreparedTool, WorkSeed};
 pub use prepare::{IsolationScope, Level, prepare, wanted_profiles};
-pub use profile::{Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen};
-pub use seed::Seeded;
+pub use profile::{
+    Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
+};
+pub use seed::SeedCopy;
 pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSet};
 pub use tool_states::{Copy, ToolState, tool_states};
 
-pub(crate) use places::ORIGINALS;
+pub(crate) use paths::ORIGINALS;
 pub(crate) use salvage::salvage;
 pub(crate) use seed::is_like;
-pub(crate) use work::displaced_copies;
+pub(crate) use workdir_state::displaced_copies;

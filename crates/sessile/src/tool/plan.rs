@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::files::LockedDir;
 use crate::tool::bind::AppliedBinding;
-use crate::tool::seed::Seeded;
+use crate::tool::seed::SeedCopy;
 
 /// Another layout of the file is another number; such a room is prepared again.
 const VERSION: u32 = 2;
 
 /// A tool whose state is in the room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct PreparedTool {
     /// The tool.
     pub tool: String,
     /// Variables that lead into the room.
@@ -52,7 +52,7 @@ pub struct WorkSeed {
 }
 
 /// What was copied into a room, by tool.
-pub type Copies = BTreeMap<String, Vec<Seeded>>;
+pub type Copies = BTreeMap<String, Vec<SeedCopy>>;
 
 /// What a room was prepared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub struct Plan {
     #[serde(default)]
     pub config: Option<(PathBuf, PathBuf)>,
     /// The tools.
-    pub tools: Vec<Prepared>,
+    pub tools: Vec<PreparedTool>,
     /// What the context said about some of them.
     pub bound: Vec<AppliedBinding>,
 }
@@ -104,7 +104,7 @@ impl Plan {
     }
 
     /// A tool of it.
-    pub fn tool(&self, name: &str) -> Option<&Prepared> {
+    pub fn tool(&self, name: &str) -> Option<&PreparedTool> {
         self.tools.iter().find(|prepared| prepared.tool == name)
     }
 }

@@ -20,13 +20,13 @@ use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, is_strict};
-use crate::tool::farm::{self, Private};
-use crate::tool::places::{Originals, Places, require_own_room};
-use crate::tool::plan::{Copies, Plan, Prepared, WorkSeed};
+use crate::tool::paths::{Originals, SessionPaths, require_own_room};
+use crate::tool::plan::{Copies, Plan, PreparedTool, WorkSeed};
 use crate::tool::profile::{Profile, Seed};
-use crate::tool::seed::{self, Seeded, make_dir};
+use crate::tool::seed::{self, SeedCopy, make_dir};
+use crate::tool::symlink_farm::{self, PrivatePaths};
 use crate::tool::target::STRICT;
-use crate::tool::work;
+use crate::tool::workdir_state;
 
 /// Where tools that only the general directory of settings moves find theirs.
 const XDG_CONFIG: &str = "xdg/config";
@@ -98,7 +98,7 @@ impl IsolationScope {
 }
 
 /// The places of a session.
-pub(crate) fn places(state: &State, session: &Session) -> Places {
+pub(crate) fn places(state: &State, session: &Session) -> SessionPaths {
     let originals = Originals::of(state.app(), state.world());
     let room = session.room().dir();
     let id = session.id.as_str();
@@ -108,7 +108,7 @@ pub(crate) fn places(state: &State, session: &Session) -> Places {
         // The room's own path would be too long for most.
         Err(_) => temporary(state.world()).join(format!("{}-{short}", state.app().name())),
     };
-    Places::of(state.world(), &originals, room, id, sockets)
+    SessionPaths::of(state.world(), &originals, room, id, sockets)
 }
 
 /// Where temporary files go, if sockets have room there.
@@ -146,7 +146,7 @@ pub fn prepare(
             })
     };
     let plant_work = |plan: Plan, below: bool| -> Result<Plan> {
-        work::plant(state, &plan, wanted, room, below)?;
+        workdir_state::plant(state, &plan, wanted, room, below)?;
         Ok(plan)
     };
     if is_done(&plan) {
@@ -221,7 +221,7 @@ pub fn wanted_profiles(
 struct Preparation<'a> {
     state: &'a State,
     session: &'a Session,
-    places: Places,
+    places: SessionPaths,
     dir: &'a LockedDir,
 }
 
@@ -259,11 +259,11 @@ impl Preparation<'_> {
         Ok(plan)
     }
 
-    fn plant(&self, profile: &Profile) -> Result<(Prepared, Vec<Seeded>)> {
+    fn plant(&self, profile: &Profile) -> Result<(PreparedTool, Vec<SeedCopy>)> {
         let fill = |pairs: &[(String, String)]| -> Vec<(String, String)> {
             pairs.iter().filter_map(|(name, text)| Some((name.clone(), self.places.fill(text)?))).collect()
         };
-        let mut prepared = Prepared {
+        let mut prepared = PreparedTool {
             tool: profile.name.clone(),
             variables: Vec::new(),
             unless_set: Vec::new(),
@@ -339,7 +339,7 @@ impl Preparation<'_> {
         seed: &Seed,
         from: &[PathBuf],
         error: &Error,
-    ) -> Result<Seeded> {
+    ) -> Result<SeedCopy> {
         let plain = Seed { format: None, append: None, ..seed.clone() };
         let first = &from[..from.len().min(1)];
         let planted = seed::plant(&profile.name, &plain, first, &self.places, false);
@@ -362,7 +362,7 @@ impl Preparation<'_> {
     }
 
     /// Sockets need a short path; a link in the room says where it is, so that it goes with the room.
-    fn make_sockets(&self, prepared: &mut Prepared) -> Result<()> {
+    fn make_sockets(&self, prepared: &mut PreparedTool) -> Result<()> {
         let dir = &self.places.sockets;
         if dir.as_os_str().len() > LONGEST_FOR_SOCKETS {
             prepared.variables.retain(|(_, value)| !Path::new(value).starts_with(dir));
@@ -403,8 +403,9 @@ impl Preparation<'_> {
             plan.tools.iter().flat_map(|tool| &tool.variables).any(|(_, value)| Path::new(value) == at);
         match self.places.config() {
             Some(real) if is_moved => {
-                let private = Private { copies: self.copies_below(real, copies), ..Private::default() };
-                farm::grow(real, &at, &private)?;
+                let private =
+                    PrivatePaths { copies: self.copies_below(real, copies), ..PrivatePaths::default() };
+                symlink_farm::build(real, &at, &private)?;
                 plan.config = Some((at, real.to_owned()));
                 Ok(())
             }
@@ -434,10 +435,10 @@ impl Preparation<'_> {
         }
         let state = [".config", ".local/share", ".local/state"].map(PathBuf::from).to_vec();
         let shared = self.shared_in_home(&real, profiles)?;
-        farm::grow(&real, &at, &Private { copies, shared, state, hidden_is_state: true })?;
+        symlink_farm::build(&real, &at, &PrivatePaths { copies, shared, state, hidden_is_state: true })?;
         for (usual, dir) in elsewhere() {
-            let private = Private { copies: self.copies_below(dir, all), ..Private::default() };
-            farm::grow(dir, &at.join(usual), &private)?;
+            let private = PrivatePaths { copies: self.copies_below(dir, all), ..PrivatePaths::default() };
+            symlink_farm::build(dir, &at.join(usual), &private)?;
         }
         for (_, usual, _) in self.places.xdg() {
             make_dir(&at.join(usual))?;

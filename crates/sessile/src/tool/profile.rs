@@ -120,7 +120,7 @@ pub struct Seed {
     /// Entries of a directory that are linked to the user's own.
     pub link: Vec<String>,
     /// What is made if the user has none.
-    pub make: Option<Make>,
+    pub make: Option<Placeholder>,
 }
 
 /// What a seeded file is written in.
@@ -149,7 +149,7 @@ impl Format {
 /// Something that is made when there is nothing to copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Make {
+pub enum Placeholder {
     /// An empty file.
     File,
     /// An empty directory.
@@ -179,7 +179,7 @@ pub struct Binding {
     /// Variables it sets.
     pub variables: Vec<(String, String)>,
     /// One of these must hold for the value to exist.
-    pub exists: Vec<Exists>,
+    pub exists: Vec<ExistenceCheck>,
     /// Changes to the room's files.
     pub edit: Vec<Edit>,
 }
@@ -187,7 +187,7 @@ pub struct Binding {
 /// By what a value is known to exist.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exists {
+pub enum ExistenceCheck {
     /// A line of a file in the room.
     Line {
         /// The file.

@@ -6,17 +6,17 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, FileError, Result, SessionError};
-use crate::tool::places::OwnPlaces;
+use crate::tool::paths::UserPaths;
 use crate::tool::plan::Plan;
 use crate::tool::seed::remove;
-use crate::tool::work;
+use crate::tool::workdir_state;
 use crate::world::World;
 
 /// Does what has to be done before a room is removed. If something that is not the session's cannot be brought out, that is
 /// an error, and the room must stay.
 pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     let id = room.file_name().unwrap_or_default();
-    work::remove_copies(room);
+    workdir_state::remove_copies(room);
     let Ok(plan) = Plan::load(room) else { return Ok(()) };
     // A plan that was tampered with must not move what is outside the room.
     let is_inside = |moved: &Path| {
@@ -27,7 +27,7 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
     {
         let new: Vec<PathBuf> = new_in(moved).into_iter().filter(|path| !is_hidden(path)).collect();
         if !new.is_empty() {
-            require_own(room, real, &OwnPlaces::of(world).homes)?;
+            require_own(room, real, &UserPaths::of(world).homes)?;
         }
         for path in new {
             bring_out(&path, real, &id.to_string_lossy())?;
@@ -41,7 +41,7 @@ pub(crate) fn salvage(room: &Path, world: &World) -> Result<()> {
         for path in new_in(moved).into_iter().filter(|path| !is_tools(path)) {
             let target = path.file_name().map(|name| real.join(name));
             if target.is_some_and(|target| target.symlink_metadata().is_err()) {
-                require_own(room, real, &OwnPlaces::of(world).configs)?;
+                require_own(room, real, &UserPaths::of(world).configs)?;
                 bring_out(&path, real, "")?;
             }
         }

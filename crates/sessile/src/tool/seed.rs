@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result, ToolError};
 use crate::files::read_up_to;
 use crate::tool::gitconfig;
-use crate::tool::places::Places;
-use crate::tool::profile::{Append, Format, Make, Seed};
+use crate::tool::paths::SessionPaths;
+use crate::tool::profile::{Append, Format, Placeholder, Seed};
 use crate::tool::tree::{Notation, Tree, TreePath};
 
 /// The largest file that is understood rather than copied.
@@ -26,7 +26,7 @@ const DEEPEST: usize = 100;
 
 /// Something that was copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seeded {
+pub struct SeedCopy {
     /// Where from; nothing if the user had none.
     pub from: Vec<PathBuf>,
     /// Where it would be if the user had one.
@@ -43,7 +43,7 @@ pub struct Seeded {
 /// The sources of a seed that are there. What the user's own variable says is relative to the working directory.
 pub(crate) fn sources(
     seed: &Seed,
-    places: &Places,
+    places: &SessionPaths,
     own: Option<std::ffi::OsString>,
     cwd: Option<&Path>,
 ) -> Vec<PathBuf> {
@@ -66,9 +66,9 @@ pub(crate) fn plant(
     tool: &str,
     seed: &Seed,
     from: &[PathBuf],
-    places: &Places,
+    places: &SessionPaths,
     durable: bool,
-) -> Result<Seeded> {
+) -> Result<SeedCopy> {
     let to = places.room.join(&seed.to);
     remove(&to)?;
     if let Some(parent) = to.parent() {
@@ -79,9 +79,11 @@ pub(crate) fn plant(
     let mut copier = Copier::new(tool, seed, first, durable);
     match (from, seed.format) {
         ([], _) => match seed.make {
-            Some(Make::Dir) => make_dir(&to)?,
-            Some(Make::File) if seed.format == Some(Format::Json) => copier.put(&to, b"{}\n", 0o600)?,
-            Some(Make::File) => copier.put(&to, b"", 0o600)?,
+            Some(Placeholder::Dir) => make_dir(&to)?,
+            Some(Placeholder::File) if seed.format == Some(Format::Json) => {
+                copier.put(&to, b"{}\n", 0o600)?;
+            }
+            Some(Placeholder::File) => copier.put(&to, b"", 0o600)?,
             None => {}
         },
         ([dir], _) if dir.is_dir() => copier.directory(dir, &to, Path::new(""))?,
@@ -99,7 +101,7 @@ pub(crate) fn plant(
         append_to(&mut copier, &to, append, notation, places)?;
     }
     let usual = seed.from.first().and_then(|text| places.fill(text)).map(PathBuf::from).unwrap_or_default();
-    Ok(Seeded { from: from.to_vec(), usual, digest: digest(&to), original, to })
+    Ok(SeedCopy { from: from.to_vec(), usual, digest: digest(&to), original, to })
 }
 
 /// Copies a file or a directory as it is.
@@ -153,7 +155,7 @@ fn append_to(
     to: &Path,
     append: &Append,
     notation: Notation,
-    places: &Places,
+    places: &SessionPaths,
 ) -> Result<()> {
     let Some(value) = places.fill(&append.value).filter(|value| Path::new(value).exists()) else {
         return Ok(());

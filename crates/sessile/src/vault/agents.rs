@@ -5,7 +5,7 @@ use crate::error::{CredentialError, Error, Result};
 use crate::names::CredentialName;
 use crate::site::agent_url;
 use crate::vault::vault::Vault;
-use crate::vault::{About, Credential};
+use crate::vault::{Credential, CredentialMetadata};
 
 /// A name for the credential of an agent that nobody named.
 pub fn name_for_agent(url: &str) -> Result<CredentialName> {
@@ -35,7 +35,7 @@ impl Vault<'_> {
             let name = context.credential_name(name, "agents")?;
             return Ok(Some((name, format!("context {} (agents)", context.name))));
         }
-        let all: Vec<About> = self.list()?.into_iter().map(|one| one.about).collect();
+        let all: Vec<CredentialMetadata> = self.list()?.into_iter().map(|one| one.about).collect();
         Ok(bound_in(&url, &all).map(|one| (one.name.clone(), "the vault".to_owned())))
     }
 
@@ -90,7 +90,7 @@ pub(super) fn bound_by_context<'a>(
 }
 
 /// The credential that is bound to an agent itself.
-pub(super) fn bound_in<'a>(url: &str, all: &'a [About]) -> Option<&'a About> {
+pub(super) fn bound_in<'a>(url: &str, all: &'a [CredentialMetadata]) -> Option<&'a CredentialMetadata> {
     let bound = all.iter().flat_map(|one| one.agents.iter().map(move |agent| (agent, one)));
     let found = bound.filter(|(agent, _)| is_below(url, agent)).max_by_key(|(agent, _)| agent.len());
     found.map(|(_, one)| one)

@@ -54,7 +54,7 @@ impl Backend {
 
 /// Which place it is, and why.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct BackendChoice {
     /// None as long as nothing was ever kept and nothing is said: then the first that is kept decides.
     pub(crate) backend: Option<Backend>,
     pub(crate) origin: Origin,
@@ -63,7 +63,7 @@ pub(crate) struct Choice {
 /// The name of the file that says that the keychain was chosen.
 pub(crate) const CHOSEN: &str = "keychain";
 
-impl Choice {
+impl BackendChoice {
     /// What the settings say; else what was chosen before, so that the same credentials are there with and without a
     /// desktop around.
     pub(crate) fn of(state: &State, dir: &Path) -> Result<Self> {
@@ -78,9 +78,9 @@ impl Choice {
             Some("env") => Some(Backend::Env),
             // One file stands for everything there: so does the directory beside it.
             _ if matches!(state.source(), ConfigSource::File(_)) => Some(Backend::File),
-            _ => Choice::remembered(dir),
+            _ => BackendChoice::remembered(dir),
         };
-        Ok(Choice { backend, origin })
+        Ok(BackendChoice { backend, origin })
     }
 
     /// Where they were put before.

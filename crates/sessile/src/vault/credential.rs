@@ -92,7 +92,7 @@ impl CredentialKind {
 
 /// What may be known and shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct CredentialMetadata {
     /// Its name.
     pub name: CredentialName,
     /// Its kind.
@@ -112,10 +112,10 @@ pub struct About {
     pub updated_at: Timestamp,
 }
 
-impl About {
+impl CredentialMetadata {
     /// A credential of which nothing more is known.
     pub fn new(name: CredentialName, kind: CredentialKind, now: Timestamp) -> Self {
-        About {
+        CredentialMetadata {
             name,
             kind,
             account: None,
@@ -129,7 +129,7 @@ impl About {
 
     /// Takes over from an older one what is not said anew. Its end is not: that is the secret's own. An agent stays bound,
     /// and may be sent to.
-    pub fn take_over(&mut self, older: &About) {
+    pub fn take_over(&mut self, older: &CredentialMetadata) {
         if self.account.is_none() {
             self.account.clone_from(&older.account);
         }
@@ -177,13 +177,13 @@ pub(crate) struct Secrets {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
     /// What may be known.
-    pub about: About,
+    pub about: CredentialMetadata,
     pub(crate) secrets: Secrets,
 }
 
 impl Credential {
     /// A new one, with its secret if it has one of its own.
-    pub fn new(about: About, secret: Option<Secret>) -> Self {
+    pub fn new(about: CredentialMetadata, secret: Option<Secret>) -> Self {
         Credential { about, secrets: Secrets { main: secret, ..Secrets::default() } }
     }
 
@@ -203,7 +203,7 @@ impl Credential {
 
     /// The same with other things known of it: what is not said stays.
     #[must_use]
-    pub fn with_about(mut self, mut about: About) -> Self {
+    pub fn with_about(mut self, mut about: CredentialMetadata) -> Self {
         about.kind = self.about.kind.clone();
         about.take_over(&self.about);
         about.expires_at = about.expires_at.or(self.about.expires_at);
@@ -264,7 +264,7 @@ pub(crate) fn list_of_text(text: &str) -> Result<Vec<Credential>, String> {
 
 #[derive(Serialize)]
 struct WholeRef<'a> {
-    about: &'a About,
+    about: &'a CredentialMetadata,
     secrets: &'a Secrets,
 }
 
@@ -277,7 +277,7 @@ impl<'a> WholeRef<'a> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Whole {
-    about: About,
+    about: CredentialMetadata,
     secrets: Secrets,
 }
 
@@ -302,7 +302,8 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn bearer(name: &str, token: &str) -> Credential {
-        let about = About::new(name.parse().unwrap(), CredentialKind::Bearer, Timestamp::UNIX_EPOCH);
+        let about =
+            CredentialMetadata::new(name.parse().unwrap(), CredentialKind::Bearer, Timestamp::UNIX_EPOCH);
         Credential::new(about, Some(Secret::new(token)))
     }
 

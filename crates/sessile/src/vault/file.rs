@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::vault::backend::CredentialBackend;
 use crate::vault::desktop::Desktop;
 use crate::vault::keys::KeyFile;
-use crate::vault::sealed::{Header, KeySource, Sealed, Unsealable};
+use crate::vault::sealed::{Header, KeySource, SealedFile, UnsealError};
 use crate::vault::{Credential, Secret, credential, keys};
 use crate::vault_key::VaultKey;
 
@@ -37,7 +37,7 @@ impl<'a> FileVault<'a> {
     }
 
     /// The file, if there is one, not opened.
-    fn sealed(&self) -> Result<Option<Sealed>> {
+    fn sealed(&self) -> Result<Option<SealedFile>> {
         let path = self.path();
         let text = match crate::files::read_up_to(&path, LIMIT) {
             Ok(Some(text)) => text,
@@ -48,17 +48,17 @@ impl<'a> FileVault<'a> {
             }
             Err(other) => return Err(other),
         };
-        Sealed::of_text(&text).map(Some).map_err(|reason| self.unsealable(reason))
+        SealedFile::of_text(&text).map(Some).map_err(|reason| self.unsealable(reason))
     }
 
-    fn unsealable(&self, reason: Unsealable) -> Error {
+    fn unsealable(&self, reason: UnsealError) -> Error {
         let path = self.path();
         match reason {
-            Unsealable::TooNew(found) => {
+            UnsealError::TooNew(found) => {
                 Error::Vault(VaultError::TooNew { path, found, known: crate::vault::sealed::VERSION })
             }
-            Unsealable::Damaged(reason) => Error::Vault(VaultError::Damaged { path, reason }),
-            Unsealable::OtherKey => Error::Vault(VaultError::WrongKey { path, what: "the key".into() }),
+            UnsealError::Damaged(reason) => Error::Vault(VaultError::Damaged { path, reason }),
+            UnsealError::OtherKey => Error::Vault(VaultError::WrongKey { path, what: "the key".into() }),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'a> FileVault<'a> {
     }
 
     /// The key of a file that is there. None is ever made for one: that would be another.
-    fn key_of(&self, sealed: &Sealed) -> Result<VaultKey> {
+    fn key_of(&self, sealed: &SealedFile) -> Result<VaultKey> {
         if let Some(key) =
             self.state.vault_key().borrow().as_ref().filter(|key| key.id() == sealed.header.key_id)
         {
@@ -80,7 +80,7 @@ impl<'a> FileVault<'a> {
                 let keys = keys::read_key_file(&path, self.state.world())?;
                 let keys = keys.ok_or(VaultError::KeyMissing { path: self.path(), key: path })?;
                 let meant = keys.iter().find(|key| key.id() == sealed.header.key_id).or(keys.first());
-                meant.cloned().ok_or_else(|| self.unsealable(Unsealable::OtherKey))?
+                meant.cloned().ok_or_else(|| self.unsealable(UnsealError::OtherKey))?
             }
             KeySource::Keychain => {
                 Desktop::connect(self.state)?.key(&sealed.header.key_id)?.ok_or_else(|| {
@@ -99,7 +99,7 @@ impl<'a> FileVault<'a> {
         Ok(key)
     }
 
-    fn key_of_passphrase_file(&self, sealed: &Sealed) -> Result<VaultKey> {
+    fn key_of_passphrase_file(&self, sealed: &SealedFile) -> Result<VaultKey> {
         let variable = self.state.app().variable("VAULT_PASSPHRASE_FILE");
         let Some(path) = self.state.world().variable(&variable).map(PathBuf::from) else {
             return Err(VaultError::Locked { path: self.path() }.into());
@@ -109,7 +109,7 @@ impl<'a> FileVault<'a> {
         self.derived(sealed, &Secret::new(text.trim_end_matches(['\r', '\n'])))
     }
 
-    fn derived(&self, sealed: &Sealed, passphrase: &Secret) -> Result<VaultKey> {
+    fn derived(&self, sealed: &SealedFile, passphrase: &Secret) -> Result<VaultKey> {
         let damaged = || {
             Error::Vault(VaultError::Damaged { path: self.path(), reason: "it does not tell its key".into() })
         };
@@ -198,7 +198,7 @@ impl<'a> FileVault<'a> {
         }
     }
 
-    fn opened(&self, sealed: &Sealed) -> Result<Vec<Credential>> {
+    fn opened(&self, sealed: &SealedFile) -> Result<Vec<Credential>> {
         let content = sealed.open(&self.key_of(sealed)?).map_err(|reason| self.unsealable(reason))?;
         credential::list_of_text(&content)
             .map_err(|reason| Error::Vault(VaultError::Damaged { path: self.path(), reason }))
@@ -210,7 +210,7 @@ impl<'a> FileVault<'a> {
             let size = content.len() as u64 * 2;
             return Err(FileError::TooLarge { path: self.path(), size, limit: LIMIT }.into());
         }
-        dir.replace(Path::new(FILE), &Sealed::seal(&content, key, source)?.to_text(), 0o600)
+        dir.replace(Path::new(FILE), &SealedFile::seal(&content, key, source)?.to_text(), 0o600)
     }
 
     /// Changes the list and writes it. What cannot be opened is never written over.

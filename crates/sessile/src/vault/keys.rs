@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result, UsageError, VaultError};
-use crate::files::{LockedDir, PlainDir};
+use crate::files::{LockedDir, NoFollowDir};
 use crate::state::State;
 use crate::vault::Secret;
 use crate::vault::sealed::KeySource;
@@ -255,7 +255,9 @@ pub(crate) fn forget(state: &State, key_id: &str) -> Result<bool> {
 fn read_own(dir: &Path, name: &str, uid: u32) -> Result<Option<Zeroizing<String>>> {
     const LARGEST: u64 = 4096;
     let fail = |error| Error::io("read", dir.join(name), error);
-    let Ok(file) = PlainDir::open(dir).and_then(|dir| dir.open_file(name.as_ref())) else { return Ok(None) };
+    let Ok(file) = NoFollowDir::open(dir).and_then(|dir| dir.open_file(name.as_ref())) else {
+        return Ok(None);
+    };
     let found = file.metadata().map_err(fail)?;
     if found.mode() & 0o077 != 0 || found.uid() != uid {
         return Ok(None);

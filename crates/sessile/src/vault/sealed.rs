@@ -52,7 +52,7 @@ pub struct Header {
 /// A file that was read and not opened yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sealed {
+pub struct SealedFile {
     /// What stands before the content.
     pub header: Header,
     sealed: String,
@@ -60,7 +60,7 @@ pub struct Sealed {
 
 /// Why a text is not a vault that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unsealable {
+pub enum UnsealError {
     /// A newer version wrote it.
     TooNew(u64),
     /// It is not as it was written.
@@ -69,7 +69,7 @@ pub enum Unsealable {
     OtherKey,
 }
 
-impl Sealed {
+impl SealedFile {
     /// Seals a content under a key.
     pub fn seal(content: &str, key: &VaultKey, source: KeySource) -> Result<Self> {
         let nonce: [u8; 24] = crate::random::bytes()?;
@@ -83,7 +83,7 @@ impl Sealed {
         let payload = Payload { msg: content.as_bytes(), aad: &header.to_authenticate() };
         // It fails only for contents of many gigabytes.
         let sealed = key.cipher().encrypt(&XNonce::from(nonce), payload).unwrap_or_default();
-        Ok(Sealed { header, sealed: hex(&sealed) })
+        Ok(SealedFile { header, sealed: hex(&sealed) })
     }
 
     /// The text of the file.
@@ -92,7 +92,7 @@ impl Sealed {
     }
 
     /// Reads the text of a file, and opens nothing yet.
-    pub fn of_text(text: &str) -> Result<Self, Unsealable> {
+    pub fn of_text(text: &str) -> Result<Self, UnsealError> {
         #[derive(Deserialize)]
         struct Beginning {
             header: Stamp,
@@ -102,9 +102,9 @@ impl Sealed {
             format: String,
             version: u64,
         }
-        let damaged = |reason: &str| Unsealable::Damaged(reason.to_owned());
+        let damaged = |reason: &str| UnsealError::Damaged(reason.to_owned());
         let unreadable =
-            |error: serde_json::Error| Unsealable::Damaged(crate::vault::credential::unreadable(&error));
+            |error: serde_json::Error| UnsealError::Damaged(crate::vault::credential::unreadable(&error));
         // The version first: what a newer one wrote may look different in everything else.
         let Beginning { header: Stamp { format, version } } =
             serde_json::from_str(text).map_err(unreadable)?;
@@ -112,9 +112,9 @@ impl Sealed {
             return Err(damaged("it is not a vault"));
         }
         if version > VERSION {
-            return Err(Unsealable::TooNew(version));
+            return Err(UnsealError::TooNew(version));
         }
-        let sealed: Sealed = serde_json::from_str(text).map_err(unreadable)?;
+        let sealed: SealedFile = serde_json::from_str(text).map_err(unreadable)?;
         if version < VERSION || sealed.to_text() != text {
             return Err(damaged("it is not as it was written"));
         }
@@ -122,10 +122,10 @@ impl Sealed {
     }
 
     /// The content, if this is the key and nothing was changed.
-    pub fn open(&self, key: &VaultKey) -> Result<Zeroizing<String>, Unsealable> {
-        let damaged = |reason: &str| Unsealable::Damaged(reason.to_owned());
+    pub fn open(&self, key: &VaultKey) -> Result<Zeroizing<String>, UnsealError> {
+        let damaged = |reason: &str| UnsealError::Damaged(reason.to_owned());
         if self.header.key_id != key.id() {
-            return Err(Unsealable::OtherKey);
+            return Err(UnsealError::OtherKey);
         }
         let nonce = unhex(&self.header.nonce).and_then(|nonce| <[u8; 24]>::try_from(nonce).ok());
         let (Some(nonce), Some(sealed)) = (nonce, unhex(&self.sealed)) else {
@@ -162,21 +162,21 @@ mod tests {
 
     fn sealed(content: &str) -> (VaultKey, String) {
         let key = VaultKey::generate().unwrap();
-        let text = Sealed::seal(content, &key, KeySource::File).unwrap().to_text();
+        let text = SealedFile::seal(content, &key, KeySource::File).unwrap().to_text();
         (key, text)
     }
 
-    fn opened(text: &str, key: &VaultKey) -> Result<Zeroizing<String>, Unsealable> {
-        Sealed::of_text(text)?.open(key)
+    fn opened(text: &str, key: &VaultKey) -> Result<Zeroizing<String>, UnsealError> {
+        SealedFile::of_text(text)?.open(key)
     }
 
     #[test]
     fn what_was_sealed_is_opened_by_its_key_alone() {
         let (key, text) = sealed("content");
         assert_eq!(opened(&text, &key).unwrap().as_str(), "content");
-        assert_eq!(opened(&text, &VaultKey::generate().unwrap()).unwrap_err(), Unsealable::OtherKey);
+        assert_eq!(opened(&text, &VaultKey::generate().unwrap()).unwrap_err(), UnsealError::OtherKey);
         assert!(!text.contains("content"));
-        assert_ne!(text, Sealed::seal("content", &key, KeySource::File).unwrap().to_text());
+        assert_ne!(text, SealedFile::seal("content", &key, KeySource::File).unwrap().to_text());
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
     fn no_missing_or_added_end_goes_unnoticed() {
         let (key, text) = sealed("content");
         for at in 0..text.len() {
-            assert!(matches!(opened(&text[..at], &key), Err(Unsealable::Damaged(_))), "{at}");
+            assert!(matches!(opened(&text[..at], &key), Err(UnsealError::Damaged(_))), "{at}");
         }
         for more in ["\n", " ", "x", "{}"] {
             assert!(opened(&format!("{text}{more}"), &key).is_err());
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_newer_version_is_told_whatever_else_it_says() {
         let text = r#"{"header":{"format":"sessile vault","version":2,"shape":[]},"parts":[1]}"#;
-        assert_eq!(Sealed::of_text(text).unwrap_err(), Unsealable::TooNew(2));
+        assert_eq!(SealedFile::of_text(text).unwrap_err(), UnsealError::TooNew(2));
     }
 
     proptest! {

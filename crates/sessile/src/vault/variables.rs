@@ -7,7 +7,7 @@ use crate::files::LockedDir;
 use crate::names::CredentialName;
 use crate::state::State;
 use crate::vault::backend::CredentialBackend;
-use crate::vault::credential::About;
+use crate::vault::credential::CredentialMetadata;
 use crate::vault::{Credential, CredentialKind, Secret};
 
 /// What the variables hold that are named after credentials.
@@ -32,7 +32,8 @@ impl CredentialBackend for Variables<'_> {
             }
             .into());
         };
-        let mut about = About::new(name.clone(), CredentialKind::Env { variable }, Timestamp::UNIX_EPOCH);
+        let mut about =
+            CredentialMetadata::new(name.clone(), CredentialKind::Env { variable }, Timestamp::UNIX_EPOCH);
         about.expires_at = crate::vault::jwt_expiry(text);
         Ok(Some(Credential::new(about, Some(Secret::new(text)))))
     }

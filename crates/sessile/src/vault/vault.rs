@@ -11,13 +11,13 @@ use crate::files::{LockedDir, check_state_dir};
 use crate::names::{CredentialName, nearest};
 use crate::settings::{Layer, Origin};
 use crate::state::State;
-use crate::vault::backend::{Backend, CHOSEN, Choice, CredentialBackend};
+use crate::vault::backend::{Backend, BackendChoice, CHOSEN, CredentialBackend};
 use crate::vault::desktop::Desktop;
 use crate::vault::file::{FILE, FileVault};
 use crate::vault::helper_backend::Helper;
 use crate::vault::sealed::KeySource;
 use crate::vault::variables::Variables;
-use crate::vault::{About, Credential, Secret};
+use crate::vault::{Credential, CredentialMetadata, Secret};
 
 /// How long another may take to renew a credential: a call over the network, or a command that asks a person.
 const RENEWAL_LIMIT: Duration = Duration::from_secs(150);
@@ -27,12 +27,12 @@ pub struct Vault<'a> {
     pub(crate) state: &'a State,
     /// None if this call keeps no state at all.
     dir: Option<PathBuf>,
-    choice: Choice,
+    choice: BackendChoice,
 }
 
 /// What was moved to another place.
 #[derive(Clone, Debug, Serialize)]
-pub struct Moved {
+pub struct CredentialMigration {
     /// What came.
     pub moved: Vec<CredentialName>,
     /// What was there already.
@@ -66,7 +66,7 @@ impl State {
         if let Some(dir) = &dir {
             check_state_dir(dir)?;
         }
-        let choice = Choice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
+        let choice = BackendChoice::of(self, dir.as_deref().unwrap_or(Path::new("/nonexistent")))?;
         Ok(Vault { state: self, dir, choice })
     }
 }
@@ -112,8 +112,8 @@ impl Vault<'_> {
     ) -> Result<Option<Credential>> {
         let dir = self.lock()?;
         // Another may have decided meanwhile.
-        let choice = Choice::of(self.state, dir.path())?;
-        let backend = choice.backend.unwrap_or_else(|| Choice::decide(self.state));
+        let choice = BackendChoice::of(self.state, dir.path())?;
+        let backend = choice.backend.unwrap_or_else(|| BackendChoice::decide(self.state));
         let keeper = self.keeper_of(backend, dir.path())?;
         let before = keeper.get(name)?;
         let had = before.is_some();
@@ -124,7 +124,7 @@ impl Vault<'_> {
                 }
                 keeper.put(&dir, &after)?;
                 if choice.backend.is_none() {
-                    Choice::remember(&dir, backend)?;
+                    BackendChoice::remember(&dir, backend)?;
                 }
                 Ok(Some(after))
             }
@@ -172,9 +172,9 @@ impl Vault<'_> {
     /// Moves everything to the place that the settings now say, or that will be looked in from now on; `from` is where
     /// it was, if that cannot be seen any more. What is there under a name of one that comes is an error; what was moved
     /// leaves its old place last, so that nothing is lost on the way, and a move that was cut short can be made again.
-    pub fn move_to(&self, to: Backend, from: Option<Backend>) -> Result<Moved> {
+    pub fn move_to(&self, to: Backend, from: Option<Backend>) -> Result<CredentialMigration> {
         let dir = self.lock()?;
-        let said = Choice::of(self.state, dir.path())?;
+        let said = BackendChoice::of(self.state, dir.path())?;
         let is_said = said.origin.layer != Layer::Default && said.backend == Some(to);
         let is_free = said.origin.layer == Layer::Default && matches!(to, Backend::Keychain | Backend::File);
         if !is_said && !is_free {
@@ -184,7 +184,7 @@ impl Vault<'_> {
             ))
             .into());
         }
-        let found = if is_said { Choice::remembered(dir.path()) } else { said.backend };
+        let found = if is_said { BackendChoice::remembered(dir.path()) } else { said.backend };
         let Some(from) = from.or(found) else {
             return Err(
                 UsageError::Arguments("there is nothing to move; --from says where it was".into()).into()
@@ -213,7 +213,7 @@ impl Vault<'_> {
         for one in &all {
             new.put(&dir, one)?;
         }
-        Choice::remember(&dir, to)?;
+        BackendChoice::remember(&dir, to)?;
         for one in &all {
             old.remove(&dir, &one.about.name)?;
         }
@@ -223,7 +223,7 @@ impl Vault<'_> {
         let moved: Vec<CredentialName> = all.into_iter().map(|one| one.about.name).collect();
         let there =
             new.all()?.into_iter().map(|one| one.about.name).filter(|name| !moved.contains(name)).collect();
-        Ok(Moved { moved, there })
+        Ok(CredentialMigration { moved, there })
     }
 
     /// Whether a sealed file is there although credentials are elsewhere: a move was cut short.
@@ -363,6 +363,6 @@ impl Vault<'_> {
 }
 
 /// Which credentials use the login of another.
-pub fn uses_login(about: &About, login: &CredentialName) -> bool {
+pub fn uses_login(about: &CredentialMetadata, login: &CredentialName) -> bool {
     matches!(&about.kind, crate::vault::CredentialKind::OAuth2(oauth) if oauth.login.as_ref() == Some(login))
 }

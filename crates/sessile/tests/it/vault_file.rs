@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use sessile::vault::KeySource;
-use sessile::vault::sealed::{Sealed, Unsealable};
+use sessile::vault::sealed::{SealedFile, UnsealError};
 use sessile::vault_key::VaultKey;
 
 /// A generator with a fixed seed (xorshift), so that a failure comes back.
@@ -162,7 +162,7 @@ fn no_changed_vault_opens_and_none_makes_the_reader_panic() {
     };
     let long = "x".repeat(5_000);
     let seal = |content: &str, key: &VaultKey, source: KeySource| {
-        Sealed::seal(content, key, source).unwrap().to_text()
+        SealedFile::seal(content, key, source).unwrap().to_text()
     };
     let files: Vec<String> = vec![
         seal("[]", &key, KeySource::File),
@@ -175,7 +175,7 @@ fn no_changed_vault_opens_and_none_makes_the_reader_panic() {
     ];
     let whole: BTreeSet<&[u8]> = files.iter().map(|file| file.as_bytes()).collect();
     for file in &files {
-        assert!(Sealed::of_text(file).unwrap().open(&key).is_ok() || file == &files[4]);
+        assert!(SealedFile::of_text(file).unwrap().open(&key).is_ok() || file == &files[4]);
     }
     let before = peak();
     let mut random = Random(0x5e55_1ef0);
@@ -192,14 +192,14 @@ fn no_changed_vault_opens_and_none_makes_the_reader_panic() {
         }
         // What is not text is refused by whoever reads the file.
         let Ok(text) = String::from_utf8(bytes) else { continue };
-        let Ok(sealed) = Sealed::of_text(&text) else { continue };
+        let Ok(sealed) = SealedFile::of_text(&text) else { continue };
         read += 1;
         for key in [&key, &other_key] {
             match sealed.open(key) {
                 Ok(_) => panic!("round {round} opened {text}"),
-                Err(Unsealable::TooNew(_)) => panic!("round {round} was read as one that is known: {text}"),
-                Err(Unsealable::Damaged(_)) => opened_not += 1,
-                Err(Unsealable::OtherKey) => {}
+                Err(UnsealError::TooNew(_)) => panic!("round {round} was read as one that is known: {text}"),
+                Err(UnsealError::Damaged(_)) => opened_not += 1,
+                Err(UnsealError::OtherKey) => {}
             }
         }
     }

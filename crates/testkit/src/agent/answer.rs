@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::guard::{account, challenge};
-use super::hostile::{Misbehaviour, Where};
-use super::http::{Pieces, ReceivedRequest, reply};
+use super::authentication::{account, challenge};
+use super::hostile::{Misbehaviour, MisbehaviourPoint};
+use super::http::{ChunkedReply, ReceivedRequest, reply};
 use super::listing;
 use super::options::{AgentAuth, AgentBinding, AgentOptions, Protocol};
-use super::script::{Asker, ScriptOutcome, rest, take};
+use super::script::{AgentCaller, ScriptOutcome, rest, take};
 use super::tasks::{Tasks, is_last, is_terminal};
 use super::wire::{Action, AgentCall, Fault, ReplyTarget};
 
@@ -22,7 +22,7 @@ pub(super) struct AgentShared {
     pub(super) base: String,
     pub(super) tasks: Arc<Tasks>,
     pub(super) seen: Mutex<Vec<ReceivedRequest>>,
-    pub(super) bad: Mutex<HashMap<Where, Misbehaviour>>,
+    pub(super) bad: Mutex<HashMap<MisbehaviourPoint, Misbehaviour>>,
 }
 
 impl AgentShared {
@@ -30,7 +30,7 @@ impl AgentShared {
     pub(super) fn answer(&self, seen: &ReceivedRequest, stream: &mut TcpStream) -> std::io::Result<bool> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
         let is_card = seen.path.starts_with("/.well-known/");
-        let place = if is_card { Where::Card } else { Where::Calls };
+        let place = if is_card { MisbehaviourPoint::Card } else { MisbehaviourPoint::Calls };
         let bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         if let Some(done) = bad.and_then(|bad| bad.act(seen, stream)) {
             return done;
@@ -46,7 +46,7 @@ impl AgentShared {
         match AgentCall::read(seen).and_then(|asked| self.check(seen, asked)) {
             Ok(asked) => match asked.action {
                 Action::Send | Action::Stream => {
-                    self.answer_message(&asked, &Asker { account, seen }, stream)
+                    self.answer_message(&asked, &AgentCaller { account, seen }, stream)
                 }
                 Action::Subscribe => self.answer_subscribe(&asked, stream),
                 _ => match self.answer_rest(&asked) {
@@ -97,7 +97,7 @@ impl AgentShared {
     fn answer_message(
         &self,
         asked: &AgentCall,
-        asker: &Asker<'_>,
+        asker: &AgentCaller<'_>,
         stream: &mut TcpStream,
     ) -> std::io::Result<bool> {
         let (place, streams) = (asked.place(), asked.action == Action::Stream);
@@ -115,7 +115,7 @@ impl AgentShared {
                 if !streams {
                     return reply(stream, 200, kind, "", &said.to_string());
                 }
-                let mut pieces = Pieces(stream);
+                let mut pieces = ChunkedReply(stream);
                 pieces.begin("text/event-stream")?;
                 self.send(&mut pieces, &event(&said, &place))?;
                 pieces.end()
@@ -161,7 +161,7 @@ impl AgentShared {
         cut: Option<usize>,
         stream: &mut TcpStream,
     ) -> std::io::Result<bool> {
-        let mut pieces = Pieces(stream);
+        let mut pieces = ChunkedReply(stream);
         pieces.begin("text/event-stream")?;
         let mut events = 0;
         if let Some(task) = first {
@@ -180,7 +180,7 @@ impl AgentShared {
     }
 
     /// An event, quietly or not.
-    fn send(&self, pieces: &mut Pieces<'_>, event: &str) -> std::io::Result<()> {
+    fn send(&self, pieces: &mut ChunkedReply<'_>, event: &str) -> std::io::Result<()> {
         if !self.options.noisy_streams {
             return pieces.piece(event);
         }
@@ -241,7 +241,7 @@ fn refuse(
 ) -> std::io::Result<bool> {
     let (status, body) = place.fault(fault);
     if streams && (place.binding, place.protocol) == (AgentBinding::JsonRpc, Protocol::V03) {
-        let mut pieces = Pieces(stream);
+        let mut pieces = ChunkedReply(stream);
         pieces.begin("text/event-stream")?;
         pieces.piece(event(&body, place))?;
         return pieces.end();

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::http::{Pieces, ReceivedRequest, reply};
+use super::http::{ChunkedReply, ReceivedRequest, reply};
 
 /// Where an agent misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Where {
+pub enum MisbehaviourPoint {
     /// When it is asked for its card.
     Card,
     /// In everything else.
@@ -115,7 +115,7 @@ fn huge(stream: &mut TcpStream, kind: &str, begin: &str, bytes: u64) -> std::io:
 }
 
 fn endless(stream: &mut TcpStream, streams: bool) -> std::io::Result<bool> {
-    let mut pieces = Pieces(stream);
+    let mut pieces = ChunkedReply(stream);
     pieces.begin(if streams { "text/event-stream" } else { "application/json" })?;
     let piece = if streams {
         let update = "{\"taskId\": \"endless\", \"contextId\": \"endless\", \"kind\": \"status-update\", \
@@ -138,7 +138,7 @@ fn slow(stream: &mut TcpStream, begin: &str, pause: Duration) -> std::io::Result
 }
 
 fn event(stream: &mut TcpStream, data: &str) -> std::io::Result<bool> {
-    let mut pieces = Pieces(stream);
+    let mut pieces = ChunkedReply(stream);
     pieces.begin("text/event-stream")?;
     pieces.piece(format!("data: {data}\n\n"))?;
     pieces.end()

@@ -229,9 +229,9 @@ fn reason(status: u16) -> &'static str {
 }
 
 /// An answer that comes piece by piece.
-pub(super) struct Pieces<'a>(pub(super) &'a mut TcpStream);
+pub(super) struct ChunkedReply<'a>(pub(super) &'a mut TcpStream);
 
-impl Pieces<'_> {
+impl ChunkedReply<'_> {
     /// The head.
     pub(super) fn begin(&mut self, kind: &str) -> std::io::Result<()> {
         let head = format!(

@@ -24,20 +24,20 @@
 //! before its first byte).
 
 mod answer;
+mod authentication;
 mod base64;
-mod guard;
 mod hostile;
 mod http;
 mod listing;
 mod options;
 mod python;
-mod say;
+mod reply_format;
 mod script;
 mod scripted;
 mod tasks;
 mod wire;
 
-pub use hostile::{Misbehaviour, Where};
+pub use hostile::{Misbehaviour, MisbehaviourPoint};
 pub use http::ReceivedRequest;
 pub use options::{AgentAuth, AgentBinding, AgentOptions, Protocol};
 pub use python::PythonAgent;

@@ -20,13 +20,17 @@ pub(super) enum ScriptOutcome {
 }
 
 /// Who asks, as the credential says.
-pub(super) struct Asker<'a> {
+pub(super) struct AgentCaller<'a> {
     pub(super) account: Option<String>,
     pub(super) seen: &'a ReceivedRequest,
 }
 
 /// Takes a message.
-pub(super) fn take(tasks: &Arc<Tasks>, asked: &AgentCall, asker: &Asker<'_>) -> Result<ScriptOutcome, Fault> {
+pub(super) fn take(
+    tasks: &Arc<Tasks>,
+    asked: &AgentCall,
+    asker: &AgentCaller<'_>,
+) -> Result<ScriptOutcome, Fault> {
     let message = asked.message();
     let parts = message["parts"].as_array().into_iter().flatten();
     let text = parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n");
@@ -220,7 +224,7 @@ fn number(text: &str, otherwise: u64) -> u64 {
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(otherwise)
 }
 
-fn whoami(asker: &Asker<'_>) -> String {
+fn whoami(asker: &AgentCaller<'_>) -> String {
     let names = ["authorization", "cookie", "x-api-key"];
     let sent = names.iter().filter(|name| asker.seen.header(name).is_some()).collect::<Vec<_>>();
     json!({"account": asker.account, "sent": sent}).to_string()

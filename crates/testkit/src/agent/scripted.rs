@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::answer::AgentShared;
-use super::hostile::{Misbehaviour, Where};
+use super::hostile::{Misbehaviour, MisbehaviourPoint};
 use super::http::{Listener, ReceivedRequest};
 use super::options::AgentOptions;
 
@@ -76,7 +76,7 @@ impl ScriptedAgent {
     }
 
     /// Misbehaves from now on, or no longer.
-    pub fn misbehave(&self, place: Where, how: Option<Misbehaviour>) {
+    pub fn misbehave(&self, place: MisbehaviourPoint, how: Option<Misbehaviour>) {
         let mut bad = self.shared.bad.lock().unwrap_or_else(PoisonError::into_inner);
         match how {
             Some(how) => bad.insert(place, how),

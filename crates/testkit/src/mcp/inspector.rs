@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{McpServer, fetched};
-use crate::Done;
+use crate::CallResult;
 
 /// The Inspector's command, by the revisions that it speaks.
 ///
@@ -48,7 +48,7 @@ impl Inspector {
     /// Any method, with options of the Inspector's: how its command ended. Its output is `{"result": ..}`, an error is on
     /// standard error.
     #[track_caller]
-    pub fn run(self, server: &impl McpServer, method: &str, options: &[&str]) -> Done {
+    pub fn run(self, server: &impl McpServer, method: &str, options: &[&str]) -> CallResult {
         let era = match self {
             Inspector::Legacy => "legacy",
             Inspector::Auto => "auto",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{McpServer, fetched};
-use crate::Done;
+use crate::CallResult;
 
 /// How long the server may take for one answer, in seconds; less than a call of a program may take.
 const SECONDS: u32 = 60;
@@ -73,7 +73,7 @@ impl PythonMcpClient {
 
     /// The same, if it may fail; the reason is on standard error, after what the server wrote there.
     #[track_caller]
-    pub fn try_run(self, server: &impl McpServer, calls: &[(&str, Value)]) -> Done {
+    pub fn try_run(self, server: &impl McpServer, calls: &[(&str, Value)]) -> CallResult {
         let calls = calls.iter().map(|(tool, arguments)| json!({"tool": tool, "arguments": arguments}));
         let revision = match self.revision {
             Revision::Auto => "auto",

@@ -7,13 +7,15 @@ use testkit::{AgentAuth, AgentOptions};
 
 use super::partners::{ALL, send};
 use super::says;
-use crate::a2a::{A2aError, AgentClient, AnonymousAccess, Authorize, ClientOptions, RequestCredential};
+use crate::a2a::{
+    A2aError, AgentClient, AnonymousAccess, ClientOptions, CredentialProvider, RequestCredential,
+};
 use crate::http::{HttpClient, TrustRoots, basic};
 
 /// The same credential for all.
 struct Always(RequestCredential);
 
-impl Authorize for Always {
+impl CredentialProvider for Always {
     fn credentials_for(&self, _url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         Ok(vec![self.0.clone()])
     }

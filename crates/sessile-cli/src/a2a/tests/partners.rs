@@ -3,7 +3,7 @@
 use sessile_wire::a2a::{AgentEvent, AgentTask, OutgoingMessage, RpcErrorKind};
 use testkit::{AgentOptions, Protocol, PythonAgent, ScriptedAgent};
 
-use crate::a2a::{A2aError, AgentClient, AnonymousAccess, Authorize, ClientOptions};
+use crate::a2a::{A2aError, AgentClient, AnonymousAccess, ClientOptions, CredentialProvider};
 use crate::http::{HttpClient, TrustRoots};
 
 /// Who is talked to.
@@ -51,7 +51,7 @@ impl Partner {
     pub(super) fn in_every_way(
         self,
         change: impl FnOnce(&mut AgentOptions),
-        auth: &dyn Authorize,
+        auth: &dyn CredentialProvider,
         talk: impl Fn(&AgentClient<'_>),
     ) {
         let (server, http) = (self.start(change), HttpClient::new(TrustRoots::System));

@@ -7,7 +7,9 @@ use sessile_wire::a2a::AgentEvent;
 
 use super::says;
 use super::server::{ScriptedServer, card, head, say};
-use crate::a2a::{A2aError, AgentClient, AnonymousAccess, Authorize, ClientOptions, RequestCredential};
+use crate::a2a::{
+    A2aError, AgentClient, AnonymousAccess, ClientOptions, CredentialProvider, RequestCredential,
+};
 use crate::http::{HttpAddress, HttpClient, TrustRoots};
 
 /// Has a credential for one origin, and remembers what it was asked for.
@@ -30,7 +32,7 @@ impl Only {
     }
 }
 
-impl Authorize for Only {
+impl CredentialProvider for Only {
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         self.asked.lock().unwrap().push(url.to_owned());
         let (own, asked) = (HttpAddress::parse(&self.origin).unwrap(), HttpAddress::parse(url).unwrap());

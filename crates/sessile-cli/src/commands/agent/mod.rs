@@ -16,7 +16,7 @@ use crate::agent_session::AgentArgs;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Name agents, and look at their cards
 #[derive(Debug, clap::Subcommand)]

@@ -5,7 +5,7 @@ use sessile::Error;
 use sessile::error::{CredentialConsumer, UsageError};
 use sessile::site::Site;
 use sessile::text::shown;
-use sessile::vault::Usable;
+use sessile::vault::LoadedCredential;
 
 use super::{end_of, one_named};
 use crate::cli::Cx;
@@ -70,7 +70,7 @@ fn check_all(args: &Args, cx: &Cx, renewer: &Renewer) -> Outcome {
 
 /// A credential that can be used, and what a server answered to it.
 struct CredentialCheckResult {
-    usable: Usable,
+    usable: LoadedCredential,
     status: Option<u16>,
 }
 
@@ -80,7 +80,7 @@ fn check(
     renewer: &Renewer,
     name: Option<&String>,
 ) -> Result<CredentialCheckResult, Failure> {
-    let usable = with_unlocked_vault(cx, &cx.state, || args.usable(cx, renewer, name))?;
+    let usable = with_unlocked_vault(cx, &cx.state, || args.load_credential(cx, renewer, name))?;
     if args.is_of_context(cx, name)? {
         // The program or the server may have answered slowly.
         cx.state.contexts().recheck(true)?;
@@ -120,14 +120,23 @@ impl Args {
         Ok(name.is_none() && cx.state.selected_credential()?.is_none())
     }
 
-    fn usable(&self, cx: &Cx, renewer: &Renewer, name: Option<&String>) -> Result<Usable, Error> {
+    fn load_credential(
+        &self,
+        cx: &Cx,
+        renewer: &Renewer,
+        name: Option<&String>,
+    ) -> Result<LoadedCredential, Error> {
         let state = &cx.state;
         if let Some(text) = name {
             let vault = state.vault()?;
-            return vault.usable(&one_named(state, &vault, text)?, CredentialConsumer::Command, renewer);
+            return vault.load_credential(
+                &one_named(state, &vault, text)?,
+                CredentialConsumer::Command,
+                renewer,
+            );
         }
         if let Some(selected) = state.selected_credential()? {
-            return selected.usable(state, renewer);
+            return selected.load_credential(state, renewer);
         }
         let vault = state.vault()?;
         state.usable_context()?;
@@ -136,7 +145,7 @@ impl Args {
             None => None,
         };
         match bound {
-            Some((name, origin)) => vault.usable(&name, origin, renewer),
+            Some((name, origin)) => vault.load_credential(&name, origin, renewer),
             None => Err(UsageError::Arguments(
                 "say which: NAME, --credential NAME, or the --url of an agent that gets one".into(),
             )
@@ -146,7 +155,7 @@ impl Args {
 }
 
 /// Sends a credential to a URL, if it may be sent there; the answer's status.
-fn send(usable: &Usable, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
+fn send(usable: &LoadedCredential, url: &str, renewer: &Renewer) -> Result<u16, Failure> {
     let (header, value) = usable.header_for(url)?;
     let site = Site::of_url(url)?.to_string();
     let status = renewer.status_of(url, &header, &value)?;

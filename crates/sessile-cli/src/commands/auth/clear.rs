@@ -4,10 +4,10 @@ use serde_json::json;
 use sessile::vault::uses_login;
 
 use super::{CredentialChoice, refuse_inside};
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::terminal_prompt;
 use crate::vault_unlock::with_unlocked_vault;
 
 /// Take credentials out of the vault
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let names = with_unlocked_vault(cx, &cx.state, || args.chosen.names_exactly(&cx.state.vault()?))?;
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
-        ask::confirm(
+        terminal_prompt::confirm(
             &cx.state,
             &format!("take {} credential(s) out of the vault: {}", names.len(), words.join(", ")),
         )?;

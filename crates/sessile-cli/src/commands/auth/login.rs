@@ -9,10 +9,10 @@ use sessile::error::{CredentialError, UsageError};
 use sessile::names::CredentialName;
 use sessile::site::Site;
 use sessile::text::shown;
-use sessile::vault::{About, Credential, CredentialKind, Grant, OAuth2, Secret};
+use sessile::vault::{Credential, CredentialKind, CredentialMetadata, Grant, OAuth2, Secret};
 
-use super::about_args::{self, AboutArgs};
 use super::login_server::{self, ServiceLogin};
+use super::metadata_args::{self, MetadataArgs};
 use super::secret_source::{SecretSource, refused};
 use super::{CredentialView, end_of};
 use crate::cli::Cx;
@@ -97,7 +97,7 @@ pub struct Args {
     wait: Option<Duration>,
 
     #[command(flatten)]
-    about: AboutArgs,
+    about: MetadataArgs,
 
     #[command(flatten)]
     from: SecretSource,
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     });
     let known = before.as_ref().filter(|_| is_same);
     let client_secret = args.client_secret(cx, known, &oauth)?;
-    let mut about: About = args.about.about(&cx.state, name.clone())?;
+    let mut about: CredentialMetadata = args.about.about(&cx.state, name.clone())?;
     if let Some(before) = &before {
         about.take_over(&before.about);
     }
@@ -323,7 +323,7 @@ fn tell(cx: &Cx, code: &DeviceCode) {
 }
 
 fn require_private(url: &str) -> Result<(), Error> {
-    about_args::require_private(&Site::of_url(url)?)
+    metadata_args::require_private(&Site::of_url(url)?)
 }
 
 /// Error of a login as an error of a request.

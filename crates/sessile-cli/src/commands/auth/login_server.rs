@@ -6,7 +6,7 @@ use serde_json::json;
 use sessile::error::SessionError;
 use sessile::names::CredentialName;
 use sessile::text::{shell_quoted, shown};
-use sessile::vault::{About, Credential, CredentialKind, Secret, time_of};
+use sessile::vault::{Credential, CredentialKind, CredentialMetadata, Secret, time_of};
 
 use super::login::patience;
 use super::secret_source::SecretSource;
@@ -48,12 +48,12 @@ pub(super) fn run(at: &ServiceLogin<'_>, cx: &Cx) -> Outcome {
         if at.from.is_said() { at.from.read(cx, "--token", None, "")? } else { by_code(at, cx, &url)? };
     // What it is good for, the service tells; one that it does not take is not kept.
     let me = ServiceClient::with_token(&url, Some(&token))?.me()?;
-    let mut about = About {
+    let mut about = CredentialMetadata {
         account: Some(me.user),
         scopes: me.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         expires_at: me.expires_ms.and_then(|end| time_of(&sessile::clock::rfc3339(end))),
         agents: vec![url.clone()],
-        ..About::new(name.clone(), CredentialKind::Bearer, cx.state.world().now())
+        ..CredentialMetadata::new(name.clone(), CredentialKind::Bearer, cx.state.world().now())
     };
     about.allow_agents();
     let credential = Credential::new(about.clone(), Some(token));

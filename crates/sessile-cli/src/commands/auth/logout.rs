@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::names::CredentialName;
-use sessile::session::life::Life;
+use sessile::session::lifecycle::Lifecycle;
 use sessile::text::shown;
 use sessile::vault::{Credential, uses_login};
 
 use super::{CredentialChoice, refuse_inside};
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
 use crate::remote::checked_url;
 use crate::renewer::Renewer;
+use crate::terminal_prompt;
 use crate::vault_unlock::with_unlocked_vault;
 
 /// Take credentials out of the vault, and every copy out of the sessions' rooms
@@ -56,7 +56,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let names: Vec<&CredentialName> = gone.iter().map(|one| &one.about.name).collect();
     let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
     if !names.is_empty() {
-        ask::confirm(&cx.state, &format!("log out {} credential(s): {}", names.len(), words.join(", ")))?;
+        terminal_prompt::confirm(
+            &cx.state,
+            &format!("log out {} credential(s): {}", names.len(), words.join(", ")),
+        )?;
     }
     // As they are at the moment when they go: one may have been renewed while the answer was waited for.
     let (mut removed, mut recorded) = (Vec::new(), Ok(0));
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             sessile::history::record(&cx.state, "auth logout", name.as_str(), "a secret is never recorded");
         recorded = recorded.and(outcome);
     }
-    let blotted = vault.blot_out(&removed);
+    let blotted = vault.redact_copies(&removed);
     // Last: here they are gone already, whatever the server says.
     let renewer = Renewer::new();
     for one in &removed {
@@ -123,6 +126,6 @@ fn running(cx: &Cx) -> Result<Vec<String>, Failure> {
     let live = sessions.list(None, true, usize::MAX)?;
     let busy = live
         .iter()
-        .filter(|session| session.life(cx.state.world()) == Life::Live && session.room().is_busy());
+        .filter(|session| session.life(cx.state.world()) == Lifecycle::Live && session.room().is_busy());
     Ok(busy.map(|session| session.label().to_owned()).collect())
 }

@@ -1,6 +1,5 @@
 //! `sessile auth`: credentials, kept in the vault.
 
-mod about_args;
 pub mod check;
 pub mod clear;
 mod command_words;
@@ -8,6 +7,7 @@ pub mod list;
 pub mod login;
 mod login_server;
 pub mod logout;
+mod metadata_args;
 pub mod move_to;
 pub mod refresh;
 pub mod rekey;
@@ -20,13 +20,13 @@ pub mod unlock;
 use serde::Serialize;
 use sessile::error::{CredentialConsumer, CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
-use sessile::vault::{About, Vault};
+use sessile::vault::{CredentialMetadata, Vault};
 use sessile::{Error, State};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Keep credentials in the vault, and use them without showing them
 ///
@@ -176,19 +176,19 @@ pub(crate) fn one_named(state: &State, vault: &Vault<'_>, text: &str) -> Result<
 #[derive(Debug, Serialize)]
 pub(crate) struct CredentialView<'a> {
     #[serde(flatten)]
-    about: &'a About,
+    about: &'a CredentialMetadata,
     valid: bool,
     secret: &'static str,
 }
 
 impl<'a> CredentialView<'a> {
-    pub(crate) fn new(state: &State, about: &'a About) -> Self {
+    pub(crate) fn new(state: &State, about: &'a CredentialMetadata) -> Self {
         CredentialView { about, valid: about.is_valid(state.world().now()), secret: "********" }
     }
 }
 
 /// When it ends, in a few words.
-pub(crate) fn end_of(state: &State, about: &About) -> String {
+pub(crate) fn end_of(state: &State, about: &CredentialMetadata) -> String {
     let Some(end) = about.expires_at else { return "-".to_owned() };
     let now = state.world().now();
     let between = std::time::Duration::try_from(end.duration_since(now).abs()).unwrap_or_default();

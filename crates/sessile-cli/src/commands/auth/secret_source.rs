@@ -11,7 +11,7 @@ use sessile::vault::Secret;
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::error::CommandError;
-use crate::{ask, error::Failure};
+use crate::{error::Failure, terminal_prompt};
 
 /// The longest secret.
 const LIMIT: u64 = 64 * 1024;
@@ -105,7 +105,8 @@ impl SecretSource {
             }
             .into());
         }
-        ask::secret(prompt).ok_or_else(|| CommandError::Declined("typing the secret".into()).into())
+        terminal_prompt::secret(prompt)
+            .ok_or_else(|| CommandError::Declined("typing the secret".into()).into())
     }
 }
 

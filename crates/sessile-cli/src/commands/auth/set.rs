@@ -8,12 +8,14 @@ use sessile::context::is_variable_name;
 use sessile::error::{CredentialError, SessionError, UsageError};
 use sessile::names::CredentialName;
 use sessile::site::{Site, agent_url};
-use sessile::vault::{About, Credential, CredentialKind, Grant, OAuth2, Secret, VaultStatus, jwt_expiry};
+use sessile::vault::{
+    Credential, CredentialKind, CredentialMetadata, Grant, OAuth2, Secret, VaultStatus, jwt_expiry,
+};
 use sessile::{Error, State};
 
 use super::CredentialView;
-use super::about_args::{AboutArgs, require_private};
 use super::command_words::words;
+use super::metadata_args::{MetadataArgs, require_private};
 use super::secret_source::{SecretSource, refused};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -97,7 +99,7 @@ pub struct Args {
     keep_secret: bool,
 
     #[command(flatten)]
-    about: AboutArgs,
+    about: MetadataArgs,
 
     #[command(flatten)]
     from: SecretSource,
@@ -241,7 +243,12 @@ impl Args {
         }
     }
 
-    fn about_of(&self, cx: &Cx, name: CredentialName, agent: Option<String>) -> Result<About, Failure> {
+    fn about_of(
+        &self,
+        cx: &Cx,
+        name: CredentialName,
+        agent: Option<String>,
+    ) -> Result<CredentialMetadata, Failure> {
         let mut about = self.about.about(&cx.state, name)?;
         about.agents.extend(agent);
         Ok(about)

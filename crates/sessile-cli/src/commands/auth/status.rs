@@ -5,7 +5,7 @@ use serde_json::json;
 use sessile::context::Variable;
 use sessile::status::CredentialStatus;
 use sessile::text::shown;
-use sessile::vault::About;
+use sessile::vault::CredentialMetadata;
 
 use super::end_of;
 use crate::cli::Cx;
@@ -24,7 +24,7 @@ pub struct Args {}
 pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
     let state = &cx.state;
     // Asks for the passphrase if that is needed.
-    let all: Vec<About> = with_unlocked_vault(cx, state, || {
+    let all: Vec<CredentialMetadata> = with_unlocked_vault(cx, state, || {
         Ok(state.vault()?.list()?.into_iter().map(|one| one.about).collect())
     })?;
     let selected = CredentialStatus::of(state)?;
@@ -102,7 +102,7 @@ impl Recipient {
 }
 
 /// What the context gives to commands and agents.
-fn bound(cx: &Cx, all: &[About]) -> Result<Vec<BindingView>, Failure> {
+fn bound(cx: &Cx, all: &[CredentialMetadata]) -> Result<Vec<BindingView>, Failure> {
     let Some(context) = cx.state.context()? else { return Ok(Vec::new()) };
     let now = cx.state.world().now();
     let vault = cx.state.vault()?;

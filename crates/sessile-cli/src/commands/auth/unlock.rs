@@ -9,11 +9,11 @@ use sessile::confirm::can_ask;
 use sessile::error::UsageError;
 use sessile::vault::Secret;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::commands::input;
 use crate::error::{CommandError, Failure, Outcome};
 use crate::help::examples;
+use crate::terminal_prompt;
 
 /// Open a vault that has a passphrase, for a time
 ///
@@ -71,6 +71,7 @@ pub(super) fn passphrase(cx: &Cx, file: Option<&PathBuf>, prompt: &str) -> Resul
         let instead = "give a file with it: --passphrase-file FILE, or - for standard input".to_owned();
         return Err(UsageError::TerminalRequired { what: "typing a passphrase".into(), instead }.into());
     }
-    let typed = ask::secret(prompt).ok_or_else(|| CommandError::Declined("typing the passphrase".into()))?;
+    let typed = terminal_prompt::secret(prompt)
+        .ok_or_else(|| CommandError::Declined("typing the passphrase".into()))?;
     Ok(Secret::new(typed))
 }

@@ -15,7 +15,7 @@ use sessile::config::write::WriteScope;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Read and change settings, each with its origin
 ///

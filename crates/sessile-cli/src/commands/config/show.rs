@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sessile::Error;
-use sessile::settings::{Candidate, Ignored, Layer, SettingKey};
+use sessile::settings::{Candidate, IgnoreReason, Layer, SettingKey};
 use sessile::text::shown;
 
 use crate::cli::Cx;
@@ -94,8 +94,8 @@ fn candidates(cx: &Cx, key: &SettingKey) -> Result<Vec<Candidate>, Failure> {
 fn row(table: &mut Table, source: bool, key: &str, candidate: &Candidate, tone: Option<Tone>) {
     let mut value = shown(candidate.value.to_string());
     let note = match candidate.ignored {
-        Some(Ignored::Untrusted) => " (ignored: not trusted)",
-        Some(Ignored::NotHere) => " (ignored: cannot be said here)",
+        Some(IgnoreReason::Untrusted) => " (ignored: not trusted)",
+        Some(IgnoreReason::NotHere) => " (ignored: cannot be said here)",
         None if key.is_empty() => " (shadowed)",
         None => "",
     };

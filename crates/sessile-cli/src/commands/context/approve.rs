@@ -12,11 +12,11 @@ use sessile::error::GuardError;
 use sessile::names::ContextName;
 use sessile::text::quoted;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::{CommandError, Outcome};
 use crate::help::examples;
 use crate::output::Table;
+use crate::terminal_prompt;
 
 /// Open a guarded context for a while; list or revoke approvals
 ///
@@ -91,7 +91,7 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     let pin = ask_pin(cx, "PIN: ")?;
     if pin.is_none() {
         let time = sessile::duration::short(args.time);
-        ask::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
+        terminal_prompt::confirm(&cx.state, &format!("open context {} for {time}", quoted(name.as_str())))?;
     }
     approval::check_unchanged(&cx.state, name, &asked)?;
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
@@ -103,7 +103,7 @@ fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {
     if !is_pin_set(&cx.state)? {
         return Ok(None);
     }
-    ask::secret(prompt)
+    terminal_prompt::secret(prompt)
         .map(Some)
         .ok_or_else(|| Error::Guard(GuardError::WrongPin("a PIN is set and none was given".into())))
 }
@@ -112,8 +112,9 @@ fn change_pin(set: bool, cx: &Cx) -> Outcome {
     approval::check_place(&cx.state)?;
     let old = ask_pin(cx, "Old PIN: ")?;
     let new = if set {
-        let new = ask::secret("New PIN: ").ok_or_else(|| CommandError::Declined("setting a PIN".into()))?;
-        if ask::secret("Again: ").as_ref() != Some(&new) {
+        let new = terminal_prompt::secret("New PIN: ")
+            .ok_or_else(|| CommandError::Declined("setting a PIN".into()))?;
+        if terminal_prompt::secret("Again: ").as_ref() != Some(&new) {
             return Err(GuardError::WrongPin("the two PINs differ".into()).into());
         }
         Some(new)

@@ -4,10 +4,10 @@ use serde_json::json;
 use sessile::names::ContextName;
 use sessile::text::{quoted, shown};
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::terminal_prompt;
 
 /// Delete a context
 ///
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         let places: Vec<String> = pointing.iter().map(ToString::to_string).collect();
         what.push_str(&format!(", which is selected by {}", places.join(" and ")));
     }
-    ask::confirm(&cx.state, &what)?;
+    terminal_prompt::confirm(&cx.state, &what)?;
     let removed = contexts.delete(&name)?;
     cx.changed(
         json!({ "name": name, "path": removed.path.to_string_lossy(), "was_selected_by": removed.pointed_to_by }),

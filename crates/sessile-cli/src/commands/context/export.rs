@@ -8,10 +8,10 @@ use sessile::context::transfer;
 use sessile::files::LockedDir;
 use sessile::text::shown;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::terminal_prompt;
 
 /// Write contexts into one file, without secrets
 ///
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let path = cx.state.absolute(file);
     if path.exists() {
-        ask::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
+        terminal_prompt::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace(Path::new(&name), &exported.text, 0o644)?;

@@ -16,7 +16,7 @@ pub mod switch;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Make, select, guard and move contexts: named targets such as "staging"
 ///

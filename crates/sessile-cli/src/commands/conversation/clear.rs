@@ -4,11 +4,11 @@ use serde_json::json;
 use sessile::conversation::Conversation;
 use sessile::error::UsageError;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::{find_conversation, session_filter};
+use crate::terminal_prompt;
 
 /// Forget conversations
 ///
@@ -48,7 +48,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         return Err(UsageError::Arguments("say which: CONVERSATION, --agent AGENT or --all".into()).into());
     }
     if !chosen.is_empty() {
-        ask::confirm(&cx.state, &format!("forget {} conversation(s) and all that was said", chosen.len()))?;
+        terminal_prompt::confirm(
+            &cx.state,
+            &format!("forget {} conversation(s) and all that was said", chosen.len()),
+        )?;
     }
     let forgotten = all.forget(&chosen)?;
     for one in &chosen {

@@ -9,7 +9,7 @@ pub mod show;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 use crate::remote::ServerArgs;
 
 /// Look at, name and forget conversations with agents

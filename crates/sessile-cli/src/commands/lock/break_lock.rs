@@ -6,12 +6,12 @@ use sessile::error::LockError;
 use sessile::lock::LockName;
 
 use super::note_server;
-use crate::ask;
 use crate::backend::StateBackend;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::ServerArgs;
+use crate::terminal_prompt;
 
 /// Take a lock away from its holder
 ///
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let holder = lock.holder();
     // The holder's token is the confirmation; on a terminal a person can still think again.
     if can_ask(&cx.state) {
-        ask::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
+        terminal_prompt::confirm(&cx.state, &format!("take lock {name} away from {}", holder.short()))?;
     }
     backend.break_lock(&name, &lock)?;
     cx.changed(json!({ "name": name, "token": args.holder, "holder": holder }), || {

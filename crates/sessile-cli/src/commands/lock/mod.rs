@@ -18,7 +18,7 @@ use crate::child::Child;
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 use crate::local::holder;
 use crate::remote::{LockKeeper, ServerArgs, ServiceClient, note_wait};
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use sessile::lock::LockName;
 use sessile::run::foreign_credentials;
-use sessile::session::room::Running;
+use sessile::session::room::RunningProcess;
 
 use super::{keep_there, run_kept};
 use crate::backend::StateBackend;
@@ -66,7 +66,7 @@ fn hold_and_run(args: &Args, cx: &Cx) -> Outcome {
     // go of session and lock when the last of them is closed.
     let _entered = match &session {
         Some(session) => {
-            let entered = session.room().enter(cx.state.world(), &Running::own(&args.command))?;
+            let entered = session.room().enter(cx.state.world(), &RunningProcess::own(&args.command))?;
             child = child.env(&cx.state.app().variable("SESSION"), session.id.to_string());
             child = entered.descriptor().into_iter().fold(child, Child::inherit);
             Some(entered)

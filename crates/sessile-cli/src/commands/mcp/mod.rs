@@ -6,7 +6,7 @@ pub mod config;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Serve sessions, contexts, settings, locks and conversations as tools to an MCP client
 ///
@@ -49,7 +49,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             if cx.state.world().streams().stdin {
                 cx.out.note("waiting for an MCP client to speak; `sessile mcp config` says how a client is told of it");
             }
-            crate::mcp::serve(&cx.state, crate::mcp::Offer { run: args.allow_run, read_only: args.read_only })
+            crate::mcp::serve(
+                &cx.state,
+                crate::mcp::ToolAccess { run: args.allow_run, read_only: args.read_only },
+            )
         }
     }
 }

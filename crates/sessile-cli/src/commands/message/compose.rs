@@ -21,7 +21,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// What is sent, and to whom.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Compose {
+pub(crate) struct ComposeArgs {
     /// The agent (its name or URL) and the text; with --url or a server only the text. - reads the text from standard input
     #[arg(value_name = "AGENT TEXT")]
     words: Vec<String>,
@@ -77,7 +77,7 @@ pub(crate) struct Compose {
     pub(crate) server: ServerArgs,
 }
 
-impl Compose {
+impl ComposeArgs {
     /// The agent, and the words of the text.
     pub(crate) fn agent(&self, cx: &Cx) -> Result<(Agent, Vec<String>), Error> {
         match (&self.reach.url, self.words.as_slice()) {

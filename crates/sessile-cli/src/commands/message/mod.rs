@@ -12,7 +12,7 @@ pub(crate) use stream::{follow, listen};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 use crate::remote::ServerArgs;
 
 /// Talk to agents that speak A2A

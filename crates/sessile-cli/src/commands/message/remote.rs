@@ -3,13 +3,13 @@
 use sessile::text::shown_lines;
 use sessile_wire::service::ReplyDelta;
 
-use super::compose::Compose;
+use super::compose::ComposeArgs;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::remote::{Remote, reply};
 use crate::view::EventView;
 
-pub(super) fn run(compose: &Compose, cx: &Cx, remote: &Remote<'_>, streams: bool) -> Outcome {
+pub(super) fn run(compose: &ComposeArgs, cx: &Cx, remote: &Remote<'_>, streams: bool) -> Outcome {
     let server = &remote.server;
     let text = compose.text_for_server(cx, server.url())?;
     let (session, is_new) =

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use sessile::text::shell_quoted;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
-use super::compose::{Compose, remembered};
+use super::compose::{ComposeArgs, remembered};
 use super::deliver::ReplyCollector;
 use super::remote as remote_message;
 use crate::agent_session::{ConversationLog, agent_error};
@@ -29,7 +29,7 @@ use crate::remote::ServerArgs;
 ))]
 pub struct Args {
     #[command(flatten)]
-    compose: Compose,
+    compose: ComposeArgs,
 
     /// Do not wait for the end of the task
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use sessile::Error;
 use sessile_wire::a2a::{AgentEvent, RpcErrorKind};
 
-use super::compose::{Compose, remembered};
+use super::compose::{ComposeArgs, remembered};
 use super::deliver::ReplyCollector;
 use super::remote as remote_message;
 use crate::a2a::{A2aError, StreamEnd};
@@ -27,7 +27,7 @@ use crate::view::EventView;
 ))]
 pub struct Args {
     #[command(flatten)]
-    compose: Compose,
+    compose: ComposeArgs,
 }
 
 impl Args {

@@ -6,11 +6,11 @@ use serde_json::json;
 use sessile::text::{shell_quoted, shown};
 use sessile_server::store::backup::ServiceBackup;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::commands::service_store::{StoreArgs, StoreLocation, backup_failed, not_sqlite};
 use crate::error::Outcome;
 use crate::help::examples;
+use crate::terminal_prompt;
 
 /// Replace the service's store by a backup and keep the old one beside it
 ///
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let backup = ServiceBackup::read(&file).map_err(backup_failed)?;
     let (to, from) = (shown(store.display()), shown(file.display()));
-    ask::confirm(&cx.state, &format!("replace store {to} by {from}"))?;
+    terminal_prompt::confirm(&cx.state, &format!("replace store {to} by {from}"))?;
     let now_ms = cx.state.world().now().as_millisecond();
     let restored = backup.restore(&store, args.keep_tokens, now_ms).map_err(backup_failed)?;
     let kept = restored.kept.as_deref().map(|path| path.to_string_lossy());

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use sessile::session::Session;
-use sessile::session::life::Life;
+use sessile::session::lifecycle::Lifecycle;
 use sessile::text::quoted;
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::remote::refuse_there;
+use crate::terminal_prompt;
 
 /// Forget sessions that have ended
 ///
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         args.sessions.iter().map(|text| sessions.get(text)).collect::<Result<_, _>>()?
     };
     let (ended, live): (Vec<Session>, Vec<Session>) =
-        chosen.into_iter().partition(|session| session.life(cx.state.world()) == Life::Ended);
+        chosen.into_iter().partition(|session| session.life(cx.state.world()) == Lifecycle::Ended);
     if !args.all {
         if let Some(one) = live.first().filter(|_| !args.sessions.is_empty()) {
             let label = one.label();
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     if !live.is_empty() {
         let names: Vec<&str> = live.iter().map(Session::label).collect();
-        ask::confirm(
+        terminal_prompt::confirm(
             &cx.state,
             &format!("stop and forget {} live session(s): {}", live.len(), names.join(", ")),
         )?;

@@ -6,11 +6,11 @@ use serde_json::json;
 use sessile::files::LockedDir;
 use sessile::text::{json_safe, quoted, shown};
 
-use crate::ask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
 use crate::local::LocalBackend;
+use crate::terminal_prompt;
 
 /// Write a session into a file: settings, state and messages
 ///
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     };
     let path = cx.state.absolute(file);
     if path.exists() {
-        ask::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
+        terminal_prompt::confirm(&cx.state, &format!("replace {}", shown(path.display())))?;
     }
     let (dir, name) = LockedDir::of_file(&cx.state.locker()?, &path, 0o755)?;
     dir.replace(&name, &text, 0o600)?;

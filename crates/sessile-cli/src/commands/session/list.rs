@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sessile::args::parse_duration;
-use sessile::session::life::Life;
+use sessile::session::lifecycle::Lifecycle;
 
 use crate::backend::{SessionFilter, StateBackend};
 use crate::cli::Cx;
@@ -59,7 +59,7 @@ pub struct Args {
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
-    let states = [Life::Live, Life::Expired, Life::Ended];
+    let states = [Lifecycle::Live, Lifecycle::Expired, Lifecycle::Ended];
     let filter = SessionFilter {
         state: states.into_iter().find(|state| state.as_str() == args.state),
         context: args.of_context.as_deref(),

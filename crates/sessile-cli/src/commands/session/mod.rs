@@ -14,7 +14,7 @@ pub mod stop;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
-use crate::lazy::{Lazy, LazyGroup};
+use crate::lazy_command::{Lazy, LazyGroup};
 use crate::remote::ServerArgs;
 
 /// Start, list and stop sessions: owned stretches of work, each pinned to one context

@@ -12,7 +12,7 @@ use crate::commands::input;
 use crate::commands::page::Page;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 use crate::output::Table;
 use crate::remote::ServerArgs;
 

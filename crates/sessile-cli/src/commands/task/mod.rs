@@ -15,7 +15,7 @@ use sessile_wire::a2a::AgentTask;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::{Lazy, LazyGroup};
+use crate::lazy_command::{Lazy, LazyGroup};
 
 /// Look at, follow and call off what agents work on
 #[derive(Debug, clap::Subcommand)]

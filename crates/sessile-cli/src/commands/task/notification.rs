@@ -9,7 +9,7 @@ use crate::agent_session::{AgentArgs, agent_error};
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Say who is told when a task changes
 #[derive(Debug, clap::Subcommand)]

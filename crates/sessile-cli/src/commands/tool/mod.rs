@@ -8,7 +8,7 @@ pub mod show;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// See what is known about other command-line tools, and prove it on this machine
 ///

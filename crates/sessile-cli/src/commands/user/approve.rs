@@ -9,11 +9,11 @@ use sessile_server::account::{Login, LoginDecision};
 use sessile_server::login;
 
 use super::{at, expiry, scopes, with_store};
-use crate::ask;
 use crate::cli::Cx;
 use crate::commands::service_store::StoreArgs;
 use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
+use crate::terminal_prompt;
 
 /// Let a machine in that shows a code, or refuse it
 ///
@@ -62,7 +62,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
     };
     if let LoginDecision::Approve { user, .. } = &decision {
-        ask::confirm(&cx.state, &format!("let in {} as {}", described(&found), quoted(user.as_str())))?;
+        terminal_prompt::confirm(
+            &cx.state,
+            &format!("let in {} as {}", described(&found), quoted(user.as_str())),
+        )?;
     }
     with_store(cx, &args.store, async |db| login::decide(db, &args.code, decision.clone()).await)?;
     told(cx, &found, &decision)

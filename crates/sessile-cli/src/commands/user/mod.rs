@@ -18,7 +18,7 @@ use super::service_store::{StoreArgs, StoreLocation, failed};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, ServiceError};
 use crate::help::examples;
-use crate::lazy::{Lazy, LazyGroup};
+use crate::lazy_command::{Lazy, LazyGroup};
 
 /// Add users of the session service, and give them tokens
 ///

@@ -6,7 +6,9 @@ mod files;
 
 use std::time::{Duration, Instant};
 
-use testkit::{AgentOptions, Call, Done, Home, Misbehaviour, Protocol, ScriptedAgent, Where};
+use testkit::{
+    AgentOptions, Call, CallResult, Home, Misbehaviour, MisbehaviourPoint, Protocol, ScriptedAgent,
+};
 
 use super::{agent, last};
 use crate::home;
@@ -22,7 +24,7 @@ fn in_little_memory(home: &Home, args: &[&str]) -> Call {
 
 /// The call printed nothing that could act on a terminal.
 #[track_caller]
-fn clean(done: Done) -> Done {
+fn clean(done: CallResult) -> CallResult {
     for text in [done.stdout(), done.stderr()] {
         let acts = |c: &char| c.is_control() && !"\n\t".contains(*c) || ('\u{202a}'..='\u{202e}').contains(c);
         assert_eq!(text.chars().find(acts), None, "{:?}", done.told());
@@ -32,7 +34,7 @@ fn clean(done: Done) -> Done {
 
 /// What comes of a message to an agent that misbehaves, with text and with JSON: the same status, and this code.
 #[track_caller]
-fn refused(place: Where, how: &Misbehaviour, flags: &[&str], exit: i32, code: &str) {
+fn refused(place: MisbehaviourPoint, how: &Misbehaviour, flags: &[&str], exit: i32, code: &str) {
     for word in ["send", "stream"] {
         let (home, agent) = (home(), agent());
         agent.misbehave(place, Some(how.clone()));
@@ -51,7 +53,7 @@ fn refused(place: Where, how: &Misbehaviour, flags: &[&str], exit: i32, code: &s
 
 #[test]
 fn gigabyte_response_uses_bounded_memory() {
-    for place in [Where::Card, Where::Calls] {
+    for place in [MisbehaviourPoint::Card, MisbehaviourPoint::Calls] {
         refused(place, &Misbehaviour::HugeReply(1 << 30), &[], 1, "AGENT_UNUSABLE");
     }
 }
@@ -59,7 +61,7 @@ fn gigabyte_response_uses_bounded_memory() {
 #[test]
 fn invalid_response_is_reported() {
     for how in [Misbehaviour::InvalidJson, Misbehaviour::DeepJson(100_000), Misbehaviour::OtherJson] {
-        for place in [Where::Card, Where::Calls] {
+        for place in [MisbehaviourPoint::Card, MisbehaviourPoint::Calls] {
             refused(place, &how, &[], 1, "AGENT_UNUSABLE");
         }
     }
@@ -68,7 +70,7 @@ fn invalid_response_is_reported() {
 #[test]
 fn embedded_documents_are_refused() {
     let how = Misbehaviour::Json(testkit::embedded_documents(16));
-    for place in [Where::Card, Where::Calls] {
+    for place in [MisbehaviourPoint::Card, MisbehaviourPoint::Calls] {
         refused(place, &how, &[], 1, "AGENT_UNUSABLE");
         let (home, agent) = (home(), agent());
         agent.misbehave(place, Some(how.clone()));
@@ -79,20 +81,20 @@ fn embedded_documents_are_refused() {
 
 #[test]
 fn http_status_maps_to_error_code() {
-    for place in [Where::Card, Where::Calls] {
+    for place in [MisbehaviourPoint::Card, MisbehaviourPoint::Calls] {
         refused(place, &Misbehaviour::Status(500), &[], 12, "UNREACHABLE");
         refused(place, &Misbehaviour::Status(429), &[], 11, "RATE_LIMITED");
         refused(place, &Misbehaviour::HangUp, &[], 12, "UNREACHABLE");
     }
-    refused(Where::Card, &Misbehaviour::Status(404), &[], 1, "AGENT_UNUSABLE");
-    refused(Where::Calls, &Misbehaviour::Status(404), &[], 1, "AGENT_REFUSED");
+    refused(MisbehaviourPoint::Card, &Misbehaviour::Status(404), &[], 1, "AGENT_UNUSABLE");
+    refused(MisbehaviourPoint::Calls, &Misbehaviour::Status(404), &[], 1, "AGENT_REFUSED");
 }
 
 #[test]
 fn slow_agent_times_out() {
     let drop = Duration::from_millis(100);
     for how in [Misbehaviour::SlowHead(drop), Misbehaviour::SlowBody(drop), Misbehaviour::Silence] {
-        for place in [Where::Card, Where::Calls] {
+        for place in [MisbehaviourPoint::Card, MisbehaviourPoint::Calls] {
             refused(place, &how, &["--timeout", "1s"], 10, "TIMED_OUT");
         }
     }
@@ -101,7 +103,7 @@ fn slow_agent_times_out() {
 #[test]
 fn endless_stream_is_cut() {
     let (home, agent) = (home(), agent());
-    agent.misbehave(Where::Calls, Some(Misbehaviour::Endless));
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::Endless));
     for word in ["send", "stream"] {
         let begun = Instant::now();
         let args = ["message", word, agent.url(), "hi", "--session", "work", "--timeout", "2s", "-ojson"];
@@ -118,11 +120,11 @@ fn endless_stream_is_cut() {
 
 #[test]
 fn redirect_loop_is_refused() {
-    for place in [Where::Card, Where::Calls] {
+    for place in [MisbehaviourPoint::Card, MisbehaviourPoint::Calls] {
         refused(place, &Misbehaviour::RedirectForever, &[], 1, "AGENT_UNUSABLE");
     }
     let (home, agent) = (home(), agent());
-    agent.misbehave(Where::Calls, Some(Misbehaviour::RedirectForever));
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::RedirectForever));
     home.call(&["message", "send", agent.url(), "hi"]).run().exit(1);
     assert!(agent.seen().len() < 30, "{}", agent.seen().len());
 }
@@ -134,14 +136,16 @@ fn redirect_or_card_sends_no_credential_to_another_origin() {
     let bait = AgentOptions { card_origin: Some(other.url().to_owned()), ..AgentOptions::of(Protocol::V1) };
     let lure = ScriptedAgent::start(bait);
     let first = agent();
-    for (agent, place) in [(&first, Some(Where::Card)), (&first, Some(Where::Calls)), (&lure, None)] {
+    for (agent, place) in
+        [(&first, Some(MisbehaviourPoint::Card)), (&first, Some(MisbehaviourPoint::Calls)), (&lure, None)]
+    {
         for word in ["send", "stream"] {
             let home = home();
             home.call(&["auth", "set", "--url", agent.url(), "--bearer-token-stdin"]).stdin(SECRET).ok();
             if let Some(place) = place {
                 let to = match place {
-                    Where::Card => format!("{}/.well-known/agent-card.json", other.url()),
-                    Where::Calls => format!("{}/rpc", other.url()),
+                    MisbehaviourPoint::Card => format!("{}/.well-known/agent-card.json", other.url()),
+                    MisbehaviourPoint::Calls => format!("{}/rpc", other.url()),
                 };
                 agent.misbehave(place, Some(Misbehaviour::Redirect(to)));
             }
@@ -149,7 +153,7 @@ fn redirect_or_card_sends_no_credential_to_another_origin() {
             let done = clean(home.call(&["message", word, agent.url(), &said, "-ojson"]).run());
             assert!(agent.heard(SECRET), "it goes to its own agent");
             assert!(!other.heard(SECRET), "{}", done.told());
-            if place == Some(Where::Calls) {
+            if place == Some(MisbehaviourPoint::Calls) {
                 assert_eq!((done.status(), done.code().as_str()), (Some(1), "AGENT_UNUSABLE"));
                 assert!(!other.heard(&said), "what is said is not sent on");
             }

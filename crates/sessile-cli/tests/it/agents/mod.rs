@@ -2,11 +2,11 @@
 
 mod credentials;
 mod crowd;
-mod ended;
+mod ended_tasks;
 mod hostile;
-mod killed;
+mod kills;
+mod long_process;
 mod message;
-mod shared;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};

@@ -1,6 +1,6 @@
 //! Guards: what a context demands before it is used, as `context current --check` tells.
 
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use crate::home;
 
@@ -12,7 +12,7 @@ fn guarded() -> Home {
     home
 }
 
-fn check(home: &Home, args: &[&str]) -> Done {
+fn check(home: &Home, args: &[&str]) -> CallResult {
     args.iter().fold(home.call(&["context", "current", "--check"]), |call, arg| call.arg(arg)).run()
 }
 

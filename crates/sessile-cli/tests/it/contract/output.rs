@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sessile_cli::effects::{CommandEffect, TABLE};
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use crate::{home, home_with};
 
@@ -171,7 +171,7 @@ const ELSEWHERE: &[&str] = &[
 const PRINT_UNLESS_TOLD: &[&str] =
     &["context approve", "context export", "env", "lock run", "man", "run", "session export", "shell"];
 
-fn call(home: &Home, args: &[&str], format: &str) -> Done {
+fn call(home: &Home, args: &[&str], format: &str) -> CallResult {
     home.call(&["--output", format]).args(args).run()
 }
 

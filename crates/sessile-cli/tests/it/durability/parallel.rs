@@ -5,7 +5,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use crate::home;
 
@@ -46,7 +46,7 @@ const STATUS: &[&str] = &["status", "--show-state-files", "--output", "json"];
 const SHOW: &[&str] = &["config", "show", "--source", "--output", "json"];
 const LIST: &[&str] = &["context", "list", "--output", "json"];
 
-fn names(done: &Done, key: &str) -> BTreeSet<String> {
+fn names(done: &CallResult, key: &str) -> BTreeSet<String> {
     let json = done.json();
     let items = json.as_array().unwrap();
     items.iter().map(|item| item[key].as_str().unwrap().to_owned()).collect()

@@ -252,7 +252,7 @@ const SECRET_FILES: &[(&str, &str)] = &[
 ];
 
 #[track_caller]
-fn secrets_are_not_printed(done: &testkit::Done) {
+fn secrets_are_not_printed(done: &testkit::CallResult) {
     let told = done.told();
     assert!(!told.contains("hunter") && !told.contains("97164"), "{told}");
 }

@@ -17,7 +17,7 @@ fn prepared() -> Home {
     home
 }
 
-fn prepare(home: &Home, call: impl Fn(&[&str]) -> testkit::Done) {
+fn prepare(home: &Home, call: impl Fn(&[&str]) -> testkit::CallResult) {
     home.write("p/.sessile/config.toml", "env.A = 'trusted'\n");
     call(&["context", "create", "a"]);
     call(&["context", "use", "a", "--global"]);

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use testkit::{Call, Done, Home};
+use testkit::{Call, CallResult, Home};
 
 use super::clean;
 use crate::home;
@@ -50,7 +50,7 @@ fn assert_no_secret_in(home: &Home, dir: &str) {
 }
 
 #[track_caller]
-fn assert_warned(done: &Done, text: &str) {
+fn assert_warned(done: &CallResult, text: &str) {
     assert!(
         done.stderr().contains("warning: terraform: ") && done.stderr().contains(text),
         "{}",

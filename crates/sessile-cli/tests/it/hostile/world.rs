@@ -84,7 +84,7 @@ fn a_home_that_does_not_exist_is_made_only_by_a_write() {
 }
 
 /// The shell around the program: for streams and directories that a `Command` cannot make.
-fn shell(home: &Home, script: &str) -> testkit::Done {
+fn shell(home: &Home, script: &str) -> testkit::CallResult {
     let program = home.program().to_owned();
     let inner = Home::new("/bin/sh");
     clean(inner.call(&["-c", script]).env("BIN", program).env("HOME", home.dir()).env("H", home.dir()).run())

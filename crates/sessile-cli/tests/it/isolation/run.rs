@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use testkit::{Call, Done, Home};
+use testkit::{Call, CallResult, Home};
 
 use crate::{eventually, home, home_with, live, lives, room, shown, start};
 
@@ -95,7 +95,7 @@ mod which_session {
     #[test]
     fn new_starts_over_what_has_ended_and_refuses_what_lives() {
         let home = home();
-        let id = |done: Done| done.stdout().trim().to_owned();
+        let id = |done: CallResult| done.stdout().trim().to_owned();
         let command = ["printenv", "SESSILE_SESSION"];
         let first = id(run(&home, &["--session", "s1", "--new"], &command).ok());
         let done = run(&home, &["--session", "s1", "--new", "-ojson"], &command).run().exit(125);

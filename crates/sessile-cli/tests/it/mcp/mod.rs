@@ -4,10 +4,10 @@ mod config;
 mod explicit;
 mod guards;
 mod hostile;
-mod killed;
-mod long;
+mod kills;
+mod long_calls;
+mod parallel;
 mod protocol;
-mod shared;
 mod tools;
 
 use serde_json::{Value, json};

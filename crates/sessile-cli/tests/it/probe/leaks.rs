@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::Done;
+use testkit::CallResult;
 
 use super::{CHAT, Sample, chat, count, honest};
 use crate::{home, repository};
 
 /// Probes the sample by its own protocol.
-fn probe(sample: &Sample, flags: &[&str]) -> Done {
+fn probe(sample: &Sample, flags: &[&str]) -> CallResult {
     let template = repository::root().join("examples/mixed-up-agent/chat.toml");
     let args =
         ["probe", &sample.url, "-ojson", "--protocol", "http", "--template", template.to_str().unwrap()];

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use sessile_wire::service::{BeginTurnResponse, LeaseTicket, ServiceSession};
-use testkit::{AgentAuth, AgentOptions, Done, Home, ScriptedAgent, TlsServer};
+use testkit::{AgentAuth, AgentOptions, CallResult, Home, ScriptedAgent, TlsServer};
 
 use super::count;
 use super::server::{Asked, Server};
 use super::service::Serving;
 use crate::home;
 
-fn probe(home: &Home, service: &Serving, flags: &[&str]) -> Done {
+fn probe(home: &Home, service: &Serving, flags: &[&str]) -> CallResult {
     let args = ["probe", &service.url, "--protocol", "sessile", "-ojson", "--tokens", &service.tokens];
     home.call(&args).args(flags).run()
 }

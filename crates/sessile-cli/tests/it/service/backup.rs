@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use super::{Client, Service, Store};
 use crate::durability::crash::Killer;
@@ -28,11 +28,11 @@ fn beside(home: &Home, label: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect()
 }
 
-fn backup(store: &Store<'_>, file: &str) -> Done {
+fn backup(store: &Store<'_>, file: &str) -> CallResult {
     store.call(&["serve", "backup", file]).run()
 }
 
-fn restore(store: &Store<'_>, file: &str) -> Done {
+fn restore(store: &Store<'_>, file: &str) -> CallResult {
     store.call(&["serve", "restore", file, "--yes", "-ojson"]).run()
 }
 

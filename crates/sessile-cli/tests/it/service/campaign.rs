@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::Postgres;
-use testkit::linear::{LeaseInterval, Observation, ObservedRevision, contradiction, overlap, tick};
+use testkit::linearizability::{LeaseInterval, Observation, ObservedRevision, contradiction, overlap, tick};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::checked::{Acknowledged, Wrong, wrong};
 use super::faults::{Faults, Happened, Outage, make};
+use super::invariants::{Acknowledged, Wrong, wrong};
 use super::wire::{Ask, Pair};
 use super::{Service, Store};
 use crate::home;

@@ -3,12 +3,12 @@
 mod agents;
 mod backup;
 mod campaign;
-mod checked;
 mod faults;
+mod invariants;
 mod login;
 mod remote;
 mod serve;
-mod shared;
+mod two_processes;
 mod users;
 mod wire;
 

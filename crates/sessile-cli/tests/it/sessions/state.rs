@@ -1,11 +1,11 @@
 //! `sessile session state`: small values with revisions that never go back.
 
 use serde_json::{Value, json};
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use crate::{home, start};
 
-fn state(home: &Home, id: &str, args: &[&str]) -> Done {
+fn state(home: &Home, id: &str, args: &[&str]) -> CallResult {
     home.call(&["session", "state"]).args(args).args(&["--session", id, "-ojson"]).run()
 }
 

@@ -151,7 +151,7 @@ fn the_list_shows_every_setting_with_its_kind() {
     tools.also           list      -        Isolate these tools too, which are shared unless asked for.
     tools.except         list      -        Isolate all tools but these.
     tools.only           list      -        Isolate only these tools.
-    vault.backend        choice    auto     Where credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.
+    vault.backend        choice    auto     MisbehaviourPoint credentials are kept; auto is the desktop's keychain if there is one, else a sealed file.
     vault.helper         text      -        The program that keeps credentials for the backend helper: a path, or WORD for NAME-vault-WORD in PATH.
     vault.key-file       text      -        The file with the key of a sealed vault, instead of the one beside it.
     vault.unlock         duration  15m      How long a passphrase keeps a sealed vault open.

@@ -1,7 +1,7 @@
 //! `sessile trust`: a project's files take effect when a person has read them, and not before.
 
 use serde_json::json;
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use crate::{home, home_with};
 
@@ -17,7 +17,7 @@ fn with_project() -> Home {
     home
 }
 
-fn here(home: &Home, args: &[&str]) -> Done {
+fn here(home: &Home, args: &[&str]) -> CallResult {
     home.call(args).cwd("project").run()
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use testkit::{Call, Done, Home};
+use testkit::{Call, CallResult, Home};
 
 use crate::{home, home_with};
 
@@ -426,7 +426,7 @@ fn an_untrusted_project_cannot_choose_a_credential_or_a_helper() {
         "project/.sessile/config.toml",
         "credential = \"bot\"\n[vault]\nbackend = \"helper\"\nhelper = \"../evil\"\n",
     );
-    let done: Done = home.call(&["status", "-ojson"]).cwd("project").ok();
+    let done: CallResult = home.call(&["status", "-ojson"]).cwd("project").ok();
     assert_eq!(done.json()["credential"], serde_json::Value::Null);
     assert_eq!(done.json()["vault"]["backend"], "file");
     home.call(&["auth", "list"]).cwd("project").ok();

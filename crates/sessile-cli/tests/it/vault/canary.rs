@@ -4,11 +4,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use sessile::vault::sealed::Sealed;
+use sessile::vault::sealed::SealedFile;
 use sessile::vault_key::VaultKey;
 use testkit::{Call, Home, Keyring, OidcServer};
 
-use super::sought::Sought;
+use super::secret_search::Sought;
 use super::{DIR, LONG_AGO, bind, by_client, device_login, printed, set};
 use crate::contract::output::{CALLS, furnished_for};
 use crate::durability::crash::{Killer, kills};
@@ -37,7 +37,7 @@ fn secrets_of(home: &Home) -> Vec<(String, String)> {
     let byte = |at: usize| u8::from_str_radix(&key[2 * at..2 * at + 2], 16).unwrap();
     let key = VaultKey::of_bytes(std::array::from_fn(byte));
     let text = std::fs::read_to_string(dir.join("credentials")).unwrap();
-    let content = Sealed::of_text(&text).unwrap().open(&key).unwrap();
+    let content = SealedFile::of_text(&text).unwrap().open(&key).unwrap();
     let all: serde_json::Value = serde_json::from_str(&content).unwrap();
     let mut found = Vec::new();
     for one in all.as_array().unwrap() {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use testkit::{Done, Home};
+use testkit::{CallResult, Home};
 
 use crate::home;
 use crate::probe::service::Serving;
@@ -36,7 +36,7 @@ fn serving(home: &Home) -> Serving {
     )
 }
 
-fn login(home: &Home, url: &str, authority: Option<&str>) -> Done {
+fn login(home: &Home, url: &str, authority: Option<&str>) -> CallResult {
     let call = home.call(&["auth", "login", "--server", url, "--token-stdin", "-ojson"]).stdin("sst_x");
     match authority {
         Some(file) => call.env("SSL_CERT_FILE", home.path(file)).run(),
@@ -45,7 +45,7 @@ fn login(home: &Home, url: &str, authority: Option<&str>) -> Done {
 }
 
 /// The message and the hint of a server that is not reached.
-fn told(done: Done) -> (String, String) {
+fn told(done: CallResult) -> (String, String) {
     let error = done.exit(12).json_error();
     assert_eq!(error["code"], "UNREACHABLE");
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use testkit::{Done, Home, OidcOptions, OidcServer};
+use testkit::{CallResult, Home, OidcOptions, OidcServer};
 
 use super::{
     CROWD, bind, by_client, device_login, expire, files, list, listed, printed, secrets, set, together,
@@ -140,7 +140,7 @@ fn fifty_processes_of_many_credentials_spend_each_refresh_token_of_their_login_o
 
 /// The error of a credential whose time is up and that could not be renewed.
 #[track_caller]
-fn assert_expired(done: &Done, fix: &str) {
+fn assert_expired(done: &CallResult, fix: &str) {
     let error = done.json_error();
     assert_eq!(error["code"], "CREDENTIALS_EXPIRED", "{error}");
     assert!(error["expired_at"].as_str().is_some_and(|end| end.starts_with("2020-01-01")), "{error}");

@@ -9,14 +9,14 @@ mod crowd;
 mod damage;
 mod kills;
 mod refusals;
-mod sought;
+mod secret_search;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::sync::Barrier;
 
-use testkit::{Call, Done, Home, OidcServer};
+use testkit::{Call, CallResult, Home, OidcServer};
 
 /// How many processes are at it at the same time.
 const CROWD: usize = 50;
@@ -60,7 +60,7 @@ fn secrets(home: &Home, names: &[String]) -> BTreeMap<String, String> {
 }
 
 /// The credentials there are, as `auth list` has them, by name.
-fn listed(done: &Done) -> BTreeMap<String, serde_json::Value> {
+fn listed(done: &CallResult) -> BTreeMap<String, serde_json::Value> {
     let all = done.json();
     let all = all.as_array().expect("a list").iter();
     all.map(|one| (one["name"].as_str().expect("a name").to_owned(), one.clone())).collect()

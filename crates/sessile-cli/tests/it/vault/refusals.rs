@@ -3,7 +3,7 @@
 use testkit::OidcServer;
 
 use super::canary::{INPUT, input, script, words};
-use super::sought::Sought;
+use super::secret_search::Sought;
 use super::{DIR, LONG_AGO, bind, printed, set};
 use crate::home;
 

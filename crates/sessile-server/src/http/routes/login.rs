@@ -15,7 +15,7 @@ use super::super::json::Json;
 use super::super::problem::ApiProblem;
 use super::super::reply;
 use super::super::route::{ANY, Route};
-use super::super::router::Peer;
+use super::super::router::PeerAddress;
 use crate::login::{INTERVAL_MS, LIFE_MS, LoginOutcome};
 
 pub(super) fn routes() -> Vec<Route> {
@@ -48,7 +48,7 @@ async fn begin(
         .logins
         .take(&extensions)
         .map_err(|after_ms| ApiProblem::rate_limited("too many ask to be let in", after_ms))?;
-    let peer = extensions.get().map(|Peer(peer)| peer.ip().to_canonical().to_string());
+    let peer = extensions.get().map(|PeerAddress(peer)| peer.ip().to_canonical().to_string());
     let begun = app.gate.begin_login(&new.client, peer, app.limits.logins).await?;
     let body = BeginLoginResponse {
         device_code: begun.device_code.expose().to_owned(),

@@ -6,7 +6,7 @@ use tokio_postgres::{Error, Row};
 
 use super::Inner;
 use super::logins;
-use super::transaction::{Link, SERVICE, SqlParams, Step, TxError, params};
+use super::transaction::{PooledConnection, SERVICE, SqlParams, Step, TxError, params};
 use crate::account::{Account, AccountChange, Token};
 use crate::change::Refusal;
 use crate::ids::{SecretHash, TokenId, UserName};
@@ -134,7 +134,7 @@ pub(super) async fn run(
     params: SqlParams<'_>,
     writes: bool,
 ) -> Result<Vec<Row>, TxError> {
-    let mut link = Link::for_accounts(inner, lane).await?;
+    let mut link = PooledConnection::for_accounts(inner, lane).await?;
     let rows = link.send(&[Step::Other(sql, params)]).await.map_err(|error| TxError::of(&error, writes))?;
     Ok(rows.into_iter().next().unwrap_or_default())
 }

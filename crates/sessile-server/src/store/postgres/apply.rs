@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::snapshot::{LoadedSnapshot, SnapshotLoad};
 use super::sql::Sql;
-use super::transaction::{Link, Step, TxError, params};
+use super::transaction::{PooledConnection, Step, TxError, params};
 use super::write::PostgresWrites;
 use super::{Inner, rows};
 use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::TokenId;
-use crate::request::{Read, Request};
+use crate::request::{AuditedRead, Request};
 use crate::rules::audit::AuditEntry;
 use crate::rules::{Dependencies, decide};
 use crate::store::ServiceStoreError;
@@ -33,7 +33,7 @@ pub(super) async fn attempt(
     let failed = |error: serde_json::Error| TxError::Fatal(ServiceStoreError::Failed(error.to_string()));
     let lost = |error: tokio_postgres::Error| TxError::of(&error, false);
     let dependencies = Dependencies::of(&request.change);
-    let mut link = Link::take(inner, user).await?;
+    let mut link = PooledConnection::take(inner, user).await?;
 
     let loading = SnapshotLoad::new(user, &dependencies, request.key.as_deref());
     let found = link.send(&loading.steps).await.map_err(lost)?;
@@ -81,7 +81,7 @@ fn insert_audit<'r>(sql: Sql, request: &'r Request, entry: &AuditEntry<'r>, now:
 /// Adds a change that failed to the audit log. The transaction that it failed in is gone.
 pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Result<(), TxError> {
     let user = request.user.as_str();
-    let mut link = Link::take(inner, user).await?;
+    let mut link = PooledConnection::take(inner, user).await?;
     let sent = async {
         let steps = [Step::Plain(BEGIN), Step::Run(Sql::As, params![user])];
         let now: i64 = match link.send(&steps).await?.get(1).and_then(|rows| rows.first()) {
@@ -95,16 +95,16 @@ pub(super) async fn record_failure(inner: &Arc<Inner>, request: &Request) -> Res
 }
 
 /// Adds reads to the audit log. They are the same however often they are sent.
-pub(super) async fn record_reads(inner: &Arc<Inner>, reads: &[Read]) -> Result<(), TxError> {
+pub(super) async fn record_reads(inner: &Arc<Inner>, reads: &[AuditedRead]) -> Result<(), TxError> {
     let mut steps = vec![Step::Plain(BEGIN)];
     for read in reads {
-        let Read { user, access, action, session, outcome, at_ms } = read;
+        let AuditedRead { user, access, action, session, outcome, at_ms } = read;
         steps.push(Step::Run(Sql::As, params![user.as_str()]));
         let (token, subject) = (access.token.as_ref().map(TokenId::as_str), None::<&str>);
         let params = params![user.as_str(), &access.id, at_ms, token, action, session, outcome, subject];
         steps.push(Step::Run(Sql::PutAudit, params));
     }
     steps.push(Step::Plain("COMMIT"));
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     link.send(&steps).await.map(drop).map_err(|error| TxError::of(&error, false))
 }

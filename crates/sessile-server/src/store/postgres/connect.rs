@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use super::sql::UserIsolation;
-use super::tls::{PostgresTls, Verify};
+use super::tls::{CertificateCheck, PostgresTls};
 use super::transaction::TxError;
 use crate::store::ServiceStoreError;
 use crate::store::fair_queue::{FairQueue, Slot, cores};
@@ -64,13 +64,13 @@ impl PostgresAddress {
         }
         let authorities = asked.authorities.map(PathBuf::from);
         let (mode, verify) = match asked.mode.as_deref().unwrap_or("prefer") {
-            "disable" => (SslMode::Disable, Verify::Nothing),
-            "prefer" => (SslMode::Prefer, Verify::Nothing),
+            "disable" => (SslMode::Disable, CertificateCheck::Nothing),
+            "prefer" => (SslMode::Prefer, CertificateCheck::Nothing),
             // Whoever says where the authorities are wants them asked.
-            "require" if authorities.is_some() => (SslMode::Require, Verify::Authority),
-            "require" => (SslMode::Require, Verify::Nothing),
-            "verify-ca" => (SslMode::Require, Verify::Authority),
-            "verify-full" => (SslMode::Require, Verify::Full),
+            "require" if authorities.is_some() => (SslMode::Require, CertificateCheck::Authority),
+            "require" => (SslMode::Require, CertificateCheck::Nothing),
+            "verify-ca" => (SslMode::Require, CertificateCheck::Authority),
+            "verify-full" => (SslMode::Require, CertificateCheck::Full),
             other => return Err(wrong(format!("sslmode cannot be {other:?}"))),
         };
         let tls = PostgresTls::new(verify, authorities.as_deref()).map_err(wrong)?;

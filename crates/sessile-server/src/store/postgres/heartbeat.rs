@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Inner;
-use super::transaction::{Link, Step, TxError, params};
+use super::transaction::{PooledConnection, Step, TxError, params};
 use crate::change::KEPT_MS;
 
 macro_rules! now {
@@ -26,7 +26,7 @@ const DELETE_DEAD: &str = concat!("DELETE FROM process WHERE seen_ms < ", now!()
 
 /// Records that this process is alive, and deletes those that died long ago.
 pub(super) async fn send(inner: &Arc<Inner>) -> Result<(), TxError> {
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     let steps = [
         Step::Other(SEND, params![inner.process.to_string()]),
         Step::Other(DELETE_DEAD, params![100 * KEPT_MS]),

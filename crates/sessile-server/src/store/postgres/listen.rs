@@ -9,12 +9,12 @@ use tokio_postgres::AsyncMessage;
 
 use super::Inner;
 use super::connect::PostgresAddress;
-use super::transaction::{Link, Step, TxError, params};
+use super::transaction::{PooledConnection, Step, TxError, params};
 use crate::store::wakeups::Wakeups;
 
 /// Whether the database knows how to.
 pub(super) async fn notifies(inner: &Arc<Inner>) -> Result<bool, TxError> {
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     let known = Step::Other("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify' LIMIT 1", params![]);
     let found = link.send(&[known]).await.map_err(|error| TxError::of(&error, false))?;
     Ok(found.iter().any(|rows| !rows.is_empty()))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Inner;
 use super::role::Role;
-use super::transaction::{Link, TxError};
+use super::transaction::{PooledConnection, TxError};
 use crate::store::ServiceStoreError;
 use crate::store::retention::KEEP_SESSIONS;
 
@@ -28,7 +28,7 @@ const LOCK: &str = "INSERT INTO sessile_schema (id, version) VALUES (1, 0)
 
 /// Brings the tables up to date. A role that may not make tables can use those that are there.
 pub(super) async fn migrate(inner: &Arc<Inner>, role: &Role) -> Result<(), TxError> {
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     let failed = |error: &tokio_postgres::Error| match TxError::of(error, false) {
         // Two made the first table at the same time.

@@ -9,6 +9,7 @@ mod connect;
 mod heartbeat;
 mod listen;
 mod logins;
+mod maintenance;
 mod migrate;
 mod read;
 mod retention;
@@ -18,7 +19,6 @@ mod snapshot;
 mod sql;
 mod tls;
 mod transaction;
-mod upkeep;
 mod write;
 
 use std::pin::Pin;
@@ -36,10 +36,10 @@ use crate::change::{ChangeOutcome, Refusal};
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
 use crate::query::{Query, QueryAnswer};
-use crate::request::{Read, Request};
+use crate::request::{AuditedRead, Request};
 use crate::rules::Dependencies;
 use connect::{FairPool, PostgresAddress};
-use sql::Texts;
+use sql::StatementTexts;
 use transaction::{RetryTimer, TxError};
 
 pub use connect::PostgresOptions;
@@ -61,7 +61,7 @@ struct Inner {
     /// For users and tokens. Whatever else goes on, a token can be checked.
     accounts_pool: FairPool,
     owners: TokenOwners,
-    texts: Texts,
+    texts: StatementTexts,
     options: PostgresOptions,
     /// Id of this process.
     process: Arc<str>,
@@ -95,7 +95,7 @@ impl PostgresStore {
             pool,
             accounts_pool,
             owners: TokenOwners::default(),
-            texts: Texts::new(options.isolation),
+            texts: StatementTexts::new(options.isolation),
             lanes: (0..LANES).map(|_| Mutex::default()).collect(),
             notifies: OnceLock::new(),
             process: super::new_process()?,
@@ -199,7 +199,7 @@ impl StoreBackend for PostgresStore {
         Box::pin(with_retry(&self.inner, || heartbeat::send(&self.inner)))
     }
 
-    fn record(&self, reads: Vec<Read>) -> StoreFuture<'_, ()> {
+    fn record(&self, reads: Vec<AuditedRead>) -> StoreFuture<'_, ()> {
         Box::pin(async move { with_retry(&self.inner, || apply::record_reads(&self.inner, &reads)).await })
     }
 
@@ -282,20 +282,20 @@ impl StoreBackend for PostgresStore {
     }
 
     fn due(&self, sweep: Sweep, most: i64) -> StoreFuture<'_, Vec<UserName>> {
-        Box::pin(with_retry(&self.inner, move || upkeep::due(&self.inner, sweep, most)))
+        Box::pin(with_retry(&self.inner, move || maintenance::due(&self.inner, sweep, most)))
     }
 
     fn mark_swept<'a>(&'a self, user: &'a UserName, sweep: Sweep) -> StoreFuture<'a, ()> {
-        Box::pin(with_retry(&self.inner, move || upkeep::mark_swept(&self.inner, user, sweep)))
+        Box::pin(with_retry(&self.inner, move || maintenance::mark_swept(&self.inner, user, sweep)))
     }
 
     fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool> {
         let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
-        Box::pin(with_retry(&self.inner, move || upkeep::acquire_lease(&self.inner, name, lease_ms)))
+        Box::pin(with_retry(&self.inner, move || maintenance::acquire_lease(&self.inner, name, lease_ms)))
     }
 
     fn setting<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<i64>> {
-        Box::pin(with_retry(&self.inner, || upkeep::setting(&self.inner, name)))
+        Box::pin(with_retry(&self.inner, || maintenance::setting(&self.inner, name)))
     }
 }
 

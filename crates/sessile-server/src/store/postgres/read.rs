@@ -7,7 +7,7 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::rows::{self, json};
 use super::sql::Sql;
-use super::transaction::{Link, Step, TxError, params};
+use super::transaction::{PooledConnection, Step, TxError, params};
 use crate::change::Refusal;
 use crate::ids::{SessionId, UserName};
 use crate::json_text::JsonText;
@@ -25,7 +25,7 @@ pub(super) async fn answer(
     user: &UserName,
     query: &Query,
 ) -> Result<Result<QueryAnswer, Refusal>, TxError> {
-    let mut link = Link::take(inner, user.as_str()).await?;
+    let mut link = PooledConnection::take(inner, user.as_str()).await?;
     let asked = async {
         let asking = QueryRun { user: user.as_str(), link: &mut link };
         asking.answer(query).await
@@ -35,7 +35,7 @@ pub(super) async fn answer(
 
 struct QueryRun<'a> {
     user: &'a str,
-    link: &'a mut Link,
+    link: &'a mut PooledConnection,
 }
 
 type Outcome = Result<Result<QueryAnswer, Refusal>, Error>;

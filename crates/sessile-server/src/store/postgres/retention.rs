@@ -8,7 +8,7 @@ use tokio_postgres::{Error, Row};
 use super::Inner;
 use super::apply::BEGIN;
 use super::sql::Sql;
-use super::transaction::{Link, Step, TxError, params};
+use super::transaction::{PooledConnection, Step, TxError, params};
 use crate::ids::{SessionId, UserName};
 use crate::model::Resource;
 use crate::store::columns::Column;
@@ -45,7 +45,7 @@ pub(super) async fn expired_sessions(
 async fn alone(inner: &Arc<Inner>, user: &UserName, step: Step<'_>) -> Result<Vec<Row>, TxError> {
     let steps =
         [Step::Plain(BEGIN), Step::Run(Sql::As, params![user.to_string()]), step, Step::Plain("COMMIT")];
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     let mut rows = link.send(&steps).await.map_err(|error| TxError::of(&error, false))?;
     Ok(rows.drain(..).nth(2).unwrap_or_default())
 }
@@ -57,12 +57,12 @@ pub(super) async fn delete_session(
     session: &SessionId,
     limit: SweepLimit,
 ) -> Result<bool, TxError> {
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     delete_in(&mut link, user.as_str(), session, limit).await.map_err(|error| TxError::of(&error, false))
 }
 
 async fn delete_in(
-    link: &mut Link,
+    link: &mut PooledConnection,
     user: &str,
     session: &SessionId,
     limit: SweepLimit,

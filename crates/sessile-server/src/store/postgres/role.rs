@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Inner;
-use super::transaction::{Link, TxError};
+use super::transaction::{PooledConnection, TxError};
 use crate::store::ServiceStoreError;
 
 /// The tables that belong to users, each row to one of them.
@@ -51,7 +51,7 @@ pub(super) struct Role {
 impl Role {
     /// The role, if it is one that users are kept apart for and that may use the tables that are there.
     pub(super) async fn fit(inner: &Arc<Inner>) -> Result<Self, TxError> {
-        let link = Link::for_service(inner).await?;
+        let link = PooledConnection::for_service(inner).await?;
         let failed = |error: tokio_postgres::Error| TxError::of(&error, false);
         let client = link.raw()?;
         let row = client.query_one(SELF, &[]).await.map_err(failed)?;
@@ -95,7 +95,7 @@ pub(super) async fn see_to_row_security(inner: &Arc<Inner>) -> Result<(), TxErro
     if !inner.options.isolation.in_rows() {
         return Ok(());
     }
-    let link = Link::for_service(inner).await?;
+    let link = PooledConnection::for_service(inner).await?;
     let failed = |error: tokio_postgres::Error| TxError::of(&error, false);
     let asked = known(link.raw()?.query_one(OPEN, &[&OF_USERS]).await).map_err(failed)?;
     let open: Option<String> = asked.map_or(Ok(None), |row| row.try_get(0)).map_err(failed)?;

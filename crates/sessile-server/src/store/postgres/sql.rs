@@ -28,12 +28,12 @@ impl UserIsolation {
 
 /// The statements, as they are sent.
 #[derive(Debug)]
-pub(super) struct Texts(Vec<String>);
+pub(super) struct StatementTexts(Vec<String>);
 
-impl Texts {
+impl StatementTexts {
     pub(super) fn new(isolation: UserIsolation) -> Self {
         let mine = if isolation.in_statements() { "user_id = $1" } else { "$1::text IS NOT NULL" };
-        Texts(Sql::ALL.iter().map(|text| text.replace("{mine}", mine)).collect())
+        StatementTexts(Sql::ALL.iter().map(|text| text.replace("{mine}", mine)).collect())
     }
 
     pub(super) fn get(&self, sql: Sql) -> &str {
@@ -227,7 +227,7 @@ statements! {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sql, Texts, UserIsolation};
+    use super::{Sql, StatementTexts, UserIsolation};
 
     /// As often as a table is looked at or changed, the user is asked for; what is put in begins with the user.
     #[test]
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn every_placeholder_in_statements_is_filled() {
         for isolation in [UserIsolation::Both, UserIsolation::OnlyRowSecurity] {
-            let texts = Texts::new(isolation);
+            let texts = StatementTexts::new(isolation);
             assert!(texts.0.iter().all(|text| !text.contains('{')), "{texts:?}");
             assert_eq!(
                 texts.0.iter().any(|text| text.contains("user_id = $1")),

@@ -17,7 +17,7 @@ use tokio_rustls::TlsConnector;
 
 /// Checks of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verify {
+pub(super) enum CertificateCheck {
     /// Nothing: who listens learns nothing, who stands between does.
     Nothing,
     /// The issuer.
@@ -34,16 +34,18 @@ pub(super) struct PostgresTls {
 
 impl PostgresTls {
     /// With the authorities in a file, or else the system's.
-    pub(super) fn new(verify: Verify, authorities: Option<&Path>) -> Result<Self, String> {
+    pub(super) fn new(verify: CertificateCheck, authorities: Option<&Path>) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;
         let config = match verify {
-            Verify::Full => builder.with_root_certificates(roots(authorities)?).with_no_client_auth(),
-            Verify::Nothing | Verify::Authority => {
+            CertificateCheck::Full => {
+                builder.with_root_certificates(roots(authorities)?).with_no_client_auth()
+            }
+            CertificateCheck::Nothing | CertificateCheck::Authority => {
                 let chain = match verify {
-                    Verify::Nothing => None,
+                    CertificateCheck::Nothing => None,
                     _ => Some(
                         WebPkiServerVerifier::builder_with_provider(
                             Arc::new(roots(authorities)?),

@@ -111,7 +111,7 @@ fn describe(error: &Error) -> String {
 }
 
 /// A connection of the pool. One that is dropped in the middle of a transaction is closed, and not used again.
-pub(super) struct Link {
+pub(super) struct PooledConnection {
     connection: Option<Object>,
     inner: Arc<Inner>,
     idle: bool,
@@ -122,7 +122,7 @@ pub(super) struct Link {
 /// The lane of what the service does on its own account. Not a valid name of a user.
 pub(super) const SERVICE: &str = " service";
 
-impl Link {
+impl PooledConnection {
     /// A connection for what belongs to a user, in the user's turn.
     pub(super) async fn take(inner: &Arc<Inner>, user: &str) -> Result<Self, TxError> {
         Self::of(inner, &inner.pool, user).await
@@ -140,7 +140,12 @@ impl Link {
 
     async fn of(inner: &Arc<Inner>, pool: &FairPool, lane: &str) -> Result<Self, TxError> {
         let (connection, slot) = pool.get(lane).await?;
-        Ok(Link { connection: Some(connection), inner: Arc::clone(inner), idle: true, _slot: slot })
+        Ok(PooledConnection {
+            connection: Some(connection),
+            inner: Arc::clone(inner),
+            idle: true,
+            _slot: slot,
+        })
     }
 
     /// The connection itself.
@@ -188,7 +193,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for PooledConnection {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take()
             && !self.idle

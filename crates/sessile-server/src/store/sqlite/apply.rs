@@ -5,15 +5,20 @@ use rusqlite::{Connection, OptionalExtension, Result};
 use super::{rows, snapshot, write};
 use crate::change::{ChangeOutcome, Refusal, StoreChange};
 use crate::ids::{Position, TokenId};
-use crate::request::{Read, Request};
+use crate::request::{AuditedRead, Request};
 use crate::rules::audit::AuditEntry;
 use crate::rules::{ChangeSnapshot, Dependencies, StoredAnswer, decide, idempotency};
 
 /// Outcome of a change, and the position in its queue that can be acquired by it.
-pub(super) type Applied = (std::result::Result<ChangeOutcome, Refusal>, Option<Position>);
+pub(super) type AppliedChange = (std::result::Result<ChangeOutcome, Refusal>, Option<Position>);
 
 /// Makes a change, unless the same one was made before under its key, and adds it to the audit log.
-pub(super) fn apply(connection: &Connection, process: &str, request: &Request, now: i64) -> Result<Applied> {
+pub(super) fn apply(
+    connection: &Connection,
+    process: &str,
+    request: &Request,
+    now: i64,
+) -> Result<AppliedChange> {
     let applied = make(connection, process, request, now);
     let entry = match &applied {
         Ok((outcome, _)) => AuditEntry::of(request, outcome),
@@ -25,7 +30,7 @@ pub(super) fn apply(connection: &Connection, process: &str, request: &Request, n
     applied
 }
 
-fn make(connection: &Connection, process: &str, request: &Request, now: i64) -> Result<Applied> {
+fn make(connection: &Connection, process: &str, request: &Request, now: i64) -> Result<AppliedChange> {
     let invalid = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
     let user = request.user.as_str();
     let answered = request.key.as_deref().map(|key| answer(connection, user, key)).transpose()?.flatten();
@@ -97,12 +102,12 @@ fn insert_audit(connection: &Connection, request: &Request, entry: &AuditEntry<'
 }
 
 /// Adds reads to the audit log.
-pub(super) fn record_reads(connection: &Connection, reads: &[Read]) -> Result<()> {
+pub(super) fn record_reads(connection: &Connection, reads: &[AuditedRead]) -> Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO audit (user, id, at_ms, token, action, session, outcome) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for read in reads {
-        let Read { user, access, action, session, outcome, at_ms } = read;
+        let AuditedRead { user, access, action, session, outcome, at_ms } = read;
         let token = access.token.as_ref().map(TokenId::as_str);
         insert.execute((user.as_str(), &access.id, at_ms, token, action, session, outcome))?;
     }

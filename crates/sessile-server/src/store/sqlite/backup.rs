@@ -48,7 +48,7 @@ pub enum BackupError {
 
 /// Result of a restore.
 #[derive(Clone, Debug)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Copy of the replaced store; `None` if no store was replaced.
     pub kept: Option<PathBuf>,
     /// Number of tokens that are valid in the backup and revoked now.
@@ -112,7 +112,7 @@ impl ServiceBackup {
         store: &Path,
         keep_tokens: bool,
         now_ms: i64,
-    ) -> std::result::Result<Restored, BackupError> {
+    ) -> std::result::Result<RestoreReport, BackupError> {
         let is_new = !store.exists();
         extend(&connect(store)?, store)?;
         let exclusive = open_exclusive(store)?;
@@ -121,7 +121,7 @@ impl ServiceBackup {
         let failed = |error: rusqlite::Error| BackupError::Store(describe(&error));
         self.snapshot.attach_to(&mut connection).map_err(failed)?;
         let revoked_tokens = replace(&mut connection, keep_tokens, now_ms).map_err(failed)?;
-        Ok(Restored { kept, revoked_tokens })
+        Ok(RestoreReport { kept, revoked_tokens })
     }
 }
 

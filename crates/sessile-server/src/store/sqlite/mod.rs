@@ -9,12 +9,12 @@ mod bulk;
 mod heartbeat;
 mod listing;
 mod logins;
+mod maintenance;
 mod read;
 mod readers;
 mod retention;
 mod rows;
 mod snapshot;
-mod upkeep;
 mod write;
 mod writer;
 
@@ -36,7 +36,7 @@ use crate::clock::now_ms;
 use crate::ids::{Position, SecretHash, SessionId, TokenId, UserName};
 use crate::model::Resource;
 use crate::query::{Query, QueryAnswer};
-use crate::request::{Read, Request};
+use crate::request::{AuditedRead, Request};
 use crate::rules::QueueState;
 use readers::{Priority, Readers};
 use snapshot::QueueView;
@@ -218,7 +218,7 @@ impl StoreBackend for SqliteStore {
         })
     }
 
-    fn record(&self, reads: Vec<Read>) -> StoreFuture<'_, ()> {
+    fn record(&self, reads: Vec<AuditedRead>) -> StoreFuture<'_, ()> {
         self.write(move |connection, _| apply::record_reads(connection, &reads))
     }
 
@@ -322,24 +322,26 @@ impl StoreBackend for SqliteStore {
     }
 
     fn due(&self, sweep: Sweep, most: i64) -> StoreFuture<'_, Vec<UserName>> {
-        let due = move |connection: &Connection| upkeep::due(connection, sweep, most);
+        let due = move |connection: &Connection| maintenance::due(connection, sweep, most);
         Box::pin(self.readers.read(SERVICE, due))
     }
 
     fn mark_swept<'a>(&'a self, user: &'a UserName, sweep: Sweep) -> StoreFuture<'a, ()> {
         let user = user.clone();
-        self.write(move |connection, _| upkeep::mark_swept(connection, &user, sweep))
+        self.write(move |connection, _| maintenance::mark_swept(connection, &user, sweep))
     }
 
     fn acquire_lease<'a>(&'a self, name: &'a str, lease: Duration) -> StoreFuture<'a, bool> {
         let (name, process) = (name.to_owned(), Arc::clone(&self.process));
         let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
-        self.write(move |connection, now| upkeep::acquire_lease(connection, &name, &process, now, lease_ms))
+        self.write(move |connection, now| {
+            maintenance::acquire_lease(connection, &name, &process, now, lease_ms)
+        })
     }
 
     fn setting<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<i64>> {
         let name = name.to_owned();
-        self.read_accounts(move |connection| upkeep::setting(connection, &name))
+        self.read_accounts(move |connection| maintenance::setting(connection, &name))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, Result};
 use tokio::sync::{mpsc, oneshot};
 
-use super::apply::{self, Applied};
+use super::apply::{self, AppliedChange};
 use super::describe;
 use crate::clock::now_ms;
 use crate::request::Request;
@@ -45,7 +45,7 @@ impl SqliteWriter {
         &self,
         process: Arc<str>,
         request: Request,
-    ) -> std::result::Result<Applied, ServiceStoreError> {
+    ) -> std::result::Result<AppliedChange, ServiceStoreError> {
         let _slot = self.queue.enter(request.user.as_str()).await;
         self.run(move |connection, now| apply::apply(connection, &process, &request, now)).await
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sessile_wire::a2a::TaskState;
 
 use super::super::UpstreamError;
-use super::delivered::DeliveredPrefix;
+use super::delivered_prefix::DeliveredPrefix;
 use super::event::{TextArtifact, TextEvent};
 use crate::model::AgentConversation;
 

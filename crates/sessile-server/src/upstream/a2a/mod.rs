@@ -3,7 +3,7 @@
 
 mod agent;
 mod assembly;
-mod delivered;
+mod delivered_prefix;
 mod event;
 mod exchange;
 mod interface;

@@ -11,7 +11,8 @@ use sessile::vault::Secret;
 use sessile_server::serve::Options;
 use sessile_server::upstream::Upstream;
 use testkit::{
-    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, Protocol, PythonAgent, ScriptedAgent, Where,
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, MisbehaviourPoint, Protocol, PythonAgent,
+    ScriptedAgent,
 };
 
 use super::replies::{STREAM, contents, events, is_free, say};
@@ -249,7 +250,7 @@ fn failed_agent_reply_appends_nothing() {
     ];
     for (number, (wrong, status, code, retryable)) in wrongs.into_iter().enumerate() {
         for headers in [&[][..], &[STREAM]] {
-            agent.misbehave(Where::Calls, Some(wrong.clone()));
+            agent.misbehave(MisbehaviourPoint::Calls, Some(wrong.clone()));
             let key = format!("k{number}{}", headers.len());
             let headers = [headers, &[("idempotency-key", key.as_str())]].concat();
             let refused = say(&ann, &session, &headers, "echo two");
@@ -257,7 +258,7 @@ fn failed_agent_reply_appends_nothing() {
             assert_eq!(refused.json()["retryable"], retryable, "{wrong:?}: {refused:?}");
             assert_eq!(contents(&ann, &session), ["echo one", "one"], "{wrong:?}");
             assert!(is_free(&ann, &session), "the turn is still held: {wrong:?}");
-            agent.misbehave(Where::Calls, None);
+            agent.misbehave(MisbehaviourPoint::Calls, None);
             // The same key again is another try, and then the answer to all that follow. Nobody knows what the agent has
             // heard, so it is told everything.
             let reply = say(&ann, &session, &headers, "echo two");
@@ -316,9 +317,9 @@ fn key_is_sent_only_to_the_agents_origin() {
     let astray = ScriptedAgent::start(AgentOptions { card_origin, ..AgentOptions::default() });
     let moved = ScriptedAgent::start(AgentOptions::default());
     let card = format!("{}/.well-known/agent-card.json", other.url());
-    moved.misbehave(Where::Card, Some(Misbehaviour::Redirect(card)));
+    moved.misbehave(MisbehaviourPoint::Card, Some(Misbehaviour::Redirect(card)));
     let large = ScriptedAgent::start(AgentOptions::default());
-    large.misbehave(Where::Card, Some(Misbehaviour::HugeReply(2 << 20)));
+    large.misbehave(MisbehaviourPoint::Card, Some(Misbehaviour::HugeReply(2 << 20)));
     for agent in [&astray, &moved, &large] {
         let server = serving(agent.url(), Duration::from_secs(20));
         let ann = server.user("ann");
@@ -447,13 +448,13 @@ fn missing_card_is_fetched_once_for_all_requests() {
     let (server, agent) = with_agent(AgentOptions::default());
     let ann = server.user("ann");
     let session = ann.session();
-    agent.misbehave(Where::Card, Some(Misbehaviour::Status(500)));
+    agent.misbehave(MisbehaviourPoint::Card, Some(Misbehaviour::Status(500)));
     for _ in 0..2 {
         say(&ann, &session, &[], "echo hi").refused(502, "AGENT_REFUSED");
     }
     assert_eq!(agent.seen().len(), 1, "{:?}", agent.seen());
     // But before long it is.
-    agent.misbehave(Where::Card, None);
+    agent.misbehave(MisbehaviourPoint::Card, None);
     std::thread::sleep(Duration::from_millis(2100));
     assert_eq!(said(&say(&ann, &session, &[], "echo hi")), "hi");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sessile_server::account::{LoginDecision, TokenScope};
-use sessile_server::limits::Pace;
+use sessile_server::limits::RateLimit;
 use sessile_server::login;
 use sessile_server::users;
 
@@ -114,7 +114,7 @@ fn invalid_login_request_is_refused() {
 
 #[test]
 fn anonymous_requests_are_limited_and_block_no_valid_token() {
-    let pace = Pace { rate: 0.5, burst: 3.0 };
+    let pace = RateLimit { rate: 0.5, burst: 3.0 };
     let server = with(|limits| (limits.login_each, limits.poll_each) = (pace, pace));
     let (ann, nobody) = (server.user("ann"), server.nobody());
     let poll = begin(&nobody).1;

@@ -2,10 +2,7 @@
 
 mod access;
 mod agents;
-mod as_sent;
 mod events;
-mod guessing;
-mod heads;
 mod history;
 mod hostile;
 mod login;
@@ -13,15 +10,18 @@ mod mcp;
 mod messages;
 mod names;
 mod openapi;
-mod ready;
+mod readiness;
 mod reconnects;
 mod replies;
+mod request_heads;
+mod round_trip;
 mod schemathesis;
 mod sessions;
 mod shutdown;
 mod state;
 mod throughput;
 mod tls;
+mod token_guessing;
 mod turns;
 mod upstream;
 

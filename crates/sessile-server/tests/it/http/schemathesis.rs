@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use sessile_server::limits::Pace;
+use sessile_server::limits::RateLimit;
 
 use super::{Client, with};
 
@@ -39,7 +39,7 @@ fn try_out(client: &Client, config: &str, args: &[&str]) {
 
 #[test]
 fn generated_requests_conform_to_the_openapi_document() {
-    let wide = Pace { rate: 1e9, burst: 1e9 };
+    let wide = RateLimit { rate: 1e9, burst: 1e9 };
     let server = with(|limits| {
         (limits.rate, limits.burst, limits.wait_ms) = (1e9, 1e9, 50);
         (limits.login_each, limits.login_all, limits.poll_each, limits.poll_all) = (wide, wide, wide, wide);

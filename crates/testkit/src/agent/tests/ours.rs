@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{WAYS, call, converse, send, version};
 use crate::agent::{
-    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, Protocol, ScriptedAgent, Where, base64,
+    AgentAuth, AgentBinding, AgentOptions, Misbehaviour, MisbehaviourPoint, Protocol, ScriptedAgent, base64,
 };
 
 fn every_way() -> AgentOptions {
@@ -123,16 +123,16 @@ fn a_hundred_may_wait_at_once() {
 fn it_misbehaves_only_where_it_is_told() {
     let agent = ScriptedAgent::start(AgentOptions::default());
     let card = format!("{}/.well-known/agent-card.json", agent.url());
-    agent.misbehave(Where::Card, Some(Misbehaviour::Redirect("http://127.0.0.1:1/".to_owned())));
+    agent.misbehave(MisbehaviourPoint::Card, Some(Misbehaviour::Redirect("http://127.0.0.1:1/".to_owned())));
     let (status, answer) = call("GET", &card, "", "");
     assert!(status == 307 && answer.contains("Location: http://127.0.0.1:1/\r\n"), "{answer}");
-    agent.misbehave(Where::Card, Some(Misbehaviour::HugeReply(1 << 20)));
+    agent.misbehave(MisbehaviourPoint::Card, Some(Misbehaviour::HugeReply(1 << 20)));
     assert!(call("GET", &card, "", "").1.len() > 1 << 20);
-    agent.misbehave(Where::Card, None);
+    agent.misbehave(MisbehaviourPoint::Card, None);
     assert!(call("GET", &card, "", "").1.contains("supportedInterfaces"));
-    agent.misbehave(Where::Calls, Some(Misbehaviour::InvalidJson));
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::InvalidJson));
     assert!(send(agent.url(), WAYS[0], false, "echo x", &json!({})).1.contains("oops"));
-    agent.misbehave(Where::Calls, None);
+    agent.misbehave(MisbehaviourPoint::Calls, None);
     let (_, answer) = send(agent.url(), WAYS[0], false, "escapes", &json!({}));
     assert!(answer.contains("\\u001b]0;owned"), "{answer}");
 }
@@ -157,7 +157,7 @@ fn what_does_not_end_ends_with_the_agent() {
         Misbehaviour::HugeReply(1 << 40),
     ] {
         let agent = ScriptedAgent::start(AgentOptions::default());
-        agent.misbehave(Where::Calls, Some(how.clone()));
+        agent.misbehave(MisbehaviourPoint::Calls, Some(how.clone()));
         let mut stream = TcpStream::connect(&agent.url()["http://".len()..]).expect("the agent listens");
         stream.write_all(b"POST /rest/message:stream HTTP/1.1\r\n\r\n").expect("the agent reads");
         let mut some = [0; 20];

@@ -7,7 +7,7 @@ pub mod revoke;
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples;
-use crate::lazy::Lazy;
+use crate::lazy_command::Lazy;
 
 /// Make, list and take back tokens
 #[derive(Debug, clap::Subcommand)]

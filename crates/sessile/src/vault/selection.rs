@@ -6,21 +6,21 @@ use crate::error::{CredentialError, ExpiredCredential, FileError, Result};
 use crate::names::{CredentialName, without_name};
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
-use crate::vault::credential::About;
-use crate::vault::{CredentialKind, Renew, Secret, Usable, jwt_expiry};
+use crate::vault::credential::CredentialMetadata;
+use crate::vault::{CredentialKind, LoadedCredential, Secret, TokenRefresher, jwt_expiry};
 
 /// What a credential is, and what selected it.
 #[derive(Clone, Debug)]
 pub struct SelectedCredential {
     /// What it is.
-    pub what: Selected,
+    pub what: CredentialSource,
     /// What selected it.
     pub origin: Origin,
 }
 
 /// A credential that is selected.
 #[derive(Clone, Debug)]
-pub enum Selected {
+pub enum CredentialSource {
     /// One of the vault's.
     Named(CredentialName),
     /// A bearer token in a file, for this call.
@@ -51,7 +51,7 @@ impl State {
         if !at(Layer::Flag) {
             let variable = self.app().variable("TOKEN_FILE");
             if let Some(path) = self.world().variable(&variable) {
-                let what = Selected::TokenFile(self.absolute(std::path::Path::new(path)));
+                let what = CredentialSource::TokenFile(self.absolute(std::path::Path::new(path)));
                 return Ok(Some(SelectedCredential {
                     what,
                     origin: Origin::named(Layer::Environment, variable),
@@ -61,18 +61,18 @@ impl State {
                 && let Some((Value::Secret(token), origin)) =
                     self.settings()?.get("token")?.map(|found| (found.value, found.origin))
             {
-                return Ok(Some(SelectedCredential { what: Selected::Token(token), origin }));
+                return Ok(Some(SelectedCredential { what: CredentialSource::Token(token), origin }));
             }
         }
-        Ok(named.map(|(name, origin)| SelectedCredential { what: Selected::Named(name), origin }))
+        Ok(named.map(|(name, origin)| SelectedCredential { what: CredentialSource::Named(name), origin }))
     }
 }
 
 impl SelectedCredential {
     /// It as it can be used now.
-    pub fn usable(&self, state: &State, renew: &dyn Renew) -> Result<Usable> {
-        if let Selected::Named(name) = &self.what {
-            return state.vault()?.usable(name, self.origin.to_string(), renew);
+    pub fn load_credential(&self, state: &State, renew: &dyn TokenRefresher) -> Result<LoadedCredential> {
+        if let CredentialSource::Named(name) = &self.what {
+            return state.vault()?.load_credential(name, self.origin.to_string(), renew);
         }
         let (about, token) = self.for_this_call(state)?;
         if let Some(end) = about.expires_at.filter(|end| *end <= state.world().now()) {
@@ -89,13 +89,13 @@ impl SelectedCredential {
             }))
             .into());
         }
-        Ok(Usable::new(about, token, true))
+        Ok(LoadedCredential::new(about, token, true))
     }
 
     /// What may be known about it, as it is kept: nothing is renewed, run or checked. `None` if it is not there.
-    pub fn about(&self, state: &State) -> Result<Option<About>> {
+    pub fn about(&self, state: &State) -> Result<Option<CredentialMetadata>> {
         match &self.what {
-            Selected::Named(name) => {
+            CredentialSource::Named(name) => {
                 let vault = state.vault()?;
                 let found = match vault.said(name)? {
                     None => vault.get(name)?,
@@ -108,21 +108,22 @@ impl SelectedCredential {
     }
 
     /// The token that was given for this call.
-    fn for_this_call(&self, state: &State) -> Result<(About, Secret)> {
+    fn for_this_call(&self, state: &State) -> Result<(CredentialMetadata, Secret)> {
         let token = match &self.what {
-            Selected::Named(_) => Secret::new(""),
-            Selected::TokenFile(path) => {
+            CredentialSource::Named(_) => Secret::new(""),
+            CredentialSource::TokenFile(path) => {
                 crate::files::check_trusted(path)?;
                 let text = crate::files::read(path)?.ok_or_else(|| FileError::NotFound(path.clone()))?;
                 Secret::new(zeroize::Zeroizing::new(text).trim())
             }
-            Selected::Token(token) => token.clone(),
+            CredentialSource::Token(token) => token.clone(),
         };
         if token.is_empty() {
             let reason = format!("{} has no token in it", self.origin);
             return Err(CredentialError::Unusable { name: "for this call".into(), reason }.into());
         }
-        let mut about = About::new("this-call".parse()?, CredentialKind::Bearer, state.world().now());
+        let mut about =
+            CredentialMetadata::new("this-call".parse()?, CredentialKind::Bearer, state.world().now());
         about.expires_at = jwt_expiry(token.expose());
         Ok((about, token))
     }

@@ -13,7 +13,7 @@ const MOST_ENTRIES: usize = 1000;
 
 /// What of a directory is not simply linked.
 #[derive(Debug, Default)]
-pub(crate) struct Private {
+pub(crate) struct PrivatePaths {
     /// Paths below it, and where in the room their copies are.
     pub(crate) copies: Vec<(PathBuf, PathBuf)>,
     /// Paths below it that stay shared whatever they are.
@@ -25,7 +25,7 @@ pub(crate) struct Private {
 }
 
 /// Fills `at` with what is in `real`. What is there already stays.
-pub(crate) fn grow(real: &Path, at: &Path, private: &Private) -> Result<()> {
+pub(crate) fn build(real: &Path, at: &Path, private: &PrivatePaths) -> Result<()> {
     // What is put into the directory must stay in the room.
     if at.is_symlink() {
         return Err(SessionError::UnsafeRoom { path: at.to_owned(), reason: "it is a symbolic link" }.into());
@@ -44,7 +44,7 @@ pub(crate) fn grow(real: &Path, at: &Path, private: &Private) -> Result<()> {
     Ok(())
 }
 
-fn level(real: &Path, at: &Path, relative: &Path, private: &Private) -> Result<()> {
+fn level(real: &Path, at: &Path, relative: &Path, private: &PrivatePaths) -> Result<()> {
     let entries = match std::fs::read_dir(real) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -70,7 +70,7 @@ fn level(real: &Path, at: &Path, relative: &Path, private: &Private) -> Result<(
     Ok(())
 }
 
-impl Private {
+impl PrivatePaths {
     /// Whether something below is private.
     fn leads_on(&self, name: &Path) -> bool {
         self.copies.iter().any(|(private, _)| private.starts_with(name))

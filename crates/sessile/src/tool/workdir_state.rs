@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::files::{LockedDir, PlainDir};
+use crate::files::{LockedDir, NoFollowDir};
 use crate::state::State;
 use crate::text::shown;
 use crate::tool::plan::{Plan, WorkSeed};
@@ -74,7 +74,7 @@ fn plant_in(state: &State, tool: &str, dir: &Path, seed: &WorkSeed, room: &Path)
     let is_known = recorded(room).contains(&copy);
     // Before the copy is there, or a crash would leave it without a record.
     let record = || if is_known { Ok(()) } else { record(room, copy.clone(), state) };
-    let opened = PlainDir::open(dir).and_then(|root| Ok((root.walk(&seed.from)?, root)));
+    let opened = NoFollowDir::open(dir).and_then(|root| Ok((root.walk(&seed.from)?, root)));
     let problem = match opened {
         _ if found.is_symlink() => {
             record()?;
@@ -129,7 +129,7 @@ impl Selection {
         self.files.is_empty() && self.links.is_empty()
     }
 
-    fn scan(&mut self, dir: &PlainDir, relative: &Path, seed: &WorkSeed) {
+    fn scan(&mut self, dir: &NoFollowDir, relative: &Path, seed: &WorkSeed) {
         let Ok((entries, has_more)) = dir.entries(MOST_ENTRIES.saturating_sub(self.seen)) else {
             self.left_out += 1;
             return;
@@ -167,7 +167,13 @@ impl Selection {
         self.files.len() < MOST_FILES && self.bytes.saturating_add(size) <= MOST_BYTES
     }
 
-    fn copy(&mut self, root: &PlainDir, source: &PlainDir, from: &Path, to: &Path) -> std::io::Result<()> {
+    fn copy(
+        &mut self,
+        root: &NoFollowDir,
+        source: &NoFollowDir,
+        from: &Path,
+        to: &Path,
+    ) -> std::io::Result<()> {
         if self.is_empty() {
             return Ok(());
         }
@@ -227,13 +233,13 @@ pub(crate) fn displaced_copies(room: &Path) -> Vec<PathBuf> {
 impl WorkCopy {
     fn new(dir: &Path, to: &Path) -> Option<Self> {
         let real = dir.canonicalize().ok()?;
-        let inode = PlainDir::open(&real).ok()?.stat().ok()?.st_ino;
+        let inode = NoFollowDir::open(&real).ok()?.stat().ok()?.st_ino;
         Some(WorkCopy { dir: real, inode, to: to.to_owned() })
     }
 
     /// Opens the working directory; one that took its place, behind a link for example, is an error.
-    fn open_dir(&self) -> std::io::Result<PlainDir> {
-        let root = PlainDir::open(&self.dir)?;
+    fn open_dir(&self) -> std::io::Result<NoFollowDir> {
+        let root = NoFollowDir::open(&self.dir)?;
         // The device is not compared: its number may change when the machine starts again.
         if root.stat()?.st_ino != self.inode || self.dir.canonicalize()? != self.dir {
             return Err(ErrorKind::NotFound.into());

@@ -7,21 +7,21 @@ use crate::settings::Layer;
 use crate::site::{Site, agent_url};
 use crate::state::State;
 use crate::vault::agents::{bound_by_context, bound_in};
-use crate::vault::{About, Backend, Selected, SelectedCredential};
+use crate::vault::{Backend, CredentialMetadata, CredentialSource, SelectedCredential};
 
 /// What is known of the credentials of agents after one look into the vault.
-pub struct KnownCredentials<'a> {
+pub struct CredentialAvailability<'a> {
     state: &'a State,
     agents: Vec<Agent>,
     selected: Option<SelectedCredential>,
     /// None if the vault does not open by itself.
-    kept: Option<Vec<About>>,
+    kept: Option<Vec<CredentialMetadata>>,
 }
 
 impl State {
     /// What is known of the credentials of agents. The vault is opened here, once, if nobody need be asked for that.
-    pub fn known_credentials(&self) -> KnownCredentials<'_> {
-        KnownCredentials {
+    pub fn credential_availability(&self) -> CredentialAvailability<'_> {
+        CredentialAvailability {
             state: self,
             agents: self.agents().unwrap_or_default(),
             selected: self.selected_credential().ok().flatten(),
@@ -29,7 +29,7 @@ impl State {
         }
     }
 
-    fn kept_credentials(&self) -> Option<Vec<About>> {
+    fn kept_credentials(&self) -> Option<Vec<CredentialMetadata>> {
         let vault = self.vault().ok()?;
         // A helper may open a window, and nobody can tell before.
         if vault.backend() == Some(Backend::Helper) {
@@ -39,14 +39,14 @@ impl State {
     }
 }
 
-impl KnownCredentials<'_> {
+impl CredentialAvailability<'_> {
     /// Whether a message to an agent would find a credential, in a context; `None` if that cannot be told without asking
     /// somebody. Whether the credential is still accepted is another question.
     pub fn has(&self, url: &str, context: Option<&Context>) -> Option<bool> {
         let url = agent_url(url).ok()?;
         if let Some(selected) = self.selected.as_ref().filter(|selected| is_for_call(selected)) {
             return match &selected.what {
-                Selected::Named(name) => self.exists(name),
+                CredentialSource::Named(name) => self.exists(name),
                 _ => Some(true),
             };
         }
@@ -63,7 +63,7 @@ impl KnownCredentials<'_> {
         }
         let site = Site::of_url(&url).ok()?;
         let selected = self.selected.as_ref().and_then(|selected| match &selected.what {
-            Selected::Named(name) => kept.iter().find(|one| one.name == *name),
+            CredentialSource::Named(name) => kept.iter().find(|one| one.name == *name),
             _ => None,
         });
         Some(selected.is_some_and(|one| one.sites.contains(&site)))
@@ -81,5 +81,5 @@ impl KnownCredentials<'_> {
 /// Whether it was selected for this call, whatever the agent.
 fn is_for_call(selected: &SelectedCredential) -> bool {
     matches!(selected.origin.layer, Layer::Flag | Layer::Environment)
-        || !matches!(selected.what, Selected::Named(_))
+        || !matches!(selected.what, CredentialSource::Named(_))
 }

@@ -15,7 +15,7 @@ pub(crate) enum RequestCredential {
 
 /// Source of credentials. It is consulted for every URL that a request really goes to, so that neither a card nor a redirect
 /// can send a credential elsewhere.
-pub(crate) trait Authorize {
+pub(crate) trait CredentialProvider {
     /// Credentials for a request to this URL.
     fn credentials_for(&self, url: &str) -> Result<Vec<RequestCredential>, sessile::Error>;
 }
@@ -25,7 +25,7 @@ pub(crate) trait Authorize {
 pub(crate) struct AnonymousAccess;
 
 #[cfg(test)]
-impl Authorize for AnonymousAccess {
+impl CredentialProvider for AnonymousAccess {
     fn credentials_for(&self, _url: &str) -> Result<Vec<RequestCredential>, sessile::Error> {
         Ok(Vec::new())
     }

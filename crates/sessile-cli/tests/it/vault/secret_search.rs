@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use testkit::{Call, Done, Home};
+use testkit::{Call, CallResult, Home};
 
 /// Shorter pieces would be found everywhere.
 const SHORTEST: usize = 6;
@@ -85,7 +85,7 @@ impl Sought {
 
     /// Makes a call and looks at what it prints.
     #[track_caller]
-    pub(super) fn call(&self, what: &str, call: Call) -> Done {
+    pub(super) fn call(&self, what: &str, call: Call) -> CallResult {
         let done = call.run();
         self.assert_not_in(what, done.stdout());
         self.assert_not_in(what, done.stderr());

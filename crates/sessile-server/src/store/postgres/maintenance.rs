@@ -8,7 +8,7 @@ use super::Inner;
 use super::accounts::{now, read, run};
 use super::apply::BEGIN;
 use super::sql::Sql;
-use super::transaction::{Link, SERVICE, Step, TxError, params};
+use super::transaction::{PooledConnection, SERVICE, Step, TxError, params};
 use crate::ids::UserName;
 use crate::store::columns::Column;
 use crate::store::{ExpiringRows, Sweep, SweepKind};
@@ -43,7 +43,7 @@ pub(super) async fn mark_swept(inner: &Arc<Inner>, user: &UserName, sweep: Sweep
         SweepKind::Sessions => Sql::OldestOver,
     };
     let name = || user.to_string();
-    let mut link = Link::for_service(inner).await?;
+    let mut link = PooledConnection::for_service(inner).await?;
     let failed = |error: Error| TxError::of(&error, false);
     let steps = [
         Step::Plain(BEGIN),

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::{Error, FileError, Result};
 use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
-    Append, Binding, Edit, Exists, Format, Isolation, Make, Profile, Race, Seed, SharedWhen,
+    Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
 };
 use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSet};
 
@@ -243,8 +243,8 @@ impl<'a> Table<'a> {
         ])?;
         let make = match self.optional_text("make")?.as_deref() {
             None => None,
-            Some("file") => Some(Make::File),
-            Some("dir") => Some(Make::Dir),
+            Some("file") => Some(Placeholder::File),
+            Some("dir") => Some(Placeholder::Dir),
             Some(_) => return Err(self.wrong("make", "file or dir")),
         };
         let append = self.optional("append")?.map(|table| {
@@ -331,12 +331,12 @@ impl<'a> Table<'a> {
             .ok_or_else(|| self.wrong("format", "yaml, json, ini, toml, dir, sqlite or lines"))
     }
 
-    fn exists(&self) -> Result<Exists> {
+    fn exists(&self) -> Result<ExistenceCheck> {
         self.only(&["file", "line", "path", "is"])?;
         Ok(match (self.node.get("path"), self.optional_text("is")?) {
-            (Some(_), _) => Exists::Path(self.inside("path")?),
-            (None, Some(value)) => Exists::Is(value),
-            (None, None) => Exists::Line { file: self.inside("file")?, line: self.text("line")? },
+            (Some(_), _) => ExistenceCheck::Path(self.inside("path")?),
+            (None, Some(value)) => ExistenceCheck::Is(value),
+            (None, None) => ExistenceCheck::Line { file: self.inside("file")?, line: self.text("line")? },
         })
     }
 

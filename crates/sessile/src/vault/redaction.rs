@@ -22,7 +22,7 @@ const LONG: usize = 16;
 
 /// What became of the copies in rooms.
 #[derive(Clone, Debug, Default)]
-pub struct Blotted {
+pub struct RedactionReport {
     /// The files where there was one.
     pub files: Vec<PathBuf>,
     /// The files that hold one still, for they cannot be changed.
@@ -31,7 +31,7 @@ pub struct Blotted {
 
 impl Vault<'_> {
     /// Blots out every copy of a credential's secrets in the rooms of this user's sessions: as they are, and in base 64.
-    pub fn blot_out(&self, credentials: &[Credential]) -> Blotted {
+    pub fn redact_copies(&self, credentials: &[Credential]) -> RedactionReport {
         let mut wanted: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         for secret in credentials.iter().flat_map(Credential::secrets) {
             let text = secret.expose();
@@ -40,7 +40,7 @@ impl Vault<'_> {
                 wanted.extend(in_base64(text));
             }
         }
-        let mut blotted = Blotted::default();
+        let mut blotted = RedactionReport::default();
         if let (false, Ok(state_dir)) = (wanted.is_empty(), self.state.dirs().state()) {
             search(&state_dir.join("rooms"), &wanted, &mut blotted);
         }
@@ -62,7 +62,7 @@ fn in_base64(text: &str) -> Vec<Zeroizing<Vec<u8>>> {
     (0..3).filter_map(form).filter(|part| part.len() >= SHORTEST).collect()
 }
 
-fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut Blotted) {
+fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut RedactionReport) {
     // A room may go meanwhile, and a directory may be another's: both hold nothing for us.
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
@@ -70,7 +70,7 @@ fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut Blotted) {
         // A link leads to the user's own files, which are not the session's.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => search(&path, wanted, blotted),
-            Ok(kind) if kind.is_file() => match blot_out(&path, wanted) {
+            Ok(kind) if kind.is_file() => match redact_copies(&path, wanted) {
                 Ok(true) => blotted.files.push(path),
                 Ok(false) => {}
                 Err(_) => blotted.failed.push(path),
@@ -82,7 +82,7 @@ fn search(dir: &Path, wanted: &[Zeroizing<Vec<u8>>], blotted: &mut Blotted) {
 
 /// Writes asterisks over every occurrence. The length stays, so that whatever else is in the file stays readable. A file
 /// that has another name elsewhere, or that may not be written, is replaced in the room and left as it is elsewhere.
-fn blot_out(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<bool> {
+fn redact_copies(path: &Path, wanted: &[Zeroizing<Vec<u8>>]) -> std::io::Result<bool> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let open = |write: bool| OpenOptions::new().read(true).write(write).custom_flags(flags).open(path);
     let (mut file, may_write) = match open(true) {
@@ -171,7 +171,7 @@ mod tests {
         std::fs::set_permissions(&sealed, std::os::unix::fs::PermissionsExt::from_mode(0o444)).unwrap();
         std::os::unix::fs::symlink(&elsewhere, files.join("link")).unwrap();
         let part = write("part", "xhunter2hunter2x");
-        let mut blotted = Blotted::default();
+        let mut blotted = RedactionReport::default();
         search(&dir.path().join("rooms"), &wanted, &mut blotted);
         assert_eq!((blotted.files.len(), blotted.failed.len()), (6, 0), "{blotted:?}");
         assert_eq!(crate::files::read(&elsewhere).unwrap().unwrap(), "x hunter2hunter2 y");

@@ -14,27 +14,27 @@ use crate::names::CredentialName;
 use crate::site::Site;
 use crate::vault::backend::CredentialBackend;
 use crate::vault::program;
-use crate::vault::renewal::Freshness;
+use crate::vault::token_refresh::Freshness;
 use crate::vault::variables::Variables;
 use crate::vault::vault::Vault;
-use crate::vault::{About, Credential, CredentialKind, Renew, Secret};
+use crate::vault::{Credential, CredentialKind, CredentialMetadata, Secret, TokenRefresher};
 
 /// How long a command may take that prints a secret; a person may have to answer it.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
 /// A credential with its secret at hand.
 #[derive(Clone, Debug)]
-pub struct Usable {
+pub struct LoadedCredential {
     /// What may be known about it.
-    pub about: About,
+    pub about: CredentialMetadata,
     /// Whether it was given for this very call, which then says where it goes.
     pub for_this_call: bool,
     secret: Secret,
 }
 
-impl Usable {
-    pub(crate) fn new(about: About, secret: Secret, for_this_call: bool) -> Self {
-        Usable { about, for_this_call, secret }
+impl LoadedCredential {
+    pub(crate) fn new(about: CredentialMetadata, secret: Secret, for_this_call: bool) -> Self {
+        LoadedCredential { about, for_this_call, secret }
     }
 
     /// The token, key or password itself, for a command's variable.
@@ -85,12 +85,12 @@ impl Usable {
 impl Vault<'_> {
     /// A credential for use. A variable that is named after it wins over what is kept. One whose time is up is renewed
     /// first if it can be, and is an error if it cannot.
-    pub fn usable(
+    pub fn load_credential(
         &self,
         name: &CredentialName,
         wanted_by: impl Into<CredentialConsumer>,
-        renew: &dyn Renew,
-    ) -> Result<Usable> {
+        renew: &dyn TokenRefresher,
+    ) -> Result<LoadedCredential> {
         let wanted_by = wanted_by.into();
         if let Some(said) = self.said(name)? {
             return self.checked(said, wanted_by, None);
@@ -155,9 +155,11 @@ impl Vault<'_> {
             Some(kept)
                 if matches!(kept.kind, CredentialKind::ApiKey { .. } | CredentialKind::Basic { .. }) =>
             {
-                About { expires_at: said.about.expires_at, ..kept }
+                CredentialMetadata { expires_at: said.about.expires_at, ..kept }
             }
-            Some(kept) => About { kind: said.about.kind, expires_at: said.about.expires_at, ..kept },
+            Some(kept) => {
+                CredentialMetadata { kind: said.about.kind, expires_at: said.about.expires_at, ..kept }
+            }
             None => said.about,
         };
         Ok(Some(Credential { about, secrets: said.secrets }))
@@ -169,7 +171,7 @@ impl Vault<'_> {
         credential: Credential,
         wanted_by: CredentialConsumer,
         unrenewed: Option<(String, String, bool)>,
-    ) -> Result<Usable> {
+    ) -> Result<LoadedCredential> {
         let name = &credential.about.name;
         if credential.freshness(self.state.world().now()) == Freshness::Over {
             let (login, reason, refused) = unrenewed
@@ -192,7 +194,7 @@ impl Vault<'_> {
                 CredentialError::Unusable { name: name.to_string(), reason: "it is empty".into() }.into()
             );
         };
-        Ok(Usable::new(credential.about, secret, false))
+        Ok(LoadedCredential::new(credential.about, secret, false))
     }
 
     /// The answer of a command that is kept for a while: the first that finds it gone asks again, for all.
@@ -334,11 +336,11 @@ mod tests {
     use super::*;
     use crate::vault::credential::tests::bearer;
 
-    fn usable(kind: CredentialKind, site: &str) -> Usable {
+    fn usable(kind: CredentialKind, site: &str) -> LoadedCredential {
         let mut one = bearer("bot", "hunter2");
         one.about.kind = kind;
         one.about.sites = vec![Site::of_url(site).unwrap()];
-        Usable::new(one.about, Secret::new("hunter2"), false)
+        LoadedCredential::new(one.about, Secret::new("hunter2"), false)
     }
 
     #[test]

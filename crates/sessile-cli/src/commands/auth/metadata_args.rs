@@ -6,7 +6,7 @@ use sessile::args::parse_duration;
 use sessile::error::UsageError;
 use sessile::names::CredentialName;
 use sessile::site::Site;
-use sessile::vault::{About, CredentialKind};
+use sessile::vault::{CredentialKind, CredentialMetadata};
 use sessile::{Error, State};
 
 /// The end of what has none.
@@ -14,7 +14,7 @@ const NEVER: &str = "never";
 
 /// What may be known about a credential.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct AboutArgs {
+pub(crate) struct MetadataArgs {
     /// Who one is with it
     #[arg(long, value_name = "ACCOUNT")]
     account: Option<String>,
@@ -36,14 +36,14 @@ pub(crate) struct AboutArgs {
     expires_in: Option<Duration>,
 }
 
-impl AboutArgs {
+impl MetadataArgs {
     /// Whether it is said to have no end.
     pub(super) fn never_ends(&self) -> bool {
         self.expires_at.as_deref() == Some(NEVER)
     }
 
     /// What is said of a credential; its kind comes later.
-    pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<About, Error> {
+    pub(crate) fn about(&self, state: &State, name: CredentialName) -> Result<CredentialMetadata, Error> {
         let now = state.world().now();
         let mut expires_at = self.expires_at.as_deref().and_then(sessile::vault::time_of);
         if let Some(time) = self.expires_in {
@@ -51,12 +51,12 @@ impl AboutArgs {
         }
         let sites: Vec<Site> = self.sites.iter().map(|url| Site::of_url(url)).collect::<Result<_, _>>()?;
         sites.iter().try_for_each(require_private)?;
-        Ok(About {
+        Ok(CredentialMetadata {
             account: self.account.clone(),
             scopes: self.scopes.clone(),
             expires_at,
             sites,
-            ..About::new(name, CredentialKind::Bearer, now)
+            ..CredentialMetadata::new(name, CredentialKind::Bearer, now)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What clients of a store see, held against [`testkit::linear`].
+//! What clients of a store see, held against [`testkit::linearizability`].
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 use sessile_server::change::{Busy, ChangeOutcome, Refusal, StoreChange};
 use sessile_server::ids::SessionId;
 use sessile_server::query::{Query, QueryAnswer};
-use testkit::linear::{LeaseInterval, Observation, ObservedRevision, contradiction, overlap, tick};
+use testkit::linearizability::{LeaseInterval, Observation, ObservedRevision, contradiction, overlap, tick};
 
 use crate::stores::{Throwaway, User, lock};
 

@@ -21,7 +21,7 @@ const MARGIN: Duration = Duration::from_secs(30);
 
 /// What is asked of an authorization server.
 #[derive(Clone, Debug)]
-pub struct Renewal<'a> {
+pub struct TokenRequest<'a> {
     /// Where and as whom.
     pub oauth: &'a OAuth2,
     /// The client's secret.
@@ -38,7 +38,7 @@ pub struct Renewal<'a> {
 
 /// What an authorization server gave.
 #[derive(Clone, Debug)]
-pub struct Renewed {
+pub struct TokenResponse {
     /// The token.
     pub access: Secret,
     /// The refresh token that takes the place of the old one, if there is a new one.
@@ -53,7 +53,7 @@ pub struct Renewed {
 
 /// Why it gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unrenewed {
+pub struct TokenRequestError {
     /// What happened, without a secret in it.
     pub reason: String,
     /// Whether the server was reached and said no: then only a new login helps.
@@ -61,25 +61,25 @@ pub struct Unrenewed {
 }
 
 /// Whoever can talk to authorization servers. The library cannot: it knows no network.
-pub trait Renew {
+pub trait TokenRefresher {
     /// Asks for a token.
-    fn renew(&self, renewal: &Renewal<'_>) -> std::result::Result<Renewed, Unrenewed>;
+    fn renew(&self, renewal: &TokenRequest<'_>) -> std::result::Result<TokenResponse, TokenRequestError>;
 }
 
 /// For those who cannot.
-impl Renew for () {
-    fn renew(&self, _renewal: &Renewal<'_>) -> std::result::Result<Renewed, Unrenewed> {
-        Err(Unrenewed {
+impl TokenRefresher for () {
+    fn renew(&self, _renewal: &TokenRequest<'_>) -> std::result::Result<TokenResponse, TokenRequestError> {
+        Err(TokenRequestError {
             reason: "this program does not talk to authorization servers".into(),
             refused: false,
         })
     }
 }
 
-impl Renewed {
+impl TokenResponse {
     /// Puts what was given into a credential.
     pub fn into_credential(self, credential: &mut Credential, now: Timestamp) {
-        let Renewed { access, refresh, expires_in, scopes, account } = self;
+        let TokenResponse { access, refresh, expires_in, scopes, account } = self;
         let seconds = expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
         let end = seconds.and_then(|seconds| now.checked_add(jiff::SignedDuration::from_secs(seconds)).ok());
         let about = &mut credential.about;
@@ -175,7 +175,7 @@ impl Vault<'_> {
         &self,
         name: &CredentialName,
         oauth: &OAuth2,
-        renew: &dyn Renew,
+        renew: &dyn TokenRefresher,
     ) -> Result<Credential> {
         let begun = self.state.world().since_boot();
         // Those that share a login share its refresh token, which may be good for one use only.
@@ -199,7 +199,7 @@ impl Vault<'_> {
     }
 
     /// The same whether its time is up or not. For one call at a time.
-    pub fn renew(&self, name: &CredentialName, renew: &dyn Renew) -> Result<Credential> {
+    pub fn renew(&self, name: &CredentialName, renew: &dyn TokenRefresher) -> Result<Credential> {
         let found = self.require(name, "renewing it")?;
         let CredentialKind::OAuth2(oauth) = &found.about.kind else {
             return Err(CredentialError::Unusable {
@@ -220,7 +220,7 @@ impl Vault<'_> {
     }
 
     /// Asks the server. The caller has the lock.
-    fn renew_now(&self, credential: &Credential, renew: &dyn Renew) -> Result<Credential> {
+    fn renew_now(&self, credential: &Credential, renew: &dyn TokenRefresher) -> Result<Credential> {
         let CredentialKind::OAuth2(oauth) = &credential.about.kind else { return Ok(credential.clone()) };
         let name = &credential.about.name;
         let login = match &oauth.login {
@@ -246,7 +246,7 @@ impl Vault<'_> {
         if server.grant != Grant::ClientCredentials && source.refresh_token().is_none() {
             return Err(failed("the login left no refresh token".into(), true));
         }
-        let renewal = Renewal {
+        let renewal = TokenRequest {
             oauth: server,
             client_secret: source.client_secret(),
             refresh_token: source.refresh_token(),
@@ -260,7 +260,7 @@ impl Vault<'_> {
             resource: oauth.resource.as_deref(),
         };
         let mut renewed =
-            renew.renew(&renewal).map_err(|Unrenewed { reason, refused }| failed(reason, refused))?;
+            renew.renew(&renewal).map_err(|TokenRequestError { reason, refused }| failed(reason, refused))?;
         let now = self.state.world().now();
         if let Some(login) = &login
             && let Some(refresh) = renewed.refresh.take()

@@ -28,7 +28,7 @@ const SEARCH: OFlags = OFlags::RDONLY;
 
 /// The part of the file system that is below a root and belongs to one user or to root.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Beneath<'a> {
+pub(crate) struct ProjectDir<'a> {
     root: &'a Path,
     uid: u32,
 }
@@ -40,10 +40,10 @@ enum Found {
     Link,
 }
 
-impl<'a> Beneath<'a> {
+impl<'a> ProjectDir<'a> {
     /// Everything below a root, for a user.
     pub(crate) fn new(root: &'a Path, uid: u32) -> Self {
-        Beneath { root, uid }
+        ProjectDir { root, uid }
     }
 
     /// The text of a file; `None` if it does not exist.
@@ -240,8 +240,8 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::time::Duration;
 
-    fn beneath(root: &Path) -> Beneath<'_> {
-        Beneath::new(root, rustix::process::getuid().as_raw())
+    fn beneath(root: &Path) -> ProjectDir<'_> {
+        ProjectDir::new(root, rustix::process::getuid().as_raw())
     }
 
     fn write(path: &Path, text: &str) {

@@ -64,12 +64,12 @@ impl Originals {
 /// The homes and directories of settings that this user's sessions can stand for: those of the variables, inside a session also
 /// those outside it, and those of the account.
 #[derive(Debug)]
-pub(crate) struct OwnPlaces {
+pub(crate) struct UserPaths {
     pub(crate) homes: Vec<PathBuf>,
     pub(crate) configs: Vec<PathBuf>,
 }
 
-impl OwnPlaces {
+impl UserPaths {
     pub(crate) fn of(world: &World) -> Self {
         // Whichever application's session this is.
         let carried = world.variables().filter(|(name, _)| {
@@ -87,13 +87,13 @@ impl OwnPlaces {
         homes.extend(world.account_home());
         let mut configs = named("XDG_CONFIG_HOME");
         configs.extend(homes.iter().map(|home| home.join(".config")));
-        OwnPlaces { homes, configs }
+        UserPaths { homes, configs }
     }
 }
 
 /// Where the user keeps things, and where the session does.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct SessionPaths {
     /// The session's room.
     pub(crate) room: PathBuf,
     /// The user's home, if there is one.
@@ -108,7 +108,7 @@ pub(crate) struct Places {
     session: String,
 }
 
-impl Places {
+impl SessionPaths {
     /// The places of a session.
     pub(crate) fn of(
         world: &World,
@@ -123,7 +123,7 @@ impl Places {
         let below = |variable: &str, usual: &str| {
             absolute(variable).or_else(|| home.as_ref().map(|home| home.join(usual)))
         };
-        Places {
+        SessionPaths {
             room: room.to_owned(),
             config: below("XDG_CONFIG_HOME", ".config"),
             data: below("XDG_DATA_HOME", ".local/share"),

@@ -17,13 +17,13 @@ const DEEPEST: usize = 200;
 
 /// An open directory.
 #[derive(Debug)]
-pub(crate) struct PlainDir {
+pub(crate) struct NoFollowDir {
     handle: OwnedFd,
 }
 
 /// An entry of a directory.
 #[derive(Clone, Debug)]
-pub(crate) struct PlainEntry {
+pub(crate) struct NoFollowEntry {
     /// Name of the entry.
     pub(crate) name: OsString,
     /// Kind of the entry itself: of a link, not of its target.
@@ -34,15 +34,15 @@ pub(crate) struct PlainEntry {
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-impl PlainDir {
+impl NoFollowDir {
     /// Opens a directory by its path. Links in the path are followed: it must come from the user.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(PlainDir { handle: rustix::fs::open(path, DIRECTORY, Mode::empty())? })
+        Ok(NoFollowDir { handle: rustix::fs::open(path, DIRECTORY, Mode::empty())? })
     }
 
     /// Opens a directory in this one. A link in its place is an error.
     pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
-        Ok(PlainDir { handle: openat(&self.handle, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())? })
+        Ok(NoFollowDir { handle: openat(&self.handle, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())? })
     }
 
     /// Opens a directory below this one, by a path without links.
@@ -64,9 +64,9 @@ impl PlainDir {
     fn descend(
         &self,
         relative: &Path,
-        step: impl Fn(&PlainDir, &OsStr) -> io::Result<PlainDir>,
+        step: impl Fn(&NoFollowDir, &OsStr) -> io::Result<NoFollowDir>,
     ) -> io::Result<Self> {
-        let mut dir = PlainDir { handle: self.handle.try_clone()? };
+        let mut dir = NoFollowDir { handle: self.handle.try_clone()? };
         for component in relative.components() {
             let Component::Normal(name) = component else { return Err(io::ErrorKind::InvalidInput.into()) };
             dir = step(&dir, name)?;
@@ -75,7 +75,7 @@ impl PlainDir {
     }
 
     /// Up to `limit` entries of the directory, by name, and whether it has more.
-    pub(crate) fn entries(&self, limit: usize) -> io::Result<(Vec<PlainEntry>, bool)> {
+    pub(crate) fn entries(&self, limit: usize) -> io::Result<(Vec<NoFollowEntry>, bool)> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.handle)? {
             let entry = entry?;
@@ -90,7 +90,7 @@ impl PlainDir {
             if let Ok(found) = statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
                 let kind = FileType::from_raw_mode(found.st_mode);
                 let size = u64::try_from(found.st_size).unwrap_or(0);
-                entries.push(PlainEntry { name: name.to_owned(), kind, size });
+                entries.push(NoFollowEntry { name: name.to_owned(), kind, size });
             }
         }
         entries.sort_by(|one, other| one.name.cmp(&other.name));
@@ -160,7 +160,7 @@ mod tests {
         for name in ["link", "tree/link", "tree/below/link"] {
             symlink(root.path().join("real"), root.path().join(name)).unwrap();
         }
-        let dir = PlainDir::open(root.path()).unwrap();
+        let dir = NoFollowDir::open(root.path()).unwrap();
         assert!(dir.walk(Path::new("real/below")).is_ok());
         for path in ["link", "link/below", "tree/link", "../real", "/"] {
             assert!(dir.walk(Path::new(path)).is_err() && dir.make(Path::new(path)).is_err(), "{path}");

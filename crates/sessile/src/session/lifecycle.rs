@@ -10,7 +10,7 @@ use crate::clock::Moment;
 /// Where a session stands in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Life {
+pub enum Lifecycle {
     /// It can be used.
     Live,
     /// It lay idle too long or is too old.
@@ -19,13 +19,13 @@ pub enum Life {
     Ended,
 }
 
-impl Life {
+impl Lifecycle {
     /// Its word.
     pub fn as_str(self) -> &'static str {
         match self {
-            Life::Live => "live",
-            Life::Expired => "expired",
-            Life::Ended => "ended",
+            Lifecycle::Live => "live",
+            Lifecycle::Expired => "expired",
+            Lifecycle::Ended => "ended",
         }
     }
 }
@@ -46,10 +46,10 @@ pub struct Times {
 impl Times {
     /// Where it stands; `busy` says that something runs in it, and then it does not lie idle, and is not aged by the
     /// machine's sleep. Past its longest life it takes no new work; what runs in it is not cut off.
-    pub fn life(&self, now: &Moment, busy: bool) -> Life {
+    pub fn life(&self, now: &Moment, busy: bool) -> Lifecycle {
         let age = if busy { now.awake_since(&self.started) } else { now.since(&self.started) };
         let too_idle = !busy && now.since(&self.used) >= self.idle_ms;
-        if age >= self.max_ms || too_idle { Life::Expired } else { Life::Live }
+        if age >= self.max_ms || too_idle { Lifecycle::Expired } else { Lifecycle::Live }
     }
 
     /// The wall clock's time at which it expires if nobody uses it again.
@@ -79,10 +79,18 @@ mod tests {
 
     #[test]
     fn a_clock_jump_expires_nothing_and_keeps_nothing() {
-        assert_eq!(times().life(&at(900_000_000, "b", 11_000), false), Life::Live, "jumped ahead");
-        assert_eq!(times().life(&at(0, "b", 16_000), false), Life::Expired, "set back, but time went by");
-        assert_eq!(times().life(&at(0, "c", 0), false), Life::Expired, "from the future after a restart");
-        assert_eq!(times().life(&at(1_002_000, "c", 100), false), Life::Live, "a quick restart");
+        assert_eq!(times().life(&at(900_000_000, "b", 11_000), false), Lifecycle::Live, "jumped ahead");
+        assert_eq!(
+            times().life(&at(0, "b", 16_000), false),
+            Lifecycle::Expired,
+            "set back, but time went by"
+        );
+        assert_eq!(
+            times().life(&at(0, "c", 0), false),
+            Lifecycle::Expired,
+            "from the future after a restart"
+        );
+        assert_eq!(times().life(&at(1_002_000, "c", 100), false), Lifecycle::Live, "a quick restart");
     }
 
     #[test]
@@ -101,11 +109,11 @@ mod tests {
 
     #[test]
     fn a_busy_session_is_expired_by_its_longest_life_and_by_nothing_else() {
-        assert_eq!(times().life(&at(0, "b", 40_000), true), Life::Live, "busy is not idle");
-        assert_eq!(times().life(&at(0, "b", 60_000), true), Life::Expired, "too old");
+        assert_eq!(times().life(&at(0, "b", 40_000), true), Lifecycle::Live, "busy is not idle");
+        assert_eq!(times().life(&at(0, "b", 60_000), true), Lifecycle::Expired, "too old");
         let slept = Moment { awake_ms: 20_000, ..at(0, "b", 900_000) };
-        assert_eq!(times().life(&slept, true), Life::Live, "the machine slept");
-        assert_eq!(times().life(&slept, false), Life::Expired);
-        assert_eq!(times().life(&at(0, "b", 14_999), false), Life::Live);
+        assert_eq!(times().life(&slept, true), Lifecycle::Live, "the machine slept");
+        assert_eq!(times().life(&slept, false), Lifecycle::Expired);
+        assert_eq!(times().life(&at(0, "b", 14_999), false), Lifecycle::Live);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::{Misbehaviour, Where};
+use testkit::{Misbehaviour, MisbehaviourPoint};
 
 use super::{INLINE, agent, code, content, refused, result, serve, still_answers};
 use crate::{eventually, home, lives, start};
@@ -93,7 +93,7 @@ fn calling_off_ends_the_call_of_an_agent_and_what_waits_for_a_lock() {
     let (home, agent) = (home(), agent());
     start(&home, &["--name", "work"]);
     let mut client = serve(&home, &["--session", "work"]);
-    agent.misbehave(Where::Calls, Some(Misbehaviour::Silence));
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::Silence));
     let call = client.call_async("send_message", json!({ "agent": agent.url(), "text": "echo x" }));
     eventually("the message", || agent.heard("echo x"));
     let token = result(&mut client, "acquire_lock", json!({ "name": "l" }))["token"].clone();
@@ -141,7 +141,7 @@ fn time_limits_are_kept() {
         (&json!(true), &json!("{\"error\":{}}\npart")),
         "{answer}"
     );
-    agent.misbehave(Where::Calls, Some(Misbehaviour::Silence));
+    agent.misbehave(MisbehaviourPoint::Calls, Some(Misbehaviour::Silence));
     let given = json!({ "agent": agent.url(), "text": "x", "timeout": "500ms" });
     let told = refused(&client.call("send_message", given));
     assert!(["TIMED_OUT", "UNREACHABLE"].contains(&told["code"].as_str().unwrap()), "{told}");
