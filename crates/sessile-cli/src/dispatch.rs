@@ -80,7 +80,12 @@ fn call(
         Ok(call) => settled(open(call, entry), entry),
         Err(error) => return finish(early, Err(own(error))),
     };
-    let out = match output(&state).and_then(|out| state.clear_stale_selection().map(|()| out)) {
+    let named = |state: &State| match entry.reports_missing_context {
+        true => Ok(()),
+        false => state.contexts().require_named(),
+    };
+    let ready = output(&state).and_then(|out| named(&state).map(|()| out));
+    let out = match ready.and_then(|out| state.clear_stale_selection().map(|()| out)) {
         Ok(out) => out,
         Err(_) if entry.mode.tolerates_broken_settings => early.clone(),
         Err(error) => return finish(early, Err(own(error))),

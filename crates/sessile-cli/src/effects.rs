@@ -54,6 +54,8 @@ pub struct CommandEntry {
     pub uses_remote_session: bool,
     /// Its exit status is that of the command it runs.
     pub has_child_status: bool,
+    /// It reports a context that a flag names and that does not exist, instead of failing.
+    pub reports_missing_context: bool,
 }
 
 impl CommandEntry {
@@ -73,6 +75,7 @@ impl CommandEntry {
             mode: Mode::STRICT,
             uses_remote_session: false,
             has_child_status: false,
+            reports_missing_context: false,
         }
     }
 
@@ -123,6 +126,10 @@ impl CommandEntry {
     const fn with_session(mut self, session: SessionMode) -> Self {
         self.mode.session = session;
         self
+    }
+
+    const fn reporting_missing_context(self) -> Self {
+        CommandEntry { reports_missing_context: true, ..self }
     }
 
     const fn with_remote_session(self) -> Self {

@@ -24,8 +24,14 @@ impl Overrides {
 
     /// The strongest value of a setting.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+        self.explain(key).map(|(value, _)| value)
+    }
+
+    /// The strongest value of a setting, and its origin.
+    pub(crate) fn explain(&self, key: &str) -> Option<(&Value, &Origin)> {
         let segments = || key.split('.');
-        self.0.iter().find(|(found, ..)| found.segments().iter().eq(segments())).map(|(_, value, _)| value)
+        let found = self.0.iter().find(|(found, ..)| found.segments().iter().eq(segments()));
+        found.map(|(_, value, origin)| (value, origin))
     }
 
     /// Adds an override that is stronger than all others.

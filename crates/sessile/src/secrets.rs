@@ -51,10 +51,16 @@ pub fn looks_secret(name: &str) -> bool {
 /// store, and no secret is.
 pub(crate) fn refuse_secret(key: &str, value: &serde_json::Value) -> Result<()> {
     let name = key.rsplit('.').next().unwrap_or(key);
-    if looks_secret(name) || value.as_str().is_some_and(has_url_password) {
+    if looks_secret(name) && !is_credential_name(key) || value.as_str().is_some_and(has_url_password) {
         return Err(UsageError::SecretRefused { place: key.to_owned(), instead: USE_THE_VAULT }.into());
     }
     Ok(())
+}
+
+/// Whether a setting holds the name of a credential: the call's, or that of a named agent.
+pub(crate) fn is_credential_name(key: &str) -> bool {
+    let is_of_agent = || key.strip_prefix("agents.").is_some_and(|rest| rest.ends_with(".credential"));
+    key == "credential" || is_of_agent()
 }
 
 fn is_harmless(name: &str, value: &str) -> bool {

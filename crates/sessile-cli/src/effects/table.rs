@@ -13,6 +13,7 @@ pub const COMMON: &[Code] = &[
     Code::UnknownSetting,
     Code::SecretRefused,
     Code::SelectionWithheld,
+    Code::ContextNotFound,
     Code::SessionNotFound,
     Code::SessionExpired,
     Code::AmbiguousSession,
@@ -80,7 +81,7 @@ macro_rules! talking {
 macro_rules! preparing {
     ($($code:ident),* $(,)?) => {
         using![
-            ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
+            GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
             ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, RoomUnsafe,
             $($code),*
         ]
@@ -167,7 +168,6 @@ pub const TABLE: &[CommandEntry] = &[
         "context approve",
         "the store, for the time given",
         writing![
-            ContextNotFound,
             TerminalRequired,
             InSession,
             WrongPin,
@@ -185,7 +185,6 @@ pub const TABLE: &[CommandEntry] = &[
         "context current",
         &[
             Code::NoContext,
-            Code::ContextNotFound,
             Code::UntrustedProject,
             Code::GuardExplicit,
             Code::GuardApproval,
@@ -194,17 +193,17 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::destructive(
         "context delete",
         "the context's file, and every selection of it",
-        writing![ContextNotFound, ConfirmationRequired, Declined, InSession, GuardApproval],
+        writing![ConfirmationRequired, Declined, InSession, GuardApproval],
     ).ignoring_selection(),
     CommandEntry::write(
         "context edit",
         CONTEXT_FILE,
-        writing![ContextNotFound, TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
+        writing![TerminalRequired, EditorFailed, ConcurrentChange, InSession, GuardApproval],
     ).ignoring_selection(),
     CommandEntry::write(
         "context export",
         "the file given with --file; nothing without it",
-        writing![ContextNotFound, ConfirmationRequired, Declined],
+        writing![ConfirmationRequired, Declined],
     ).ignoring_selection(),
     CommandEntry::write(
         "context import",
@@ -216,14 +215,14 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write(
         "context rename",
         CONTEXT_FILE,
-        writing![ContextPinned, ContextNotFound, ContextExists, InSession, GuardApproval],
+        writing![ContextPinned, ContextExists, InSession, GuardApproval],
     ).ignoring_selection(),
-    CommandEntry::read("context show", &[Code::NoContext, Code::ContextNotFound])
+    CommandEntry::read("context show", &[Code::NoContext])
         .tolerating_stale_session(),
     CommandEntry::write(
         "context use",
         "this terminal; with --dir or --global the settings file they name",
-        writing![ContextNotFound, NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
+        writing![NoContext, ScopeRequired, TerminalRequired, InSession, UntrustedProject],
     ).ignoring_selection(),
     CommandEntry::destructive(
         "conversation clear",
@@ -239,7 +238,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write(
         "message send",
         "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
-        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside()
         .with_session(SessionMode::StartMissing)
@@ -247,7 +246,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write(
         "message stream",
         "the agent, and what the session remembers of it, or the server's session; on a terminal without a session one is started",
-        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+        talking![ConversationNotFound, ConversationExists, SessionExists, SessionRequired, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside()
         .with_session(SessionMode::StartMissing)
@@ -267,7 +266,7 @@ pub const TABLE: &[CommandEntry] = &[
         writing![FileNotFound, FileExists, ConfirmationRequired, Declined, InSession],
     ).ignoring_selection(),
     CommandEntry::read("demo", &[Code::DiskFull]).ignoring_selection(),
-    CommandEntry::read("doctor", writing![])
+    CommandEntry::read("doctor", writing![]).reporting_missing_context()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
     CommandEntry::write("env", "the session's room, which is prepared at its first use", preparing![]).idempotent(),
@@ -294,7 +293,7 @@ pub const TABLE: &[CommandEntry] = &[
         .tolerating_broken_settings(),
     CommandEntry::write("mcp", "the state that clients change with its tools", &[]).outside()
         .with_session(SessionMode::StartEnded),
-    CommandEntry::read("mcp config", &[Code::ContextNotFound])
+    CommandEntry::read("mcp config", &[])
         .with_session(SessionMode::StartEnded)
         .tolerating_broken_settings(),
     CommandEntry::write("probe", "the service that is probed", talking![]).outside(),
@@ -332,7 +331,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write(
         "session import",
         "the store and a new room",
-        writing![SessionExists, ContextNotFound, GuardApproval, TerminalRequired, UntrustedProject, InSession],
+        writing![SessionExists, GuardApproval, TerminalRequired, UntrustedProject, InSession],
     )
         .with_session(SessionMode::New),
     CommandEntry::read("session list", there![]).outside()
@@ -346,7 +345,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::write(
         "session start",
         "the store and a new room, or the server's store; on a terminal also that terminal's selection",
-        there![SessionExists, StopFailed, ContextNotFound, GuardExplicit, GuardApproval, UntrustedProject],
+        there![SessionExists, StopFailed, GuardExplicit, GuardApproval, UntrustedProject],
     )
     .outside()
         .with_session(SessionMode::New)
@@ -385,7 +384,7 @@ pub const TABLE: &[CommandEntry] = &[
     CommandEntry::read("skill", &[]).ignoring_selection()
         .tolerating_broken_settings()
         .tolerating_stale_session(),
-    CommandEntry::read("status", &[]),
+    CommandEntry::read("status", &[]).reporting_missing_context(),
     CommandEntry::read("tool check", &[Code::ToolNotFound, Code::DiskFull, Code::NoHome]).ignoring_selection(),
     CommandEntry::read("tool list", &[]),
     CommandEntry::read("tool show", &[Code::ToolNotFound]),

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sessile::Warning;
 use sessile::args::{Color, OutputFormat};
+use sessile::error::ReportBody;
 use sessile::text::{json_safe, shown_lines};
 use sessile::{App, World};
 
@@ -205,7 +206,9 @@ impl Output {
         if self.is_text() {
             self.say(&report.to_text(&toned("error:", Tone::Bad, self.color_err), &self.hint_label()));
         } else {
-            self.say(&json_line(&to_value(&StderrLine::Error(report.to_body()))));
+            // A command that runs another exits with a status of its own.
+            let body = ReportBody { exit_code: failure.exit(), ..report.to_body() };
+            self.say(&json_line(&to_value(&StderrLine::Error(body))));
         }
     }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::call::ConfigSource;
+use crate::call::{ConfigSource, WithheldSelection};
 use crate::context::guard_weakening::guard_of;
-use crate::context::{Context, Guard};
+use crate::context::{Bindings, Context, Guard, SelectedContext};
 use crate::error::{ContextError, Error, Result};
 use crate::names::{ContextName, nearest};
 use crate::settings::{Disclosure, Document, Layer, Origin, trust};
@@ -177,6 +177,34 @@ impl<'a> Contexts<'a> {
         }
     }
 
+    /// Fails if a flag of this call names a context that does not exist, or a variable does. A call that does the same
+    /// whatever is selected obeys its flags only: a variable may name what it is about to create.
+    pub fn require_named(&self) -> Result<()> {
+        let Some((value, origin)) = self.state.call().overrides().explain("context") else { return Ok(()) };
+        let name: ContextName = value.as_str().unwrap_or_default().parse()?;
+        let ignores_selection = self.state.call().mode().withheld_selection == WithheldSelection::Ignore;
+        if ignores_selection && origin.layer == Layer::Environment {
+            return Ok(());
+        }
+        let exists = match self.state.selected()? {
+            Some(selected) if selected.name == name => self.state.context()?.is_some(),
+            _ => self.find(&name)?.is_some(),
+        };
+        if exists { Ok(()) } else { Err(self.not_found(&name, Some(origin))) }
+    }
+
+    /// Fails if a context binds a tool or a key that does not exist. Bindings that were there before are not checked.
+    pub(crate) fn check_bindings(&self, context: &Context, before: &[(String, Bindings)]) -> Result<()> {
+        let changed: Vec<_> = context.tools.iter().filter(|binding| !before.contains(binding)).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let all = self.state.tools().list()?;
+        changed.into_iter().try_for_each(|(tool, bindings)| {
+            crate::tool::check_binding(&all, context.name.as_str(), tool, bindings)
+        })
+    }
+
     /// The context that a session is pinned to which is kept elsewhere, ready for use.
     pub fn require_of_session(&self, session: &str, name: &str) -> Result<Context> {
         let (name, origin) = (name.parse()?, Origin::named(Layer::Session, session));
@@ -273,6 +301,11 @@ impl<'a> Contexts<'a> {
             );
         }
         Ok(context)
+    }
+
+    /// The error that a selected context does not exist.
+    pub fn missing(&self, selected: &SelectedContext) -> Error {
+        self.not_found(&selected.name, Some(&selected.origin))
     }
 
     /// The error that a context is not there, with the nearest one that is.

@@ -107,7 +107,8 @@ impl Contexts<'_> {
         settle(self.state)?;
         let path = existing.path().to_owned();
         // It must be a context before it goes anywhere.
-        self.parse(&existing.name, &path, new)?;
+        let parsed = self.parse(&existing.name, &path, new)?;
+        self.check_bindings(&parsed, &existing.tools)?;
         if old != new {
             change_text(self.state, "context edit", &path, Some(old), new)?;
         }
@@ -216,15 +217,14 @@ impl Contexts<'_> {
             let old = self.state.read(path)?;
             let new = change(old.as_deref())?;
             let within = self.prefix(name);
-            let document = std::rc::Rc::new(self.state.parse(path, new.clone())?);
-            Context::read(
-                self.state.app(),
-                name.clone(),
-                super::ContextLocation::User,
-                true,
-                document,
-                within,
-            )?;
+            let read = |text: &str| {
+                let document = std::rc::Rc::new(self.state.parse(path, text.to_owned())?);
+                let (app, within) = (self.state.app(), within.clone());
+                Context::read(app, name.clone(), super::ContextLocation::User, true, document, within)
+            };
+            // The old file may be one that this call repairs.
+            let before = old.as_deref().and_then(|old| read(old).ok()).map(|context| context.tools);
+            self.check_bindings(&read(&new)?, &before.unwrap_or_default())?;
             if old.as_deref() == Some(new.as_str()) {
                 return Ok(());
             }

@@ -41,6 +41,8 @@ pub struct Context {
     pub description: Option<String>,
     /// What it demands.
     pub guard: Guard,
+    /// Values of its own, such as a workspace or a branch.
+    pub values: Vec<(String, Value)>,
     /// Variables for commands that run in it.
     pub env: Vec<(String, Variable)>,
     /// What each tool is bound to.
@@ -57,7 +59,7 @@ pub struct Context {
 const MOST_UNKNOWN: usize = 20;
 
 /// The keys a context file has at its top.
-const KEYS: &[&str] = &["description", "guard", "settings", "env", "tools", "agents"];
+pub(super) const KEYS: &[&str] = &["description", "guard", "settings", "values", "env", "tools", "agents"];
 
 impl Context {
     /// Reads a context out of its file, or out of a table of a file with many.
@@ -77,6 +79,7 @@ impl Context {
             trusted,
             description: None,
             guard: Guard::None,
+            values: Vec::new(),
             env: Vec::new(),
             tools: Vec::new(),
             agents: Vec::new(),
@@ -95,6 +98,7 @@ impl Context {
                     })?;
                 }
                 "settings" => drop(reader.table(key, node)?),
+                "values" => context.values = reader.values(key, node)?,
                 "env" => context.env = reader.variables(key, node)?,
                 "tools" => context.tools = reader.tools(key, node)?,
                 "agents" => context.agents = reader.agents(key, node)?,
@@ -142,6 +146,10 @@ impl Context {
             let value = serde_json::json!(value.masked_for(&key));
             (key.to_string(), value)
         });
+        let values = self
+            .values
+            .iter()
+            .map(|(name, value)| (name.clone(), serde_json::json!(value.clone().masked_if_secret(name))));
         let env =
             self.env.iter().map(|(name, value)| (name.clone(), masked(name, &serde_json::json!(value))));
         let tools = self.tools.iter().map(|(tool, bindings)| {
@@ -156,6 +164,7 @@ impl Context {
             description: self.shown_description(),
             guard: self.guard,
             settings: settings.collect(),
+            values: values.collect(),
             env: env.collect(),
             tools: tools.collect(),
             agents: agents.collect(),
@@ -234,6 +243,8 @@ pub struct ContextContent {
     pub guard: Guard,
     /// Settings, by key.
     pub settings: serde_json::Map<String, serde_json::Value>,
+    /// Values, by key.
+    pub values: serde_json::Map<String, serde_json::Value>,
     /// Variables of commands, by name.
     pub env: serde_json::Map<String, serde_json::Value>,
     /// Bindings, by tool.
@@ -272,6 +283,16 @@ impl Reader<'_> {
         }
     }
 
+    fn values(&self, key: &str, node: &Node) -> Result<Vec<(String, Value)>> {
+        let members = self.table(key, node)?.iter();
+        members.map(|(name, node)| Ok((name.clone(), self.value(&format!("{key}.{name}"), node)?))).collect()
+    }
+
+    fn value(&self, key: &str, node: &Node) -> Result<Value> {
+        free_value(node)
+            .ok_or_else(|| self.wrong(key, node, "text, a list of texts, a whole number, true or false"))
+    }
+
     fn variables(&self, key: &str, node: &Node) -> Result<Vec<(String, Variable)>> {
         let mut variables = Vec::new();
         for (name, node) in self.table(key, node)? {
@@ -299,22 +320,8 @@ impl Reader<'_> {
             let key = format!("{key}.{tool}");
             let mut bindings = Vec::new();
             for (name, node) in self.table(&key, node)? {
-                let value = match &node.data {
-                    Data::Text(text) => text.as_str().into(),
-                    Data::Bool(value) => (*value).into(),
-                    Data::Integer(value) => (*value).into(),
-                    Data::Array(nodes) if nodes.iter().all(|node| node.as_str().is_some()) => {
-                        nodes.iter().filter_map(Node::as_str).collect()
-                    }
-                    _ => {
-                        return Err(self.wrong(
-                            &format!("{key}.{name}"),
-                            node,
-                            "text, a list of texts, a whole number, true or false",
-                        ));
-                    }
-                };
-                bindings.push((name.clone(), value));
+                let value = self.value(&format!("{key}.{name}"), node)?;
+                bindings.push((name.clone(), serde_json::json!(value)));
             }
             tools.push((tool.clone(), bindings));
         }
@@ -331,6 +338,19 @@ impl Reader<'_> {
         }
         Ok(agents)
     }
+}
+
+/// A value that a key of a context can have, whatever the key is; `None` for tables, floats and dates.
+pub(super) fn free_value(node: &Node) -> Option<Value> {
+    Some(match &node.data {
+        Data::Text(text) => Value::Text(text.clone()),
+        Data::Bool(value) => Value::Bool(*value),
+        Data::Integer(value) => Value::Integer(*value),
+        Data::Array(nodes) => {
+            Value::List(nodes.iter().map(|node| node.as_str().map(str::to_owned)).collect::<Option<_>>()?)
+        }
+        Data::Table(_) | Data::Other(_) => return None,
+    })
 }
 
 /// Whether a variable can have this name.

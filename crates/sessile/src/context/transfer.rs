@@ -4,12 +4,17 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::app::App;
+use crate::context::definition::{KEYS, free_value};
 use crate::context::guard_weakening::refuse_vault_change;
 use crate::context::{Context, ContextEdit, ContextLocation, Contexts, Guard, Variable, change};
-use crate::error::{ContextError, FileError, Result, UsageError};
-use crate::names::ContextName;
+use crate::error::{ContextError, Error, FileError, Result, UsageError};
+use crate::names::{ContextName, nearest};
 use crate::secrets::{USE_THE_VAULT, has_url_password, is_secret, looks_secret};
-use crate::settings::{Data, Document, SettingKey, Value, empty_text};
+use crate::settings::{Data, Document, Node, SettingKey, Stack, Value, empty_text};
+use crate::text::quoted;
+
+/// The keys beside `contexts` that name the selected context: this application's own, and the one that others use.
+const SELECTIONS: &[&str] = &["context", "current_context", "current-context"];
 
 /// An exported file.
 #[derive(Clone, Debug)]
@@ -34,8 +39,18 @@ pub fn export(app: &App, path: &Path, contexts: &[Context]) -> Result<ContextExp
     Ok(exported)
 }
 
-/// Reads the contexts in an exported text; the name decides the format.
-pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
+/// Contexts read from a file, to be imported.
+#[derive(Clone, Debug)]
+pub struct ContextImport {
+    /// The contexts.
+    pub contexts: Vec<Context>,
+    /// Name of the context that the file selects.
+    pub current: Option<String>,
+}
+
+/// Reads the contexts in an exported text; the name decides the format. A key of a context that means nothing to this
+/// application becomes one of its values. Whatever could not be kept is an error.
+pub fn read(app: &App, path: &Path, text: String) -> Result<ContextImport> {
     let document = Rc::new(Document::parse(path, text)?);
     let Some(all) = document.root().get("contexts") else {
         return Err(FileError::Syntax {
@@ -53,13 +68,59 @@ pub fn read(app: &App, path: &Path, text: String) -> Result<Vec<Context>> {
         }
         .into());
     };
-    let mut contexts = Vec::new();
+    let mut import = ContextImport { contexts: Vec::new(), current: None };
+    for (key, node) in document.root().members() {
+        match node.as_str() {
+            Some(name) if SELECTIONS.contains(&key.as_str()) => import.current = Some(name.to_owned()),
+            _ if key == "contexts" => {}
+            _ => return Err(unknown_key(&document, key, node, &["contexts"])),
+        }
+    }
     for (name, node) in all_contexts {
         let within = vec!["contexts".to_owned(), name.clone()];
         let name = document.context_name(name, node)?;
-        contexts.push(Context::read(app, name, ContextLocation::File, true, Rc::clone(&document), within)?);
+        let mut context =
+            Context::read(app, name, ContextLocation::File, true, Rc::clone(&document), within)?;
+        keep_unknown(app, &document, &mut context)?;
+        import.contexts.push(context);
     }
-    Ok(contexts)
+    Ok(import)
+}
+
+/// Makes the keys of an imported context that mean nothing its values. Fails if one cannot be kept: a table, a float, a
+/// key that looks like a misspelt one, or a key of a table with a fixed meaning.
+fn keep_unknown(app: &App, document: &Document, context: &mut Context) -> Result<()> {
+    let mut values = Vec::new();
+    for (key, node) in context.root().members().iter().filter(|(key, _)| !KEYS.contains(&key.as_str())) {
+        match free_value(node) {
+            Some(value) if nearest(key, KEYS.iter().copied()).is_none() => values.push((key.clone(), value)),
+            _ => return Err(unknown_key(document, key, node, KEYS)),
+        }
+        if let Some(twice) = context.root().get("values").and_then(|values| values.get(key)) {
+            return Err(unknown_key(document, &format!("values.{key}"), twice, &[]));
+        }
+    }
+    for (_, agent) in context.root().get("agents").map(Node::members).unwrap_or_default() {
+        if let Some((key, node)) = agent.members().iter().find(|(key, _)| key != "credential") {
+            return Err(unknown_key(document, key, node, &["credential"]));
+        }
+    }
+    if let Some(unknown) = Stack::new(app, vec![context.settings()]).unknown(1).0.pop() {
+        let message = format!("unknown setting {}", quoted(unknown.key.to_string()));
+        return Err(FileError::Syntax { place: unknown.place.into(), message }.into());
+    }
+    context.values.extend(values);
+    context.unknown.clear();
+    Ok(())
+}
+
+fn unknown_key(document: &Document, key: &str, node: &Node, known: &[&'static str]) -> Error {
+    let near = nearest(key, known.iter().copied());
+    let near = near.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
+    // A duplicate is unknown nowhere: which of the two counts is.
+    let what = if known.is_empty() { "duplicate key" } else { "cannot import unknown key" };
+    let message = format!("{what} {}{near}", quoted(key));
+    Error::File(FileError::Syntax { place: document.place(node.offset).into(), message })
 }
 
 impl Contexts<'_> {
@@ -68,6 +129,8 @@ impl Contexts<'_> {
         for context in contexts {
             refuse_secrets(&changes(self.state.app(), context)?)?;
             let existing = self.find(&context.name)?;
+            let bound = existing.as_ref().map(|existing| existing.tools.as_slice()).unwrap_or_default();
+            self.check_bindings(context, bound)?;
             refuse_vault_change(self.state, existing.as_ref().map(Context::root), Some(context.root()))?;
             match existing {
                 Some(existing) if !replace => {
@@ -115,6 +178,9 @@ fn changes(app: &App, context: &Context) -> Result<Vec<ContextEdit>> {
         segments.extend(key.segments().iter().map(String::as_str));
         add(&segments, value);
     }
+    for (name, value) in &context.values {
+        add(&["values", name], value.clone());
+    }
     for (name, variable) in &context.env {
         match variable {
             Variable::Plain(text) => add(&["env", name], Value::Text(text.clone())),
@@ -145,7 +211,7 @@ fn changes(app: &App, context: &Context) -> Result<Vec<ContextEdit>> {
 /// Whether an export leaves a change out.
 fn is_hidden(change: &ContextEdit) -> bool {
     let is_named = match change.key.segments() {
-        [place, name] if place == "env" => looks_secret(name),
+        [place, name] if place == "env" || place == "values" => looks_secret(name),
         // The setting `credential` names one.
         [place, .., name] if place == "settings" && name == "credential" => false,
         [place, .., name] if place == "tools" || place == "settings" => looks_secret(name),
@@ -162,7 +228,9 @@ fn has_password(change: &ContextEdit) -> bool {
 /// Fails if a change would put a secret into a context's file.
 pub(super) fn refuse_secrets(changes: &[ContextEdit]) -> Result<()> {
     let is_refused = |change: &&ContextEdit| match (change.key.segments(), &change.value) {
-        ([place, name], Some(Value::Text(text))) if place == "env" => is_secret(name, text),
+        ([place, name], Some(Value::Text(text))) if place == "env" || place == "values" => {
+            is_secret(name, text)
+        }
         ([place, table, name], Some(Value::Text(text))) if place == "settings" && table == "env" => {
             is_secret(name, text)
         }
@@ -200,11 +268,11 @@ mod tests {
             agents."https://a.example/x" = { credential = "a" }
             [contexts.empty]
         "#;
-        let contexts = read(&app, Path::new("in.toml"), text.into()).unwrap();
+        let contexts = read(&app, Path::new("in.toml"), text.into()).unwrap().contexts;
         let exported = export(&app, Path::new("out.toml"), &contexts).unwrap();
         assert!(!exported.text.contains("t0psecret"));
         assert_eq!(exported.left_out[0].1, "env.GH_TOKEN");
-        let back = read(&app, Path::new("back.toml"), exported.text.clone()).unwrap();
+        let back = read(&app, Path::new("back.toml"), exported.text.clone()).unwrap().contexts;
         assert_eq!(back.len(), 2);
         let again = export(&app, Path::new("out.toml"), &back).unwrap();
         assert_eq!(again.text, exported.text);

@@ -85,7 +85,11 @@ impl Diagnostic for ToolError {
             Self::StateTooLarge { tool, .. } => {
                 format!("leave the tool shared: --set tools.except={tool}")
             }
-            Self::InvalidBinding { context, .. } | Self::BindingNotFound { context, .. } => {
+            Self::InvalidBinding { key, .. } => {
+                let tool = key.split('.').nth(1).unwrap_or("TOOL");
+                format!("list the keys: {name} tool show {}", shell_quoted(tool))
+            }
+            Self::BindingNotFound { context, .. } => {
                 format!("change it: {name} context edit {}", shell_quoted(context))
             }
         })

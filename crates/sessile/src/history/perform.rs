@@ -12,11 +12,10 @@ use crate::history::effect::{Side, decode, encode};
 use crate::history::rewrite::{TrustRule, is_untrusted};
 use crate::history::{Effect, Undo, recorded};
 use crate::process::ProcessId;
-use crate::secrets::has_url_password;
-use crate::secrets::looks_secret;
+use crate::secrets::{has_url_password, is_credential_name, looks_secret};
 use crate::settings::{Data, Document, Node};
 use crate::state::State;
-use crate::store::OperationRow;
+use crate::store::{EntryKind, OperationRow};
 
 /// Makes a change: checks that this call may (`context::guard_weakening`), records the intent, makes every effect, closes the
 /// operation. Returns its number. If a thing is not what the effect says it was, nothing is changed and the error is
@@ -258,8 +257,11 @@ fn without_secrets(effect: &Effect) -> Effect {
         Effect::Text { path, before, after, .. } => {
             [before, after].into_iter().flatten().any(|text| text_hides(path, text))
         }
-        // A setting of that name names a credential and holds none.
-        Effect::Setting { key, .. } if key == "credential" || is_agent_s(key) => false,
+        Effect::Setting { key, .. } | Effect::Entry { entry: EntryKind::Setting, key, .. }
+            if is_credential_name(key) =>
+        {
+            false
+        }
         Effect::Setting { key, before, after, .. } | Effect::Entry { key, before, after, .. } => {
             [before, after].into_iter().flatten().any(|value| entry_hides(key, value))
         }
@@ -302,11 +304,6 @@ fn text_hides(path: &std::path::Path, text: &str) -> bool {
     }
 }
 
-/// Whether a setting is the credential of a named agent.
-fn is_agent_s(key: &str) -> bool {
-    key.strip_prefix("agents.").and_then(|rest| rest.strip_suffix(".credential")).is_some()
-}
-
 /// `within` are the tables around it: `credential` is the name of one at the top and in the tables that say so.
 fn node_hides<'a>(node: &'a Node, within: &mut Vec<&'a str>) -> bool {
     node.members().iter().any(|(name, node)| match &node.data {
@@ -328,7 +325,6 @@ fn names_credential(within: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::EntryKind;
     use serde_json::json;
 
     fn entry(key: &str, after: serde_json::Value) -> Effect {

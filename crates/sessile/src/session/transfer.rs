@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, FileError, FileLocation, Result};
 use crate::history::entry_hides;
+use crate::secrets::is_credential_name;
 use crate::session::{EntryKind, NewSession, Owner, Session, SessionEntry, SessionName, Sessions, entries};
 use crate::settings::json;
 use crate::store::{ConversationFilter, ConversationRow, InitialContent, OperationRow};
@@ -85,8 +86,10 @@ impl Sessions {
         let mut left_out = Vec::new();
         let mut entries = |kind| -> Result<BTreeMap<String, Value>> {
             let all = self.entries(session, kind)?.into_iter();
-            let (secret, plain): (Vec<SessionEntry>, Vec<SessionEntry>) =
-                all.partition(|entry| entry_hides(&entry.key, &entry.value));
+            let (secret, plain): (Vec<SessionEntry>, Vec<SessionEntry>) = all.partition(|entry| match kind {
+                EntryKind::Setting if is_credential_name(&entry.key) => false,
+                _ => entry_hides(&entry.key, &entry.value),
+            });
             left_out.extend(secret.into_iter().map(|entry| entry.key));
             Ok(plain.into_iter().map(|entry| (entry.key, entry.value)).collect())
         };

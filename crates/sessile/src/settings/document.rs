@@ -129,7 +129,16 @@ impl Document {
 
     /// Parses the text of a file whose errors may show the text.
     pub(crate) fn parse_as(disclosure: Disclosure, path: &Path, text: String) -> Result<Self> {
-        let root = if is_json(path) { parse_json(path, &text) } else { parse_toml(path, &text) };
+        let root = match path.extension().and_then(|ending| ending.to_str()) {
+            Some(ending) if ending.eq_ignore_ascii_case("json") => parse_json(path, &text),
+            Some(ending) if YAML.iter().any(|yaml| ending.eq_ignore_ascii_case(yaml)) => {
+                Err(other_format(path, &text))
+            }
+            Some(ending) if !ending.eq_ignore_ascii_case("toml") => {
+                parse_toml(path, &text).map_err(|_| other_format(path, &text))
+            }
+            _ => parse_toml(path, &text),
+        };
         let hide = |error: Error| if disclosure.permits(path) { error } else { error.without_excerpt() };
         let root = Node { offset: 0, data: Data::Table(root.map_err(hide)?) };
         Ok(Document { path: path.to_owned(), text, root, lines: OnceLock::new(), disclosure })
@@ -205,6 +214,13 @@ impl Document {
         }
         place
     }
+}
+
+/// Endings of a format that some of its files share with TOML: an empty file or a comment would pass.
+const YAML: &[&str] = &["yml", "yaml"];
+
+fn other_format(path: &Path, text: &str) -> Error {
+    Error::File(FileError::Syntax { place: place(path, text, 0).into(), message: "not TOML or JSON".into() })
 }
 
 /// Whether a file is JSON, by its ending; any other is TOML.

@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::context::Bindings;
 use crate::error::{Error, Result, SessionError, ToolError};
 use crate::files::{LockedDir, Locker, read_up_to};
-use crate::names::nearest;
+use crate::tool::binding::{binding_values, bound_targets, needs_no_entry};
 use crate::tool::profile::{Binding, Edit, ExistenceCheck, Profile};
 use crate::tool::seed::{LARGEST_UNDERSTOOD, SeedCopy, digest};
-use crate::tool::target::{BoundTargets, MissingTarget, STRICT, TargetCopies};
+use crate::tool::target::{MissingTarget, STRICT, TargetCopies};
 use crate::tool::tree::{Notation, Scalar, TreePath};
 
 /// A binding that was carried out.
@@ -128,54 +128,7 @@ impl Binder<'_> {
 
     /// What is said, as text, with what is taken for granted.
     fn values(&self, bindings: &Bindings) -> Result<BTreeMap<String, String>> {
-        let mut said = BTreeMap::new();
-        for (key, value) in bindings {
-            let Some(binding) = self.profile.binding(key) else {
-                let known: Vec<&str> = self.profile.bind.iter().map(|(key, _)| key.as_str()).collect();
-                let problem = match nearest(key, known.iter().copied()) {
-                    _ if known.is_empty() => "this tool cannot be bound".to_owned(),
-                    Some(near) => format!("there is no such key; did you mean {near:?}?"),
-                    None => format!("there is no such key; there are {}", known.join(", ")),
-                };
-                return Err(self.invalid(key, problem));
-            };
-            let text = match (value, binding.flag) {
-                (Value::Bool(flag), true) => flag.to_string(),
-                (Value::String(text), false) if !text.is_empty() && !text.contains('\0') => text.clone(),
-                (Value::Number(number), false) => number.to_string(),
-                // The first target of a list is the selected one.
-                (Value::Array(names), false) if self.has_targets(key) => match first_target(names) {
-                    Some(name) => name.to_owned(),
-                    None => {
-                        return Err(
-                            self.invalid(key, "must be a list of names that are not empty".to_owned())
-                        );
-                    }
-                },
-                (Value::Array(_), false) => {
-                    return Err(self.invalid(key, "takes one value, not a list".to_owned()));
-                }
-                (_, true) => return Err(self.invalid(key, "it must be true or false".to_owned())),
-                (_, false) => return Err(self.invalid(key, "it must be text that is not empty".to_owned())),
-            };
-            said.insert(key.clone(), text);
-        }
-        for (key, _) in bindings {
-            let needs = self.profile.binding(key).map(|binding| binding.needs.as_slice()).unwrap_or_default();
-            if let Some(missing) = needs.iter().find(|needed| !said.contains_key(*needed)) {
-                return Err(self.invalid(key, format!("it needs {missing} beside it")));
-            }
-        }
-        for (key, binding) in &self.profile.bind {
-            if let Some(default) = &binding.default {
-                said.entry(key.clone()).or_insert_with(|| default.clone());
-            }
-        }
-        Ok(said)
-    }
-
-    fn has_targets(&self, key: &str) -> bool {
-        self.profile.targets.iter().any(|set| set.name == key)
+        binding_values(self.profile, bindings).map_err(|(key, problem)| self.invalid(&key, problem))
     }
 
     /// Fails unless every bound target exists; then removes all others from the copies, unless the binding says not to.
@@ -184,31 +137,14 @@ impl Binder<'_> {
             return Ok(());
         }
         let said = self.values(bindings)?;
-        let bound: BoundTargets = said
-            .iter()
-            .filter(|(key, _)| self.has_targets(key))
-            .map(|(key, first)| {
-                (key.clone(), target_names(bindings, key).unwrap_or_else(|| vec![first.clone()]))
-            })
-            .collect();
+        let bound = bound_targets(self.profile, bindings, &said);
         if bound.is_empty() {
             return Ok(());
         }
         let fill = |text: &str| filled(text, "", &said);
         let copies =
             TargetCopies { sets: &self.profile.targets, room: self.room, locker: self.locker, fill: &fill };
-        let is_known = |key: &str, name: &str| {
-            let Some(binding) = self.profile.binding(key) else { return true };
-            let signs = binding.exists.as_slice();
-            // A binding that needs no entry may name what only the server knows.
-            if signs.is_empty() && !binding.edit.iter().any(|edit| edit.require.is_some()) {
-                return true;
-            }
-            let is_default = binding.default.as_deref() == Some(name);
-            let is_sign = |sign: &ExistenceCheck| matches!(sign, ExistenceCheck::Is(known) if known == name);
-            // A default that nobody named need not exist.
-            (is_default && !bindings.iter().any(|(said, _)| said == key)) || signs.iter().any(is_sign)
-        };
+        let is_known = |key: &str, name: &str| needs_no_entry(self.profile, bindings, key, name);
         if let Some(MissingTarget { set, name, looked }) = copies.missing(&bound, is_known)? {
             return Err(self.not_found(&set, &name, &looked));
         }
@@ -374,22 +310,8 @@ pub(crate) fn is_strict(bindings: &Bindings) -> bool {
     !bindings.iter().any(|(key, value)| key == STRICT && *value == Value::Bool(false))
 }
 
-/// The names that a key binds.
-fn target_names(bindings: &Bindings, key: &str) -> Option<Vec<String>> {
-    match &bindings.iter().find(|(name, _)| name == key)?.1 {
-        Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
-        _ => None,
-    }
-}
-
-/// The first name of a list in which every one can be a name.
-fn first_target(names: &[Value]) -> Option<&str> {
-    let is_name = |name: &Value| name.as_str().is_some_and(|name| !name.is_empty() && !name.contains('\0'));
-    names.first().filter(|_| names.iter().all(is_name)).and_then(Value::as_str)
-}
-
 /// A template with the value and its siblings in it.
-fn filled(template: &str, value: &str, said: &BTreeMap<String, String>) -> String {
+pub(super) fn filled(template: &str, value: &str, said: &BTreeMap<String, String>) -> String {
     // One pass: what a value holds is not a placeholder.
     let mut out = String::new();
     let mut rest = template;

@@ -13,6 +13,7 @@
 //! | `seed`, `symlink_farm`, `gitconfig` | copying into a room; a directory of links that looks like the user's; relocating includes |
 //! | `workdir_state` | copies within working directories |
 //! | `tree` | YAML and JSON as trees, and paths in them |
+//! | `binding` | bindings before they are applied: checks of tools, keys and targets |
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
 //! | `tool_states`, `salvage` | content of a room beside the originals; leaving a room for good |
@@ -24,6 +25,7 @@
 //! Not for: running commands and their variables, which is [`crate::run`].
 
 mod bind;
+mod binding;
 mod catalog;
 pub(crate) mod gitconfig;
 mod parse_profile;
@@ -40,6 +42,7 @@ pub(crate) mod tree;
 mod workdir_state;
 
 pub use bind::AppliedBinding;
+pub use binding::{UnknownTarget, unknown_targets};
 pub use catalog::{Source, Tools, unknown_bindings};
 pub use paths::Originals;
 pub use plan::{Copies, Plan, PreparedTool, WorkSeed};
@@ -51,6 +54,7 @@ pub use seed::SeedCopy;
 pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSet};
 pub use tool_states::{Copy, ToolState, tool_states};
 
+pub(crate) use binding::check_binding;
 pub(crate) use paths::ORIGINALS;
 pub(crate) use salvage::salvage;
 pub(crate) use seed::is_like;

@@ -21,6 +21,10 @@ pub(super) struct ChangeArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     setting: Vec<String>,
 
+    /// A value of its own, for instance branch=main
+    #[arg(long, value_name = "KEY=VALUE")]
+    value: Vec<String>,
+
     /// A variable for commands that run in it
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
@@ -53,6 +57,10 @@ impl ChangeArgs {
             let definition = Stack::new(&crate::settings::app(), Vec::new()).definition(&key)?;
             let value = definition.parse(value, format!("--setting {key}"))?;
             changes.push(change(below("settings", &key), value));
+        }
+        for pair in &self.value {
+            let (key, value) = split(pair, "--value", "KEY=VALUE")?;
+            changes.push(change(SettingKey::new(["values", key]), Value::Text(value.to_owned())));
         }
         for pair in &self.env {
             let (name, value) = split(pair, "--env", "NAME=VALUE")?;
@@ -97,6 +105,7 @@ impl ChangeArgs {
         self.description.is_none()
             && self.guard.is_none()
             && self.setting.is_empty()
+            && self.value.is_empty()
             && self.env.is_empty()
             && self.env_credential.is_empty()
             && self.agent_credential.is_empty()

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let changes = args.changes.changes()?;
     let context =
         cx.state.contexts().create("context create", &name, &changes, args.project, cx.state.args().yes)?;
-    super::warn_about_bindings(cx, &context);
+    super::warn_about_targets(cx, &context);
     cx.changed(
         json!({ "name": name, "path": context.path().to_string_lossy(), "guard": context.guard }),
         || format!("created context {} in {}\n", quoted(name.as_str()), shown(context.path().display())),

@@ -9,7 +9,7 @@ use crate::help::examples_and_precedence;
 
 /// Print the current context
 ///
-/// The exit status is 5 if there is none. With --check it is 7 unless the context's guard is satisfied, so that
+/// The exit status is 5 if none is selected or the selected one does not exist. With --check it is 7 unless the context's guard is satisfied, so that
 /// a script can ask before it acts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples_and_precedence!(
@@ -29,8 +29,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     let selected = cx.state.selected()?.ok_or(ContextError::NotSelected)?;
     if cx.state.context()?.is_none() {
-        cx.state
-            .warn(format!("context {} does not exist; {} names it", selected.name, selected.origin), None);
+        return Err(cx.state.contexts().missing(selected).into());
     }
     cx.out.result(&json!({ "context": selected.name, "context_origin": selected.origin }), || {
         format!("{}\n", selected.name)

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         }
         cx.state.contexts().change(&name, &changes)?
     };
-    super::warn_about_bindings(cx, &context);
+    super::warn_about_targets(cx, &context);
     cx.changed(
         json!({ "name": name, "path": context.path().to_string_lossy(), "guard": context.guard }),
         || format!("changed context {} in {}\n", quoted(name.as_str()), shown(context.path().display())),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sessile::context::transfer;
+use sessile::text::{quoted, shell_quoted};
 
 use crate::cli::Cx;
 use crate::commands::input;
@@ -12,8 +13,9 @@ use crate::help::examples;
 
 /// Take contexts in from a file
 ///
-/// Reads what `context export` writes, TOML or JSON. Nothing is written unless all of it is valid; a context that
-/// exists is replaced only with --yes.
+/// Reads what `context export` writes, TOML or JSON, and files of other tools with a table `contexts`: keys that mean
+/// nothing here become values of the context. Nothing is written unless all of it is valid; a context that exists is
+/// replaced only with --yes. The file's selected context is printed, not selected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(
     "sessile context import contexts.toml"
@@ -31,10 +33,19 @@ pub struct Args {
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     let (path, text) = input::read(cx, &args.file, sessile::files::LIMIT)?;
-    let contexts = transfer::read(cx.state.app(), &path, text)?;
-    let imported = cx.state.contexts().import(&contexts, args.project, cx.state.args().yes)?;
+    let read = transfer::read(cx.state.app(), &path, text)?;
+    let imported = cx.state.contexts().import(&read.contexts, args.project, cx.state.args().yes)?;
+    imported.iter().for_each(|context| super::warn_about_targets(cx, context));
     let names: Vec<_> = imported.iter().map(|context| &context.name).collect();
-    cx.changed(json!({ "contexts": names }), || {
+    cx.changed(json!({ "contexts": names, "current_context": read.current }), || {
         imported.iter().map(|context| format!("imported context {}\n", context.name)).collect()
-    })
+    })?;
+    if let Some(current) = read.current.filter(|_| cx.out.is_text()) {
+        cx.out.note(&format!(
+            "the file selects context {}; select it: sessile context use {}",
+            quoted(&current),
+            shell_quoted(&current)
+        ));
+    }
+    Ok(())
 }

@@ -13,6 +13,8 @@ pub mod rename;
 pub mod show;
 pub mod switch;
 
+use sessile::context::Context;
+
 use crate::cli::Cx;
 use crate::error::Outcome;
 use crate::help::examples_and_precedence;
@@ -70,13 +72,9 @@ impl Command {
     }
 }
 
-/// Says what a context binds that there is not: it would stop every command that is run in it.
-fn warn_about_bindings(cx: &Cx, context: &sessile::context::Context) {
-    if context.tools.is_empty() {
-        return;
-    }
-    for message in sessile::tool::unknown_bindings(&cx.state.tools().list().unwrap_or_default(), context) {
-        let hint = "`sessile tool list` shows the tools, `sessile tool show TOOL` their keys";
-        cx.state.warn(message, Some(hint.to_owned()));
+/// Warns of targets that a context binds and the tools' files do not have: no command would start in it.
+fn warn_about_targets(cx: &Cx, context: &Context) {
+    for unknown in sessile::tool::unknown_targets(&cx.state, context) {
+        cx.state.warn(unknown.to_string(), unknown.hint());
     }
 }

@@ -67,8 +67,10 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         if let Some(selected) = selected {
             line("current", &selected.origin.to_string());
         }
-        let ContextContent { settings, env, tools, agents, .. } = &view.content;
-        for (table, pairs) in [("settings", settings), ("env", env), ("tools", tools), ("agents", agents)] {
+        let ContextContent { settings, values, env, tools, agents, .. } = &view.content;
+        let tables =
+            [("settings", settings), ("values", values), ("env", env), ("tools", tools), ("agents", agents)];
+        for (table, pairs) in tables {
             for (key, value) in pairs {
                 line(table, &format!("{} = {}", shown(key), plain(value)));
             }

@@ -2,11 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::isolation::run::kubeconfig;
 use crate::{home, home_with};
 
 #[test]
 fn a_context_is_a_file_that_people_can_read() {
     let home = home();
+    home.write(".kube/config", kubeconfig(&["stage"]));
     let done = home.call(&[
         "context",
         "create",
@@ -224,9 +226,9 @@ fn current_says_when_there_is_none_or_when_it_does_not_exist() {
     error: no context is selected
     hint: name one with --context, or select one with `sessile context use NAME`
     ");
-    let done = home.call(&["context", "current", "--context", "dve"]).ok();
-    assert_eq!(done.stdout(), "dve\n");
-    assert!(done.stderr().contains("does not exist"), "{}", done.told());
+    let done = home.call(&["context", "current", "--context", "dve"]).run().exit(5);
+    assert_eq!(done.stdout(), "");
+    assert!(done.stderr().contains("did you mean \"dev\"?"), "{}", done.told());
     home.call(&["context", "current", "--check", "--context", "dve"]).run().exit(5);
 }
 

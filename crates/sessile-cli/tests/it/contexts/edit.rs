@@ -8,6 +8,7 @@ const FILE: &str = ".config/sessile/contexts/dev.toml";
 fn flags_change_the_file_in_place() {
     let home = home();
     home.write(FILE, "# mine\ndescription = \"old\" # why\n\n[tools.kubectl]\nnamespace = \"a\"\n# kept\ncontext = \"c\"\n\n[env]\nDEBUG = \"1\"\nA = \"1\"\n");
+    home.write(".kube/config", crate::isolation::run::kubeconfig(&["c"]));
     let done = home.call(&[
         "context",
         "edit",

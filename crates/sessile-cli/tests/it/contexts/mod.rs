@@ -5,6 +5,8 @@ mod create;
 mod delete;
 mod edit;
 mod guards;
+mod names;
 mod rename;
 mod selection;
 mod transfer;
+mod values;

@@ -45,7 +45,7 @@ mod guard {
             let call = run(&home, flags, TRACE).env("SESSILE_CONTEXT", "prod").env("SESSILE_OUTPUT", "json");
             let error = call.run().exit(125).json_error();
             assert_eq!(error["code"], "GUARD_APPROVAL");
-            assert_eq!(error["exit_code"], 7);
+            assert_eq!(error["exit_code"], 125);
             assert_eq!(error["fix_command"], "sessile context approve prod --for 30m");
         }
         assert_nothing_began(&home);

@@ -7,7 +7,7 @@ mod pins;
 mod pins_files;
 mod race;
 mod rooms;
-mod run;
+pub(crate) mod run;
 mod shells;
 mod strict;
 mod terminal;

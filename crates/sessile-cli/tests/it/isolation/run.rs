@@ -113,7 +113,7 @@ mod which_session {
         let done = run(&home, &["--session", "s1", "-ojson"], &["true"]).run().exit(125);
         let error = done.json_error();
         assert_eq!(error["code"], "SESSION_EXPIRED");
-        assert_eq!(error["exit_code"], 4);
+        assert_eq!(error["exit_code"], 125);
         run(&home, &["--session", "s1", "--new"], &["true"]).ok();
     }
 
@@ -229,7 +229,7 @@ mod status {
         let home = home();
         let done = run(&home, &["--context", "nope", "-ojson"], &["true"]).run().exit(125);
         assert_eq!(done.code(), "CONTEXT_NOT_FOUND");
-        assert_eq!(done.json_error()["exit_code"], 5);
+        assert_eq!(done.json_error()["exit_code"], 125);
         let done = run(&home, &["--tool", "nope", "-ojson"], &["true"]).run().exit(125);
         assert_eq!(done.code(), "TOOL_NOT_FOUND");
         for wrong in ["NO_VALUE", "=x", "a-b=x", "a b=x"] {

@@ -250,3 +250,21 @@ fn no_config_ignores_every_file_and_changes_none() {
     call(&["context", "use", "mine", "--global"]).run().exit(2);
     assert_eq!(home.tree(), before);
 }
+
+#[test]
+fn config_file_in_yaml_is_refused_by_its_format() {
+    let home = home();
+    for (name, text) in [
+        ("c.yml", "context: production\n"),
+        ("c.yaml", "a:\n  - b\n"),
+        ("empty.yml", ""),
+        ("c.ini", "[a]\nb : c\n"),
+    ] {
+        home.write(name, text);
+        let done = home.call(&["--config", name, "status"]).run();
+        assert_ne!(done.status(), Some(0), "{name}");
+        assert!(done.stderr().contains("not TOML or JSON"), "{name}: {}", done.told());
+    }
+    home.write("sessilerc", "color = \"never\"\n");
+    home.call(&["--config", "sessilerc", "status"]).ok();
+}

@@ -283,3 +283,21 @@ fn what_looks_like_a_secret_is_not_repeated() {
         "masked as in config show"
     );
 }
+
+#[test]
+fn session_names_its_credential_in_its_settings() {
+    let home = home();
+    home.call(&["auth", "set", "bot", "--secret-stdin"]).stdin("t0psecret\n").ok();
+    crate::start(&home, &["--name", "s"]);
+    home.call(&["config", "set", "credential", "bot", "--session", "s"]).ok();
+    let get = ["config", "get", "credential", "--session", "s"];
+    assert_eq!(home.call(&get).ok().stdout(), "bot\n", "a name is not masked");
+    let status = home.call(&["status", "--session", "s", "--output", "json"]).ok().json();
+    assert_eq!(status["credential"]["name"], "bot");
+    assert_eq!(status["logged_in"], true);
+    let moved = home.call(&["session", "export", "--session", "s"]).ok().stdout();
+    home.call(&["session", "import", "-", "--name", "t"]).stdin(moved).ok();
+    assert_eq!(home.call(&["config", "get", "credential", "--session", "t"]).ok().stdout(), "bot\n");
+    let secret = ["config", "set", "env.GH_TOKEN", "t0psecret", "--session", "s", "--output", "json"];
+    assert_eq!(home.call(&secret).run().code(), "SECRET_REFUSED");
+}

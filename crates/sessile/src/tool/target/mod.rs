@@ -222,6 +222,41 @@ impl TargetCopies<'_> {
     }
 }
 
+/// The names of a set's entries.
+pub(crate) struct TargetNames<'s> {
+    set: &'s TargetSet,
+    pub(crate) names: BTreeSet<String>,
+}
+
+impl TargetNames<'_> {
+    /// Whether an entry has this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.set.places.iter().any(|place| self.names.contains(&normalized(place, name)))
+    }
+}
+
+/// The names of a set's entries in the files that `locate` finds for each place. `None` if one cannot be read, or only by a
+/// database that would write beside it.
+pub(crate) fn names_in<'s>(
+    set: &'s TargetSet,
+    fill: &dyn Fn(&str) -> String,
+    locate: &dyn Fn(&str) -> Vec<PathBuf>,
+) -> Option<TargetNames<'s>> {
+    let mut names = BTreeSet::new();
+    for place in &set.places {
+        if place.format == TargetFormat::Sqlite {
+            return None;
+        }
+        for path in locate(&fill(&place.file)) {
+            for entry in (EntryFile { place, path, fill }).load().ok()? {
+                // The first name is the one that people use.
+                names.extend(entry.names.first().map(|name| normalized(place, name)));
+            }
+        }
+    }
+    Some(TargetNames { set, names })
+}
+
 /// Whether an entry of this name stays, because one of the names that stay needs it.
 fn is_named(place: &TargetPlace, names: &BTreeSet<String>, name: &str) -> bool {
     let name = normalized(place, name);
