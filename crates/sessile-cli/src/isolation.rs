@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use sessile::run::{PreparedRun, RunSession};
+use sessile::tool::Withheld;
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -17,6 +18,10 @@ pub(crate) fn variables(
 ) -> Result<BTreeMap<OsString, OsString>, Failure> {
     let state = prepared.run().state();
     cx.out.warnings(&state.take_warnings());
+    for (tool, target) in prepared.plan.withheld.iter().flat_map(Withheld::targets) {
+        let (key, name, context) = (&target.key, &target.name, &target.context);
+        cx.out.detail(&format!("withheld {tool} {key} {name}, protected by context {context}"));
+    }
     let renewer = Renewer::new();
     let variables = with_unlocked_vault(cx, state, || prepared.variables(&renewer))?;
     cx.out.warnings(&state.take_warnings());

@@ -131,6 +131,8 @@ codes! {
     GuardExplicit = "GUARD_EXPLICIT", exit::NOT_ALLOWED;
     /// The context is guarded and no approval is in force.
     GuardApproval = "GUARD_APPROVAL", exit::NOT_ALLOWED;
+    /// Only guarded contexts bind the target.
+    ProtectedTarget = "PROTECTED_TARGET", exit::NOT_ALLOWED;
     /// This cannot be done from inside a session.
     InSession = "IN_SESSION", exit::NOT_ALLOWED;
     /// The PIN is wrong, or was wrong too often.

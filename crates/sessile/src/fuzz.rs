@@ -83,14 +83,20 @@ pub fn context_file(bytes: &[u8]) {
     let app = App::new("sessile");
     let Some(text) = utf8(bytes) else { return };
     for name in ["contexts.toml", "contexts.json"] {
-        let Some(contexts) = checked(transfer::read(&app, Path::new(name), text.clone())) else { continue };
+        let Some(import) = checked(transfer::read(&app, Path::new(name), text.clone())) else { continue };
+        let contexts = import.contexts;
         for context in &contexts {
             checked(context.content(&app));
         }
         let Some(exported) = checked(transfer::export(&app, Path::new(name), &contexts)) else { continue };
         let again = transfer::read(&app, Path::new(name), exported.text.clone());
         if !contexts.is_empty() {
-            assert_eq!(checked(again).map(|again| again.len()), Some(contexts.len()), "{}", exported.text);
+            assert_eq!(
+                checked(again).map(|again| again.contexts.len()),
+                Some(contexts.len()),
+                "{}",
+                exported.text
+            );
         }
     }
 }

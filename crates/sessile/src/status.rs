@@ -13,7 +13,8 @@ use crate::session::CurrentSession;
 use crate::session::Lifecycle;
 use crate::settings::{Origin, trust};
 use crate::state::State;
-use crate::text::shown;
+use crate::text::{quoted, shown};
+use crate::tool::{GuardedTarget, guarded_targets};
 use crate::vault::{CredentialSource, VaultStatus};
 
 /// The answer of `status`.
@@ -31,6 +32,8 @@ pub struct Status {
     pub context_exists: bool,
     /// Its guard, and whether it lets this call through.
     pub guard: Option<GuardState>,
+    /// Targets that exist only in sessions of guarded contexts.
+    pub protected: Vec<GuardedTarget>,
     /// When the selected credential expires.
     pub token_expires: Option<String>,
     /// The selected credential, and what selected it.
@@ -167,6 +170,7 @@ impl Status {
             context_origin: selected.map(|selected| selected.origin.clone()),
             context_exists: context.is_some(),
             guard,
+            protected: protected(state),
             token_expires: credential.as_ref().and_then(|credential| credential.expires_at.clone()),
             credential,
             vault: vault(state)?,
@@ -199,6 +203,13 @@ impl Status {
                 (false, _) => "shut".to_owned(),
             };
             lines.push(("guard", format!("{} ({state})", guard.guard.as_str())));
+        }
+        if !self.protected.is_empty() {
+            let names = self
+                .protected
+                .iter()
+                .map(|target| format!("{} {} {}", target.tool, target.key, quoted(&target.name)));
+            lines.push(("protected", names.collect::<Vec<_>>().join(", ")));
         }
         let session = match (&self.session, &self.session_details) {
             (Some(id), Some(SessionStatus { name, origin, state, expires_at })) => {
@@ -248,6 +259,17 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines().iter().try_for_each(|(label, value)| writeln!(f, "{label:<9} {value}"))
+    }
+}
+
+/// The protected targets. A context that cannot be read is a warning here and an error of `run`.
+fn protected(state: &State) -> Vec<GuardedTarget> {
+    match guarded_targets(state) {
+        Ok(targets) => targets.into_iter().filter(GuardedTarget::is_protected).collect(),
+        Err(error) => {
+            state.warn(error.to_string(), error.hint(state.app()));
+            Vec::new()
+        }
     }
 }
 

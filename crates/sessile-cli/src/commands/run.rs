@@ -14,7 +14,7 @@ use sessile::run::{IsolationArgs, PreparedRun, RunRequest, RunSession, RunSessio
 use sessile::secrets::has_url_password;
 use sessile::secrets::looks_secret;
 use sessile::text::{shortened, shown};
-use sessile::tool::Plan;
+use sessile::tool::{Plan, Withheld};
 
 use crate::child::Child;
 use crate::cli::Cx;
@@ -214,6 +214,17 @@ struct SharedToolView {
     reason: String,
 }
 
+/// Protected target that a room would not hold.
+#[derive(Serialize)]
+struct WithheldView<'a> {
+    tool: &'a str,
+    key: &'a str,
+    name: &'a str,
+    aliases: &'a [String],
+    /// Guarded context that protects it.
+    context: &'a str,
+}
+
 fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Outcome {
     let PreparedRun { plan, environment, .. } = prepared;
     let run = prepared.run();
@@ -261,6 +272,18 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
             Some(SharedToolView { tool: tool.tool.clone(), reason: moved(tool.shared.as_ref()?) })
         })
         .collect();
+    let withheld: Vec<_> = plan
+        .withheld
+        .iter()
+        .flat_map(Withheld::targets)
+        .map(|(tool, target)| WithheldView {
+            tool,
+            key: &target.key,
+            name: &target.name,
+            aliases: &target.aliases,
+            context: &target.context,
+        })
+        .collect();
     let json = json!({
         "command": args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
         "session": cx.state.session()?.map(|current| &current.session.id),
@@ -269,6 +292,7 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
         "variables": changes,
         "copies": copies,
         "shared": shared,
+        "withheld": withheld,
     });
     cx.out.result(&json, || {
         let mut table = Table::new(&["VARIABLE", "VALUE", "FROM"]);
@@ -286,6 +310,10 @@ fn preview(args: &Args, cx: &Cx, prepared: &PreparedRun<'_>, target: &str) -> Ou
         }
         for SharedToolView { tool, reason } in &shared {
             text.push_str(&format!("{} stays shared: {}\n", shown(tool), shown(reason)));
+        }
+        for WithheldView { tool, key, name, context, .. } in &withheld {
+            let what = format!("withhold {tool} {key} {name}, protected by context {context}");
+            text.push_str(&format!("{}\n", shown(what)));
         }
         text
     })

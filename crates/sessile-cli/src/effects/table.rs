@@ -82,7 +82,7 @@ macro_rules! preparing {
     ($($code:ident),* $(,)?) => {
         using![
             GuardExplicit, GuardApproval, UntrustedProject, SessionRequired, ContextUnexpected,
-            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, RoomUnsafe,
+            ToolNotFound, ToolFile, ToolStateTooLarge, BindingInvalid, BindingNotFound, RoomUnsafe, ProtectedTarget,
             $($code),*
         ]
     };

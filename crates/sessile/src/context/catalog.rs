@@ -86,6 +86,51 @@ impl<'a> Contexts<'a> {
         Ok(self.user_dir().map(|dir| toml_files(&dir)).transpose()?.unwrap_or_default())
     }
 
+    /// The files and directories that define the user's contexts; the directory changes with every new file.
+    pub(crate) fn user_sources(&self) -> Result<Vec<PathBuf>> {
+        let mut sources = self.user_files()?;
+        sources.extend(self.user_dir());
+        if let ConfigSource::File(file) = self.state.source() {
+            sources.push(file.clone());
+        }
+        Ok(sources)
+    }
+
+    /// The user's contexts, without those of a project and without warnings about unknown keys. A file that cannot be read is
+    /// an error only if it may have a guard: what it protects cannot be told.
+    pub(crate) fn user_contexts(&self) -> Result<Vec<Context>> {
+        let app = self.state.app();
+        let mut contexts = Vec::new();
+        if let Some(document) = self.state.isolated_document()? {
+            let tables = document.root().get("contexts").map(|node| node.members()).unwrap_or_default();
+            for (name, node) in tables {
+                let within = vec!["contexts".to_owned(), name.clone()];
+                let name = document.context_name(name, node)?;
+                let document = Rc::clone(&document);
+                contexts.push(Context::read(app, name, ContextLocation::File, true, document, within)?);
+            }
+        }
+        for path in self.user_files()? {
+            let Some(Ok(name)) = path.file_stem().and_then(|stem| stem.to_str()).map(str::parse) else {
+                continue;
+            };
+            let document = settled(&path, |path| Document::load_as(Disclosure::Quoted, path));
+            let read = document.and_then(|document| {
+                let read = |document| {
+                    Context::read(app, name, ContextLocation::User, true, Rc::new(document), Vec::new())
+                };
+                document.map(read).transpose()
+            });
+            match read {
+                Ok(context) => contexts.extend(context),
+                Err(error) if may_be_guarded(&path) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        contexts.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(contexts)
+    }
+
     /// The files of contexts, the user's and the project's.
     fn files(&self) -> Result<Vec<PathBuf>> {
         let mut files = self.user_files()?;
@@ -341,6 +386,11 @@ fn settled(path: &Path, load: impl Fn(&Path) -> Result<Option<Document>>) -> Res
         }
     }
     Ok(document)
+}
+
+/// Whether a context file that cannot be read speaks of a guard.
+fn may_be_guarded(path: &Path) -> bool {
+    crate::files::read(path).map_or(true, |text| text.is_some_and(|text| text.contains("guard")))
 }
 
 /// Whether a file changed less than the time to settle ago. A time to come is of a wrong clock, and counts.

@@ -25,6 +25,35 @@ pub enum GuardError {
     /// No approval.
     #[error("no approval of context {} is in force", quoted(.0))]
     ApprovalNotFound(String),
+    /// The command is a tool whose own selection only guarded contexts bind.
+    #[error("{tool}'s current {key} {} is protected by context {}", quoted(target), quoted(context))]
+    ProtectedTarget {
+        /// The tool.
+        tool: String,
+        /// The key that binds it.
+        key: String,
+        /// The target.
+        target: String,
+        /// The guarded context.
+        context: String,
+    },
+    /// A context of a project binds a target that only guarded contexts of the user bind.
+    #[error(
+        "context {}: {key}: {} is protected by context {}",
+        quoted(context),
+        quoted(target),
+        quoted(protected_by)
+    )]
+    ProtectedBinding {
+        /// The context.
+        context: String,
+        /// The key in it.
+        key: String,
+        /// The target.
+        target: String,
+        /// The guarded context.
+        protected_by: String,
+    },
     /// Wrong PIN.
     #[error("{0}")]
     WrongPin(String),
@@ -36,6 +65,7 @@ impl Diagnostic for GuardError {
             Self::ApprovalNotFound(_) => Code::ApprovalNotFound,
             Self::NotExplicit { .. } => Code::GuardExplicit,
             Self::ApprovalRequired(_) | Self::Weakened(_) => Code::GuardApproval,
+            Self::ProtectedTarget { .. } | Self::ProtectedBinding { .. } => Code::ProtectedTarget,
             Self::WrongPin(_) => Code::WrongPin,
         }
     }
@@ -57,6 +87,14 @@ impl Diagnostic for GuardError {
                 "approve the context on a terminal, outside any session: {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
+            Self::ProtectedTarget { context, .. } => format!(
+                "pass --context NAME for another target; or pass --context {0}, after \
+                 `{name} context approve {0}` if its guard is approval",
+                shell_quoted(context)
+            ),
+            Self::ProtectedBinding { protected_by, .. } => {
+                format!("pass --context {}, the context that protects it", shell_quoted(protected_by))
+            }
             _ => return None,
         })
     }
@@ -73,7 +111,11 @@ impl Diagnostic for GuardError {
 
     fn details(&self) -> ErrorDetails {
         match self {
-            Self::NotExplicit { name, .. } | Self::ApprovalRequired(name) | Self::Weakened(name) => {
+            Self::NotExplicit { name, .. }
+            | Self::ApprovalRequired(name)
+            | Self::Weakened(name)
+            | Self::ProtectedTarget { context: name, .. }
+            | Self::ProtectedBinding { context: name, .. } => {
                 ErrorDetails { context: Some(name.clone()), ..ErrorDetails::default() }
             }
             _ => ErrorDetails::default(),

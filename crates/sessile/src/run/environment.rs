@@ -17,7 +17,7 @@ use crate::names::CredentialName;
 use crate::session::Session;
 use crate::settings::{Layer, Origin};
 use crate::state::State;
-use crate::tool::{IsolationScope, Level, ORIGINALS, Originals, Plan, is_like};
+use crate::tool::{IsolationScope, Level, ORIGINALS, Originals, Plan, Withheld, is_like, own_variables};
 
 /// What an environment begins with that is not the caller's.
 const MINIMUM: &[&str] = &[
@@ -151,8 +151,10 @@ impl Environment {
         changes.remove_vault_choices(state);
         let own = changes.all.keys().cloned().collect::<Vec<_>>();
         let originals = Originals::of(state.app(), world);
-        let isolated =
-            |name: &str| scope.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name));
+        let is_withheld = |name: &str| plan.withheld.as_ref().is_some_and(|withheld| withheld.has_tool(name));
+        let isolated = |name: &str| {
+            scope.wants(name, false, plan.bound.iter().any(|bound| bound.tool == name)) || is_withheld(name)
+        };
         let level = scope.level_in(plan);
         if let (Level::Home, Some(home)) = (level, &plan.home) {
             let home = home.to_string_lossy().into_owned();
@@ -190,6 +192,9 @@ impl Environment {
             }
             let origin = format!("would override what context {name} binds for {}", bound.tool);
             changes.clear(world, &bound.clears, &request.keep, &origin);
+        }
+        if let Some(withheld) = plan.withheld.as_ref().filter(|withheld| !withheld.tools.is_empty()) {
+            changes.clear_withheld(withheld, &own_variables(state, session));
         }
         for (name, credential) in &request.credentials {
             changes.credentials.retain(|bound| bound.name != *name);
@@ -301,6 +306,21 @@ impl Changes {
                 };
                 self.all.insert(name.to_owned(), change);
             }
+        }
+    }
+
+    /// Takes away variables that name or override a protected target, whatever is to be kept.
+    fn clear_withheld(&mut self, withheld: &Withheld, inherited: &[(String, String)]) {
+        let set = self.all.values().filter(|change| !change.isolates);
+        let mut own: Vec<(String, String)> =
+            set.filter_map(|change| Some((change.name.clone(), change.value.clone()?))).collect();
+        let is_changed = |name: &str| self.all.contains_key(name);
+        own.extend(inherited.iter().filter(|(name, _)| !is_changed(name)).cloned());
+        for (name, target) in withheld.variables(&own) {
+            let origin =
+                format!("names {} {}, which context {} protects", target.key, target.name, target.context);
+            let change = VariableChange { name: name.clone(), value: None, origin, isolates: true };
+            self.all.insert(name, change);
         }
     }
 

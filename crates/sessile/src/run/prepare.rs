@@ -50,6 +50,9 @@ impl RunSession<'_> {
         let context = self.context()?;
         let scope = self.scope(request.isolation)?;
         let plan = prepare(state, session, &scope, context)?;
+        if let Some(withheld) = &plan.withheld {
+            withheld.check_command(state, session, request.words, plan.is_new())?;
+        }
         let mut variables = self.variable_request(request.isolation)?;
         variables.replaces = replaces.iter().map(ToString::to_string).collect();
         let environment = Environment::resolve(state, session, &plan, &scope, context, &variables)?;

@@ -36,7 +36,7 @@ pub struct AppliedBinding {
 
 /// A file as it was, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+pub(crate) struct Stamp {
     inode: u64,
     size: u64,
     changed_s: i64,
@@ -44,7 +44,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = path.metadata().ok()?;
         Some(Stamp {
             inode: found.ino(),
@@ -142,8 +142,13 @@ impl Binder<'_> {
             return Ok(());
         }
         let fill = |text: &str| filled(text, "", &said);
-        let copies =
-            TargetCopies { sets: &self.profile.targets, room: self.room, locker: self.locker, fill: &fill };
+        let copies = TargetCopies {
+            sets: &self.profile.targets,
+            room: self.room,
+            locker: self.locker,
+            fill: &fill,
+            defaults: &[],
+        };
         let is_known = |key: &str, name: &str| needs_no_entry(self.profile, bindings, key, name);
         if let Some(MissingTarget { set, name, looked }) = copies.missing(&bound, is_known)? {
             return Err(self.not_found(&set, &name, &looked));

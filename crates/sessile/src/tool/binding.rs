@@ -103,7 +103,7 @@ pub(super) fn bound_targets(
 }
 
 /// The names that a key binds, if it binds a list.
-fn target_names(bindings: &Bindings, key: &str) -> Option<Vec<String>> {
+pub(crate) fn target_names(bindings: &Bindings, key: &str) -> Option<Vec<String>> {
     match &bindings.iter().find(|(name, _)| name == key)?.1 {
         Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
         _ => None,

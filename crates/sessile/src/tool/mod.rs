@@ -15,6 +15,7 @@
 //! | `tree` | YAML and JSON as trees, and paths in them |
 //! | `binding` | bindings before they are applied: checks of tools, keys and targets |
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
+//! | `protection`, `withheld` | targets that only guarded contexts bind; removing them from the copies of other sessions |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
 //! | `tool_states`, `salvage` | content of a room beside the originals; leaving a room for good |
 //!
@@ -33,12 +34,14 @@ mod paths;
 mod plan;
 mod prepare;
 mod profile;
+mod protection;
 mod salvage;
 mod seed;
 mod symlink_farm;
 mod target;
 mod tool_states;
 pub(crate) mod tree;
+mod withheld;
 mod workdir_state;
 
 pub use bind::AppliedBinding;
@@ -46,16 +49,19 @@ pub use binding::{UnknownTarget, unknown_targets};
 pub use catalog::{Source, Tools, unknown_bindings};
 pub use paths::Originals;
 pub use plan::{Copies, Plan, PreparedTool, WorkSeed};
-pub use prepare::{IsolationScope, Level, prepare, wanted_profiles};
+pub use prepare::{IsolationScope, Level, prepare};
 pub use profile::{
     Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
 };
+pub use protection::{ContextProtection, GuardedTarget, guarded_targets};
 pub use seed::SeedCopy;
-pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSet};
+pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 pub use tool_states::{Copy, ToolState, tool_states};
+pub use withheld::{Withheld, WithheldTarget, WithheldTool};
 
 pub(crate) use binding::check_binding;
 pub(crate) use paths::ORIGINALS;
 pub(crate) use salvage::salvage;
 pub(crate) use seed::is_like;
+pub(crate) use withheld::own_variables;
 pub(crate) use workdir_state::displaced_copies;

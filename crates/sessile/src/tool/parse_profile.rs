@@ -7,7 +7,7 @@ use crate::settings::{Data, Document, Node};
 use crate::tool::profile::{
     Append, Binding, Edit, ExistenceCheck, Format, Isolation, Placeholder, Profile, Race, Seed, SharedWhen,
 };
-use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSet};
+use crate::tool::target::{EntryContent, STRICT, TargetFormat, TargetPlace, TargetSelection, TargetSet};
 
 /// What the key says that every tool with targets has.
 const STRICT_ABOUT: &str = "leave no other target in the session's copies; true unless set to false";
@@ -27,6 +27,7 @@ impl Profile {
             "about",
             "group",
             "programs",
+            "follows",
             "verified",
             "env-level",
             "home-level",
@@ -47,6 +48,7 @@ impl Profile {
             "work",
             "bind",
             "target",
+            "not-protected",
             "race",
         ])?;
         let env_level = match root.optional_text("env-level")?.as_deref() {
@@ -77,12 +79,14 @@ impl Profile {
             about: root.text("about")?,
             group: root.optional_text("group")?.unwrap_or_else(|| "other".to_owned()),
             programs: root.words("programs")?,
+            follows: root.list("follows")?,
             verified: root.optional_text("verified")?,
             env_level,
             home_level: root.flag("home-level", true)?,
             on_request: root.flag("on-request", false)?,
             keeps: root.list("keeps")?,
             not_isolated: root.list("not-isolated")?,
+            not_protected: root.list("not-protected")?,
             clears: root.list("clears")?,
             always_clears: root.list("always-clears")?,
             current: root.optional_words("current")?,
@@ -283,14 +287,44 @@ impl<'a> Table<'a> {
     fn targets(&self) -> Result<Vec<TargetSet>> {
         let mut sets: Vec<TargetSet> = Vec::new();
         for table in self.tables("target")? {
-            table.only(&["name", "file", "format", "entries", "content", "url", "refs"])?;
+            table.only(&[
+                "name", "file", "format", "entries", "content", "url", "refs", "identity", "selected",
+            ])?;
             let (name, place) = (table.text("name")?, table.target_place()?);
-            match sets.iter_mut().find(|set| set.name == name) {
-                Some(set) => set.places.push(place),
-                None => sets.push(TargetSet { name, places: vec![place] }),
+            let at = sets.iter().position(|set| set.name == name).unwrap_or_else(|| {
+                sets.push(TargetSet { name, places: Vec::new(), identity: Vec::new(), selected: None });
+                sets.len() - 1
+            });
+            sets[at].places.push(place);
+            sets[at].identity.extend(table.identity()?);
+            if let Some(selected) = table.optional("selected")? {
+                sets[at].selected = Some(selected.target_selection()?);
             }
         }
         Ok(sets)
+    }
+
+    fn identity(&self) -> Result<Vec<Vec<String>>> {
+        let wrong = || self.wrong("identity", "a list of lists of fields");
+        match self.node.get("identity").map(|node| &node.data) {
+            None => Ok(Vec::new()),
+            Some(Data::Array(alternatives)) => alternatives
+                .iter()
+                .map(|fields| words(fields).filter(|fields| !fields.is_empty()).ok_or_else(wrong))
+                .collect(),
+            Some(_) => Err(wrong()),
+        }
+    }
+
+    fn target_selection(&self) -> Result<TargetSelection> {
+        self.only(&["file", "format", "key", "default"])?;
+        let file = self.node.get("file").map(|_| self.inside("file")).transpose()?;
+        Ok(TargetSelection {
+            format: if file.is_some() { self.target_format()? } else { TargetFormat::Lines },
+            file,
+            key: self.optional_text("key")?.unwrap_or_default(),
+            default: self.optional_text("default")?,
+        })
     }
 
     fn target_place(&self) -> Result<TargetPlace> {

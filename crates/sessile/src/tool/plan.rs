@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::files::LockedDir;
 use crate::tool::bind::AppliedBinding;
 use crate::tool::seed::SeedCopy;
+use crate::tool::withheld::Withheld;
 
 /// Another layout of the file is another number; such a room is prepared again.
 const VERSION: u32 = 2;
@@ -72,6 +73,12 @@ pub struct Plan {
     pub tools: Vec<PreparedTool>,
     /// What the context said about some of them.
     pub bound: Vec<AppliedBinding>,
+    /// Protected targets that it does not hold; none if that was never decided.
+    #[serde(default)]
+    pub withheld: Option<Withheld>,
+    /// Whether this call has prepared it.
+    #[serde(skip)]
+    pub(crate) is_new: bool,
 }
 
 impl Plan {
@@ -101,6 +108,11 @@ impl Plan {
     pub(crate) fn save_copies(copies: &Copies, dir: &LockedDir, durable: bool) -> Result<()> {
         let text = serde_json::to_string(copies).unwrap_or_default();
         put(dir, COPIES, &text, durable)
+    }
+
+    /// Whether this call has prepared it.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// A tool of it.

@@ -6,11 +6,12 @@
 //! directories of links, saves the plan, binds the context and saves the plan again. What is prepared stays prepared if
 //! binding fails.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::context::{Bindings, Context};
+use crate::context::{Bindings, Context, Guard};
 use crate::error::{Error, FileError, Result, SessionError, ToolError, UsageError};
 use crate::files::LockedDir;
 use crate::runtime::{RuntimeProblem, require_private, require_private_place};
@@ -20,12 +21,15 @@ use crate::settings::Value;
 use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, is_strict};
+use crate::tool::catalog::Source;
 use crate::tool::paths::{Originals, SessionPaths, require_own_room};
 use crate::tool::plan::{Copies, Plan, PreparedTool, WorkSeed};
 use crate::tool::profile::{Profile, Seed};
+use crate::tool::protection::{GuardedTarget, resolve};
 use crate::tool::seed::{self, SeedCopy, make_dir};
 use crate::tool::symlink_farm::{self, PrivatePaths};
 use crate::tool::target::STRICT;
+use crate::tool::withheld::{Withheld, Withholding};
 use crate::tool::workdir_state;
 
 /// Where tools that only the general directory of settings moves find theirs.
@@ -137,6 +141,7 @@ pub fn prepare(
         (plan.complete || !wanted.only.is_empty())
             && (wanted.level == Level::Env || plan.home.is_some())
             && named.into_iter().all(|name| plan.tool(name).is_some())
+            && plan.withheld.as_ref().is_some_and(Withheld::holds)
             && bindings.iter().all(|(tool, said)| {
                 plan.bound.iter().any(|bound| {
                     // A call that wants more targets in the copies does not speak for the next one.
@@ -186,12 +191,12 @@ fn require_text(path: &Path) -> Result<()> {
 }
 
 /// The profiles that are wanted.
-pub fn wanted_profiles(
-    state: &State,
+fn wanted_profiles(
+    all: Vec<(Profile, Source)>,
     wanted: &IsolationScope,
     context: Option<&Context>,
+    withheld: &[GuardedTarget],
 ) -> Result<Vec<Profile>> {
-    let all = state.tools().list()?;
     let bindings = context.map(|context| context.tools.as_slice()).unwrap_or_default();
     for (tool, _) in bindings {
         if !all.iter().any(|(profile, _)| profile.name == *tool) {
@@ -213,7 +218,11 @@ pub fn wanted_profiles(
     Ok(all
         .into_iter()
         .map(|(profile, _)| profile)
-        .filter(|profile| wanted.wants(&profile.name, profile.on_request, is_bound(&profile.name)))
+        .filter(|profile| {
+            // A tool that is left shared would reach what is protected.
+            let is_withheld = withheld.iter().any(|target| target.tool == profile.name);
+            is_withheld || wanted.wants(&profile.name, profile.on_request, is_bound(&profile.name))
+        })
         .collect())
 }
 
@@ -227,9 +236,22 @@ struct Preparation<'a> {
 
 impl Preparation<'_> {
     fn prepare(&self, mut plan: Plan, wanted: &IsolationScope, context: Option<&Context>) -> Result<Plan> {
-        let profiles = wanted_profiles(self.state, wanted, context)?;
+        let all = self.state.tools().list()?;
+        let targets = self.protected(&all, context)?;
+        let profiles = wanted_profiles(all, wanted, context, &targets)?;
+        let locker = self.state.locker()?;
+        let withholding = Withholding {
+            state: self.state,
+            places: &self.places,
+            profiles: &profiles,
+            context,
+            targets: &targets,
+            locker: &locker,
+        };
+        withholding.check_bindings()?;
         let durable = self.is_durable();
         let mut copies = Plan::copies(&self.places.room)?;
+        let before = plan.withheld.take();
         for profile in &profiles {
             if plan.tool(&profile.name).is_none() {
                 let (prepared, seeded) = self.plant(profile)?;
@@ -240,23 +262,55 @@ impl Preparation<'_> {
         Plan::save_copies(&copies, self.dir, durable)?;
         plan.complete |= wanted.only.is_empty() && wanted.except.is_empty();
         self.grow_config(&mut plan, &copies)?;
-        if wanted.level == Level::Home && plan.home.is_none() {
-            plan.home = Some(self.grow_home(&copies, &profiles)?);
+        let is_exposed = plan.home.is_some() && self.unlink_defaults(&profiles, &targets)?;
+        if wanted.level == Level::Home && plan.home.is_none() || is_exposed {
+            plan.home = Some(self.grow_home(&copies, &profiles, &targets)?);
             plan.real_home.clone_from(&self.places.home);
         }
+        let is_unchanged = |seeded: &SeedCopy| seed::digest(&seeded.to) == seeded.digest;
+        let withheld_tools: BTreeSet<&str> = targets.iter().map(|target| target.tool.as_str()).collect();
+        let unchanged: Vec<(String, usize)> = copies
+            .iter()
+            .filter(|(tool, _)| withheld_tools.contains(tool.as_str()))
+            .flat_map(|(tool, seeds)| seeds.iter().enumerate().map(move |(at, seeded)| (tool, at, seeded)))
+            .filter(|(_, _, seeded)| is_unchanged(seeded))
+            .map(|(tool, at, _)| (tool.clone(), at))
+            .collect();
+        let mut withheld = withholding.apply(&plan, before.as_ref())?;
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir, durable)?;
-        let before = std::mem::take(&mut plan.bound);
-        self.bind(&mut plan, &profiles, context, &copies, &before)?;
-        // What the context says is no change of the session's.
-        for bound in plan.bound.iter().filter(|bound| !before.iter().any(|old| old.tool == bound.tool)) {
-            for seeded in copies.get_mut(&bound.tool).into_iter().flatten() {
-                seeded.digest = seed::digest(&seeded.to);
+        let was_bound = std::mem::take(&mut plan.bound);
+        if self.bind(&mut plan, &profiles, context, &copies, &was_bound, before.as_ref())? {
+            withheld = withholding.apply(&plan, before.as_ref())?;
+        }
+        // What the context says or protects is no change of the session's.
+        let newly_bound = |tool: &str| {
+            plan.bound.iter().any(|bound| bound.tool == tool) && !was_bound.iter().any(|old| old.tool == tool)
+        };
+        for (tool, seeds) in &mut copies {
+            for (at, seeded) in seeds.iter_mut().enumerate() {
+                if newly_bound(tool) || unchanged.iter().any(|(name, one)| name == tool && *one == at) {
+                    seeded.digest = seed::digest(&seeded.to);
+                }
             }
         }
+        plan.withheld = Some(withholding.record(&plan, withheld)?);
+        plan.is_new = true;
         Plan::save_copies(&copies, self.dir, durable)?;
         plan.save(self.dir, durable)?;
         Ok(plan)
+    }
+
+    /// The protected targets that a session of this context does not have.
+    fn protected(&self, all: &[(Profile, Source)], context: Option<&Context>) -> Result<Vec<GuardedTarget>> {
+        let contexts = self.state.contexts().user_contexts()?;
+        if contexts.iter().all(|context| context.guard == Guard::None) {
+            return Ok(Vec::new());
+        }
+        let profiles: Vec<Profile> = all.iter().map(|(profile, _)| profile.clone()).collect();
+        let mut targets = resolve(self.state, &contexts, &profiles)?;
+        targets.retain(|target| target.is_protected() && !target.is_open_in(context));
+        Ok(targets)
     }
 
     fn plant(&self, profile: &Profile) -> Result<(PreparedTool, Vec<SeedCopy>)> {
@@ -413,7 +467,41 @@ impl Preparation<'_> {
         }
     }
 
-    fn grow_home(&self, all: &Copies, profiles: &[Profile]) -> Result<PathBuf> {
+    /// The usual places of protected tools in the user's home, with their seeds: a variable of the user's may lead the tool
+    /// elsewhere.
+    fn defaults<'p>(&self, profiles: &'p [Profile], targets: &[GuardedTarget]) -> Vec<(PathBuf, &'p Seed)> {
+        let Some(real) = &self.places.home else { return Vec::new() };
+        let is_protected = |profile: &&Profile| targets.iter().any(|target| target.tool == profile.name);
+        let seeds = profiles.iter().filter(is_protected).flat_map(|profile| &profile.seed);
+        seeds
+            .flat_map(|seed| seed.from.iter().map(move |from| (from, seed)))
+            .filter_map(|(from, seed)| Some((PathBuf::from(self.places.fill(from)?), seed)))
+            .filter_map(|(from, seed)| Some((from.strip_prefix(real).ok()?.to_owned(), seed)))
+            .filter(|(relative, _)| real.join(relative).exists())
+            .collect()
+    }
+
+    /// Removes links in the room's home that lead to the user's own files of protected tools. Returns whether there were any.
+    fn unlink_defaults(&self, profiles: &[Profile], targets: &[GuardedTarget]) -> Result<bool> {
+        let at = self.places.room.join(HOME);
+        let mut is_any = false;
+        for (relative, _) in self.defaults(profiles, targets) {
+            let mut path = at.clone();
+            for part in &relative {
+                path.push(part);
+                let leads_out = path.is_symlink()
+                    && !path.canonicalize().is_ok_and(|target| target.starts_with(&self.places.room));
+                if leads_out {
+                    seed::remove(&path)?;
+                    is_any = true;
+                    break;
+                }
+            }
+        }
+        Ok(is_any)
+    }
+
+    fn grow_home(&self, all: &Copies, profiles: &[Profile], targets: &[GuardedTarget]) -> Result<PathBuf> {
         let real = self.places.home.clone().ok_or(FileError::NoHome("the session's home"))?;
         let at = self.places.room.join(HOME);
         let mut copies = self.copies_below(&real, all);
@@ -422,6 +510,15 @@ impl Preparation<'_> {
                 let seed = Seed { to: format!("{HOME}/{name}"), ..Seed::default() };
                 seed::plant(&profile.name, &seed, &[real.join(name)], &self.places, false)?;
                 copies.push((PathBuf::from(name), at.join(name)));
+            }
+        }
+        for (relative, seed) in self.defaults(profiles, targets) {
+            if !copies.iter().any(|(copied, _)| relative.starts_with(copied)) && !at.join(&relative).exists()
+            {
+                let to = format!("{HOME}/{}", relative.display());
+                let from = [real.join(&relative)];
+                seed::plant("", &Seed { to, ..seed.clone() }, &from, &self.places, false)?;
+                copies.push((relative.clone(), at.join(&relative)));
             }
         }
         let elsewhere = || {
@@ -465,6 +562,7 @@ impl Preparation<'_> {
         Ok(shared)
     }
 
+    /// Binds what the context says. Returns whether something was copied anew for it.
     fn bind(
         &self,
         plan: &mut Plan,
@@ -472,8 +570,11 @@ impl Preparation<'_> {
         context: Option<&Context>,
         copies: &Copies,
         was_bound: &[AppliedBinding],
-    ) -> Result<()> {
-        let Some(context) = context else { return Ok(()) };
+        was_withheld: Option<&Withheld>,
+    ) -> Result<bool> {
+        let Some(context) = context else { return Ok(false) };
+        let was_withheld_from = |tool: &str| was_withheld.is_some_and(|withheld| withheld.has_tool(tool));
+        let mut is_copied_anew = false;
         let locker = self.state.locker()?;
         let mut bound = Vec::new();
         for (tool, bindings) in &context.tools {
@@ -499,18 +600,23 @@ impl Preparation<'_> {
                 Err(
                     error @ (Error::Tool(ToolError::BindingNotFound { .. })
                     | Error::Tool(ToolError::InvalidFile { .. })),
-                ) if was_bound.iter().any(|old| old.tool == *tool) && shared.is_none() => {
+                ) if shared.is_none()
+                    && (was_bound.iter().any(|old| old.tool == *tool) || was_withheld_from(tool)) =>
+                {
                     let (_, seeded) = self.plant(profile)?;
+                    is_copied_anew = true;
                     let site = Binder { copies: &seeded, ..site };
                     let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
                     let bound = again.map_err(|_| error)?;
                     is_restricted = is_strict;
-                    self.state.warn(
-                        format!(
-                            "the session's copy of the state of {tool} could not be used; it was copied anew"
-                        ),
-                        None,
-                    );
+                    if !was_withheld_from(tool) {
+                        self.state.warn(
+                            format!(
+                                "the session's copy of the state of {tool} could not be used; it was copied anew"
+                            ),
+                            None,
+                        );
+                    }
                     bound
                 }
                 bound => bound?,
@@ -519,6 +625,6 @@ impl Preparation<'_> {
             bound.push(carried_out);
         }
         plan.bound = bound;
-        Ok(())
+        Ok(is_copied_anew)
     }
 }

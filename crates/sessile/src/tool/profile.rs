@@ -40,6 +40,9 @@ pub struct Profile {
     pub group: String,
     /// The programs that share its state, the main one first.
     pub programs: Vec<String>,
+    /// Tools whose targets its programs use too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<String>,
     /// The version with which this was measured; none if it was only read about.
     pub verified: Option<String>,
     /// What its variables alone achieve.
@@ -52,6 +55,9 @@ pub struct Profile {
     pub keeps: Vec<String>,
     /// What stays shared in any session.
     pub not_isolated: Vec<String>,
+    /// Targets that a guarded context cannot keep out of other sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_protected: Vec<String>,
     /// Variables that would override what a context binds; a trailing `*` stands for any rest.
     pub clears: Vec<String>,
     /// Variables that would lead out of the session.

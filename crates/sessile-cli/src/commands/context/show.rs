@@ -9,6 +9,7 @@ use sessile::error::ContextError;
 use sessile::names::ContextName;
 use sessile::settings::Origin;
 use sessile::text::{quoted, shown};
+use sessile::tool::{ContextProtection, GuardedTarget};
 
 use crate::cli::Cx;
 use crate::error::Outcome;
@@ -37,6 +38,8 @@ struct ContextDetailView<'a> {
     trusted: bool,
     current: bool,
     origin: Option<&'a Origin>,
+    #[serde(flatten)]
+    protection: ContextProtection,
 }
 
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
@@ -54,6 +57,7 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
         trusted: context.trusted,
         current: selected.is_some(),
         origin: selected.map(|selected| &selected.origin),
+        protection: ContextProtection::of(&cx.state, &context)?,
     };
     cx.out.result(&view, || {
         let mut text = format!("{name}\n");
@@ -74,6 +78,18 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
             for (key, value) in pairs {
                 line(table, &format!("{} = {}", shown(key), plain(value)));
             }
+        }
+        let named =
+            |target: &GuardedTarget| format!("{} {} {}", target.tool, target.key, quoted(&target.name));
+        for target in &view.protection.protected {
+            line("protected", &named(target));
+        }
+        for target in &view.protection.shared {
+            let with = target.shared_with.join(", ");
+            line("shared", &format!("{}, also bound by unguarded {with}", named(target)));
+        }
+        for what in &view.protection.not_protected {
+            line("unprotected", what);
         }
         text
     })

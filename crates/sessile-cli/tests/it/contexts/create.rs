@@ -64,6 +64,7 @@ fn a_context_is_a_file_that_people_can_read() {
       env          AWS_REGION = "eu-1"
       env          EMPTY = ""
       tools        kubectl = { context = "stage", namespace = "web", strict = true }
+      protected    kubectl context "stage"
     --- stderr
     "#);
     let json = home.call(&["context", "show", "staging", "-ojson"]).ok().json();

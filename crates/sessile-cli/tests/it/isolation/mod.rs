@@ -5,6 +5,7 @@ mod crash;
 mod leaks;
 mod pins;
 mod pins_files;
+mod protected;
 mod race;
 mod rooms;
 pub(crate) mod run;

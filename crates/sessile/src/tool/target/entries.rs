@@ -31,6 +31,11 @@ impl Entry {
         }
         TreePath::parse(path, str::to_owned).text(&mut self.fields).filter(|text| !text.is_empty())
     }
+
+    /// A part of it; `.` is all of it.
+    pub(super) fn subtree(&mut self, path: &str) -> Option<Tree> {
+        TreePath::parse(path, str::to_owned).find_mut(&mut self.fields).first().map(|tree| (*tree).clone())
+    }
 }
 
 /// A place, where it is in a room.

@@ -1,13 +1,17 @@
 //! Targets: the entries of a tool's files that a context can bind, such as kube contexts, profiles and accounts.
 //!
 //! A profile describes them as sets of named entries. A set is stored in one or more places (files, directories, tables);
-//! its entries may refer to entries of other sets, as a kube context does to its cluster and its user. [`restrict`] leaves
-//! only the bound entries, and what they refer to, in a session's copies.
+//! its entries may refer to entries of other sets, as a kube context does to its cluster and its user. [`restrict`](TargetCopies::restrict) leaves
+//! only the bound entries, and what they refer to, in a session's copies. [`withhold`](TargetCopies::withhold) removes a protected one, by its name and by
+//! its identity.
 //!
 //! Not for: selecting a target. The profile's bindings do that.
 
 mod entries;
+mod identity;
 mod ini;
+mod selection;
+mod withhold;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,6 +21,13 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::files::Locker;
 use crate::tool::target::entries::{Entry, EntryFile};
+use crate::tool::target::identity::LoadedSets;
+
+pub use selection::TargetSelection;
+
+pub(crate) use identity::value_identity;
+pub(crate) use selection::ToolSelection;
+pub(crate) use withhold::{WithheldEntry, is_same_name};
 
 /// A set of named entries. If a binding has its name, the entries are what that binding names.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +36,12 @@ pub struct TargetSet {
     pub name: String,
     /// Where its entries are stored; an entry may have a part in each.
     pub places: Vec<TargetPlace>,
+    /// Alternatives of fields that make two entries the same target. `SET:FIELD` is a field of a referred entry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub identity: Vec<Vec<String>>,
+    /// Selection of the tool itself, where no binding edits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected: Option<TargetSelection>,
 }
 
 /// A place where the entries of a set are stored.
@@ -116,6 +133,23 @@ pub(crate) struct TargetCopies<'a> {
     pub(crate) locker: &'a Locker,
     /// Fills the placeholders of bindings in paths.
     pub(crate) fill: &'a dyn Fn(&str) -> String,
+    /// Further copies: what a path in the room is copied from, and where else in the room it is.
+    pub(crate) defaults: &'a [(PathBuf, PathBuf)],
+}
+
+/// The identities of an entry of a set in the files that `locate` finds for a place.
+pub(crate) fn identities(
+    sets: &[TargetSet],
+    (key, name): (&str, &str),
+    fill: &dyn Fn(&str) -> String,
+    locate: &dyn Fn(&TargetPlace) -> Vec<PathBuf>,
+) -> Result<Vec<String>> {
+    let Some(set) = sets.iter().find(|set| set.name == key) else { return Ok(Vec::new()) };
+    // Databases hold nothing that identifies a target, and opening one may change its files.
+    let locate = |place: &TargetPlace| {
+        Ok(if place.format == TargetFormat::Sqlite { Vec::new() } else { locate(place) })
+    };
+    Ok(LoadedSets::load(sets, fill, &locate)?.identities(set, name))
 }
 
 impl TargetCopies<'_> {

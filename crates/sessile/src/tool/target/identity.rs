@@ -1,0 +1,201 @@
+//! Identity of targets: what makes two entries of a tool the same, whatever their names.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use crate::error::Result;
+use crate::settings::trust::fingerprint;
+use crate::tool::target::entries::{Entry, EntryFile};
+use crate::tool::target::{TargetFormat, TargetPlace, TargetSet, normalized};
+use crate::tool::tree::Tree;
+
+/// Combinations of field values per entry; a file may repeat a name any number of times.
+const MOST_KEYS: usize = 64;
+
+/// Entries of a tool's sets, read from the files of their places.
+pub(super) struct LoadedSets<'p> {
+    pub(super) places: Vec<LoadedPlace<'p>>,
+    /// Places and positions of the entries, by set and normalized name: a file may have ten thousand.
+    index: HashMap<(&'p str, String), Vec<(usize, usize)>>,
+}
+
+/// Entries of one place in one file.
+pub(super) struct LoadedPlace<'p> {
+    pub(super) set: &'p str,
+    pub(super) place: &'p TargetPlace,
+    pub(super) path: PathBuf,
+    pub(super) entries: Vec<Entry>,
+}
+
+impl<'p> LoadedSets<'p> {
+    /// Reads the files of every place that `locate` finds.
+    pub(super) fn load(
+        sets: &'p [TargetSet],
+        fill: &dyn Fn(&str) -> String,
+        locate: &dyn Fn(&TargetPlace) -> Result<Vec<PathBuf>>,
+    ) -> Result<Self> {
+        let mut places = Vec::new();
+        for set in sets {
+            for place in &set.places {
+                for path in locate(place)? {
+                    let entries = EntryFile { place, path: path.clone(), fill }.load()?;
+                    places.push(LoadedPlace { set: &set.name, place, path, entries });
+                }
+            }
+        }
+        let mut index: HashMap<(&str, String), Vec<(usize, usize)>> = HashMap::new();
+        for (at, loaded) in places.iter().enumerate() {
+            for (position, entry) in loaded.entries.iter().enumerate() {
+                for name in &entry.names {
+                    let key = (loaded.set, normalized(loaded.place, name));
+                    index.entry(key).or_default().push((at, position));
+                }
+            }
+        }
+        Ok(LoadedSets { places, index })
+    }
+
+    /// The entries of a name, each with its place.
+    fn named(&self, set: &str, name: &str) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for (at, loaded) in self.places.iter().enumerate().filter(|(_, loaded)| loaded.set == set) {
+            let places = self.index.get(&(loaded.set, normalized(loaded.place, name)));
+            found.extend(places.into_iter().flatten().filter(|(place, _)| *place == at));
+        }
+        found
+    }
+
+    /// Names of the entries that an entry refers to in another set.
+    pub(super) fn references(&mut self, set: &str, name: &str, other: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for (at, position) in self.named(set, name) {
+            let loaded = &mut self.places[at];
+            let references = loaded.entries[position].references(loaded.place);
+            names.extend(references.into_iter().filter(|(set, _)| set == other).map(|(_, name)| name));
+        }
+        names
+    }
+
+    /// Identities of an entry: one for each alternative whose fields all have a value. Two entries that share one are
+    /// the same target. The values are hashed, because some are secrets.
+    pub(super) fn identities(&mut self, set: &TargetSet, name: &str) -> Vec<String> {
+        let mut keys = Vec::new();
+        for fields in &set.identity {
+            let mut products = vec![String::new()];
+            for (at, field) in fields.iter().enumerate() {
+                let values = self.values(&set.name, name, field);
+                let joined = products.iter().flat_map(|before| {
+                    let separator = if at == 0 { "" } else { "\0" };
+                    values.iter().map(move |value| format!("{before}{separator}{value}"))
+                });
+                products = joined.take(MOST_KEYS).collect();
+            }
+            keys.extend(products.iter().map(|product| fingerprint(product)));
+        }
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    /// Values of a field. `SET:FIELD` is a field of the entry that is referred to.
+    fn values(&mut self, set: &str, name: &str, field: &str) -> Vec<String> {
+        let mut values = Vec::new();
+        match field.split_once(':') {
+            Some((other, field)) => {
+                for referred in self.references(set, name, other) {
+                    values.extend(self.values(other, &referred, field));
+                }
+            }
+            None => {
+                for (at, position) in self.named(set, name) {
+                    let found = self.places[at].entries[position].subtree(field);
+                    values.extend(found.map(|tree| canonical(&tree)));
+                }
+            }
+        }
+        values.retain(|value| !value.is_empty());
+        values.sort();
+        values.dedup();
+        values
+    }
+}
+
+impl Entry {
+    /// Its references to entries of other sets: set and name.
+    pub(super) fn references(&mut self, place: &TargetPlace) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for (set, field) in &place.refs {
+            let Some(referred) = self.field(field) else { continue };
+            // A place within an entry is written after its name and a colon.
+            let prefix = referred.split_once(':').map(|(name, _)| name.to_owned());
+            let prefix = prefix.filter(|_| place.format == TargetFormat::Ini);
+            found.extend(prefix.into_iter().chain([referred]).map(|name| (set.clone(), name)));
+        }
+        found
+    }
+}
+
+/// Identity of a single value, such as an endpoint in a variable.
+pub(crate) fn value_identity(value: &str) -> String {
+    fingerprint(&normalized_value(value))
+}
+
+/// A value as text; the order of members in a map means nothing.
+fn canonical(tree: &Tree) -> String {
+    match tree {
+        Tree::Scalar(scalar) => normalized_value(&scalar.text),
+        Tree::List(elements) => {
+            elements.iter().map(|element| format!("{}\u{1}", canonical(element))).collect()
+        }
+        Tree::Map(members) => {
+            let mut members: Vec<String> = members
+                .iter()
+                .map(|(key, value)| format!("{}\u{2}{}\u{3}", key.text, canonical(value)))
+                .collect();
+            members.sort();
+            members.concat()
+        }
+    }
+}
+
+/// A value as it is compared: a URL without its scheme and last slash, with its port, and its host in lower case.
+fn normalized_value(value: &str) -> String {
+    let value = value.trim();
+    let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
+    let rest = rest.trim_end_matches('/');
+    let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
+    let is_bare = !host.rsplit(']').next().unwrap_or_default().contains(':');
+    let port = match scheme.to_ascii_lowercase().as_str() {
+        "https" if is_bare => ":443",
+        "http" if is_bare => ":80",
+        _ => "",
+    };
+    format!("{}{port}{path}", host.trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_of_a_url_does_not_count() {
+        let plain = normalized_value("https://api.prod.example");
+        for same in
+            ["https://api.prod.example/", "HTTPS://API.prod.example:443", "https://api.prod.example:443/"]
+        {
+            assert_eq!(normalized_value(same), plain, "{same}");
+        }
+        for other in [
+            "https://api.prod.example:6443",
+            "http://api.prod.example",
+            "https://api.prod.example/k8s/clusters/c1",
+            "https://api.staging.example",
+        ] {
+            assert_ne!(normalized_value(other), plain, "{other}");
+        }
+        assert_eq!(normalized_value("https://[::1]"), "[::1]:443");
+        assert_eq!(normalized_value("https://[::1]:6443"), "[::1]:6443");
+        assert_eq!(normalized_value("unix:///var/run/docker.sock"), "/var/run/docker.sock");
+    }
+}

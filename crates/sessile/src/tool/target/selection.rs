@@ -1,0 +1,132 @@
+//! Selections of tools: the target that a tool's own files select.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use toml_edit::DocumentMut;
+
+use crate::error::Result;
+use crate::files::{LockedDir, Locker, read_up_to};
+use crate::tool::profile::Profile;
+use crate::tool::seed::LARGEST_UNDERSTOOD;
+use crate::tool::target::TargetFormat;
+use crate::tool::tree::{Notation, Scalar, Tree, TreePath};
+
+/// Place of a selection that no binding edits.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetSelection {
+    /// File in the room.
+    pub file: Option<String>,
+    /// Format of the file; `lines` for a file that holds only the name.
+    pub format: TargetFormat,
+    /// Path of the field that names the target.
+    pub key: String,
+    /// Target that is selected where nothing names one.
+    pub default: Option<String>,
+}
+
+/// Selections of one tool in a room.
+pub(crate) struct ToolSelection<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) room: &'a Path,
+    pub(crate) fill: &'a dyn Fn(&str) -> String,
+}
+
+impl ToolSelection<'_> {
+    /// The target of a set that the copies select.
+    pub(crate) fn selected(&self, key: &str) -> Option<String> {
+        let by_binding = || {
+            let edits = self.profile.binding(key)?.edit.iter();
+            edits.filter(|edit| edit.from.is_none() && edit.value.is_none()).find_map(|edit| {
+                let mut tree = self.tree(&edit.file, edit.format.notation()?)?;
+                match (&edit.set, &edit.require, &edit.mark) {
+                    (Some(set), _, _) => TreePath::parse(set, self.fill).text(&mut tree),
+                    (None, Some(list), Some(flag)) => marked(list, flag, &mut tree),
+                    _ => None,
+                }
+            })
+        };
+        let name = by_binding().or_else(|| self.by_field(key));
+        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        name.or_else(|| self.place(key)?.default.clone())
+    }
+
+    /// Empties a selection that a binding could set, and removes what belongs to it.
+    pub(crate) fn deselect(&self, key: &str, locker: &Locker) -> Result<()> {
+        let edits = self.profile.binding(key).map(|binding| binding.edit.as_slice()).unwrap_or_default();
+        for edit in edits {
+            let (Some(set), Some(notation)) = (&edit.set, edit.format.notation()) else { continue };
+            let Some(mut tree) = self.tree(&edit.file, notation) else { continue };
+            let before = tree.clone();
+            let place = TreePath::parse(set, self.fill);
+            match edit.from.is_some() {
+                true => place.remove(&mut tree),
+                // Some tools need the field, and an empty one selects nothing.
+                false if place.exists(&mut tree) => drop(place.set(&mut tree, &Scalar::quoted(""))),
+                false => {}
+            }
+            if tree != before {
+                let path = self.path(&edit.file);
+                let (parent, name) = (path.parent(), path.file_name().unwrap_or_default());
+                let dir = LockedDir::lock(locker, parent.unwrap_or(Path::new("")), 0o700)?;
+                dir.replace_for_now(Path::new(name), &notation.write(&tree), 0o600)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that the selection of a set depends on.
+    pub(crate) fn files(&self, key: &str) -> Vec<PathBuf> {
+        let edited = self.profile.binding(key).into_iter().flat_map(|binding| &binding.edit);
+        let own = self.place(key).and_then(|place| place.file.as_deref());
+        edited.map(|edit| edit.file.as_str()).chain(own).map(|file| self.path(file)).collect()
+    }
+
+    fn place(&self, key: &str) -> Option<&TargetSelection> {
+        self.profile.targets.iter().find(|set| set.name == key)?.selected.as_ref()
+    }
+
+    fn by_field(&self, key: &str) -> Option<String> {
+        let place = self.place(key)?;
+        let file = place.file.as_deref()?;
+        match place.format {
+            TargetFormat::Yaml => {
+                TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, Notation::Yaml)?)
+            }
+            TargetFormat::Json => {
+                TreePath::parse(&place.key, self.fill).text(&mut self.tree(file, Notation::Json)?)
+            }
+            TargetFormat::Toml => {
+                let document: DocumentMut = self.text(file)?.parse().ok()?;
+                document.get(&place.key)?.as_str().map(str::to_owned)
+            }
+            _ => self.text(file),
+        }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.room.join((self.fill)(file))
+    }
+
+    /// The text of a file; a file that cannot be read selects nothing.
+    fn text(&self, file: &str) -> Option<String> {
+        read_up_to(&self.path(file), LARGEST_UNDERSTOOD).ok().flatten()
+    }
+
+    fn tree(&self, file: &str, notation: Notation) -> Option<Tree> {
+        notation.parse(&self.path(file), &self.text(file)?).ok()
+    }
+}
+
+/// The first name of the element of a list that has a flag: `subscriptions[id|name={value}]`.
+fn marked(template: &str, flag: &str, tree: &mut Tree) -> Option<String> {
+    let (list, keys) = template.split_once('[')?;
+    let key = keys.split(['|', '=']).next()?;
+    let place = TreePath::parse(list, str::to_owned);
+    let Tree::List(elements) = place.find_mut(tree).into_iter().next()? else { return None };
+    let field = |element: &mut Tree, name: &str| TreePath::parse(name, str::to_owned).text(element);
+    let element = elements
+        .iter_mut()
+        .find_map(|element| (field(element, flag).as_deref() == Some("true")).then(|| field(element, key)));
+    element.flatten()
+}

@@ -1,0 +1,143 @@
+//! Removing protected targets from a session's copies.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result, SessionError, ToolError};
+use crate::tool::seed::remove;
+use crate::tool::target::entries::{Entry, EntryFile};
+use crate::tool::target::identity::LoadedSets;
+use crate::tool::target::{TargetCopies, TargetFormat, TargetPlace, TargetSet, normalized};
+
+/// A target that must not be in the copies.
+pub(crate) struct WithheldEntry<'a> {
+    pub(crate) set: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) identities: &'a [String],
+}
+
+impl TargetCopies<'_> {
+    /// Removes a target from the copies, under whatever name its identity has there, with the entries that only it
+    /// referred to. Returns the names of the removed targets. A file that cannot be understood is removed whole.
+    pub(crate) fn withhold(&self, target: &WithheldEntry<'_>) -> Result<Vec<String>> {
+        let Some(set) = self.sets.iter().find(|set| set.name == target.set) else { return Ok(Vec::new()) };
+        self.require_real_places()?;
+        let locate = |place: &TargetPlace| Ok(self.files(place));
+        let mut loaded = loop {
+            match LoadedSets::load(self.sets, self.fill, &locate) {
+                Err(Error::Tool(ToolError::InvalidFile { path, .. })) if path.exists() => remove(&path)?,
+                loaded => break loaded?,
+            }
+        };
+        let names = matching(&mut loaded, set, target);
+        let mut removed: BTreeSet<(String, String)> =
+            names.iter().map(|name| (set.name.clone(), name.clone())).collect();
+        self.add_orphans(&mut loaded, &mut removed);
+        for loaded in &loaded.places {
+            let is_removed = |entry: &Entry| {
+                let is_listed = |name: &String| {
+                    removed.contains(&(loaded.set.to_owned(), normalized(loaded.place, name)))
+                };
+                entry.names.iter().any(is_listed)
+            };
+            if loaded.entries.iter().any(is_removed) {
+                let file = EntryFile { place: loaded.place, path: loaded.path.clone(), fill: self.fill };
+                file.retain(&|entry| !is_removed(entry), self.locker)?;
+            }
+        }
+        Ok(names)
+    }
+
+    /// Adds the entries that removed ones refer to and no other entry does. A set that refers to itself keeps its own:
+    /// the source of a profile is a target of its own.
+    fn add_orphans(&self, loaded: &mut LoadedSets<'_>, removed: &mut BTreeSet<(String, String)>) {
+        let mut open: Vec<(String, String)> = removed.iter().cloned().collect();
+        while let Some((set, name)) = open.pop() {
+            let others = self.sets.iter().map(|other| other.name.as_str()).filter(|other| **other != *set);
+            for other in others {
+                for referred in loaded.references(&set, &name, other) {
+                    let entry = (other.to_owned(), referred);
+                    if !removed.contains(&entry) && !is_referred(loaded, removed, &entry) {
+                        removed.insert(entry.clone());
+                        open.push(entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Files of a place in the room that exist.
+    fn files(&self, place: &TargetPlace) -> Vec<PathBuf> {
+        let filled = (self.fill)(&place.file);
+        let defaults = self.defaults.iter().filter_map(|(copy, default)| {
+            let rest = Path::new(&filled).strip_prefix(copy).ok()?;
+            Some(if rest.as_os_str().is_empty() { default.clone() } else { default.join(rest) })
+        });
+        let all = [self.room.join(&filled)].into_iter().chain(defaults);
+        all.filter(|path| path.symlink_metadata().is_ok()).collect()
+    }
+
+    /// Fails if a directory on the way to a place has become a link, and removes a link in the place of a directory or a
+    /// database: a change must not reach what it leads to.
+    fn require_real_places(&self) -> Result<()> {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        for place in self.sets.iter().flat_map(|set| &set.places) {
+            for path in self.files(place) {
+                let above = path.ancestors().skip(1).take_while(|dir| *dir != self.room);
+                if let Some(dir) = above.into_iter().find(|dir| is_link(dir)) {
+                    let (path, reason) = (dir.to_owned(), "it was replaced by a link");
+                    return Err(SessionError::UnsafeRoom { path, reason }.into());
+                }
+                if is_link(&path) && matches!(place.format, TargetFormat::Dir | TargetFormat::Sqlite) {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names of the entries that are the target, by name or by identity.
+fn matching(loaded: &mut LoadedSets<'_>, set: &TargetSet, target: &WithheldEntry<'_>) -> Vec<String> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut others: Vec<(String, Vec<String>)> = Vec::new();
+    for loaded in loaded.places.iter().filter(|loaded| loaded.set == set.name) {
+        let place = loaded.place;
+        for entry in &loaded.entries {
+            let all: Vec<String> = entry.names.iter().map(|name| normalized(place, name)).collect();
+            match entry.names.iter().any(|name| is_same_name(place, name, target.name)) {
+                true => names.extend(all),
+                false => others.extend(entry.names.first().map(|name| (name.clone(), all))),
+            }
+        }
+    }
+    for (name, all) in others {
+        if loaded.identities(set, &name).iter().any(|key| target.identities.contains(key)) {
+            names.extend(all);
+        }
+    }
+    names.into_iter().collect()
+}
+
+/// Whether an entry's name is a target's. A URL stands for those below it.
+pub(crate) fn is_same_name(place: &TargetPlace, name: &str, target: &str) -> bool {
+    let (name, target) = (normalized(place, name), normalized(place, target));
+    name == target || (place.url && name.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// Whether an entry that is not removed refers to this one.
+fn is_referred(
+    loaded: &mut LoadedSets<'_>,
+    removed: &BTreeSet<(String, String)>,
+    (set, name): &(String, String),
+) -> bool {
+    loaded.places.iter_mut().any(|loaded| {
+        let (place, own) = (loaded.place, loaded.set);
+        let is_removed = |entry: &Entry| {
+            entry.names.iter().any(|one| removed.contains(&(own.to_owned(), normalized(place, one))))
+        };
+        loaded.entries.iter_mut().filter(|entry| !is_removed(entry)).any(|entry| {
+            entry.references(place).iter().any(|(other, referred)| other == set && referred == name)
+        })
+    })
+}

@@ -1,0 +1,373 @@
+//! Targets that are withheld from a room: the record in its plan, and the removal from its copies.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::error::{GuardError, Result};
+use crate::files::Locker;
+use crate::session::Session;
+use crate::state::State;
+use crate::text::quoted;
+use crate::tool::bind::{Stamp, filled};
+use crate::tool::paths::{Originals, SessionPaths};
+use crate::tool::plan::Plan;
+use crate::tool::profile::Profile;
+use crate::tool::protection::{GuardedTarget, original_files};
+use crate::tool::seed::is_like;
+use crate::tool::target::{TargetCopies, TargetFormat, ToolSelection, WithheldEntry, value_identity};
+
+/// Most entries of one directory whose changes are noticed.
+const MOST_ENTRIES: usize = 200;
+
+/// What is withheld from a room, and the files that this depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The tools with targets that are withheld.
+    pub tools: Vec<WithheldTool>,
+    stamps: Vec<(PathBuf, Option<Stamp>)>,
+}
+
+/// The targets of one tool that are withheld from a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithheldTool {
+    /// Tool.
+    pub tool: String,
+    /// Targets.
+    pub targets: Vec<WithheldTarget>,
+    /// Programs that use the tool's targets.
+    programs: Vec<String>,
+    /// Variables that could override a selection.
+    overrides: Vec<String>,
+}
+
+/// A target that is withheld from a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithheldTarget {
+    /// Key that binds it.
+    pub key: String,
+    /// Name.
+    pub name: String,
+    /// Guarded context that binds it.
+    pub context: String,
+    /// Other names of it that were removed from the copies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// The tool's own selection, if it was this target and was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deselected: Option<String>,
+    /// Variables that select a target by its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    selectors: Vec<String>,
+    identities: Vec<String>,
+}
+
+/// A tool's own selection that is withheld.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProtectedSelection<'a> {
+    tool: &'a WithheldTool,
+    target: &'a WithheldTarget,
+    name: &'a str,
+}
+
+impl Withheld {
+    /// Whether nothing that it depends on has changed.
+    pub(crate) fn holds(&self) -> bool {
+        self.stamps.iter().all(|(path, stamp)| Stamp::of(path) == *stamp)
+    }
+
+    /// The targets that are withheld, with their tools.
+    pub fn targets(&self) -> impl Iterator<Item = (&str, &WithheldTarget)> {
+        self.tools.iter().flat_map(|tool| tool.targets.iter().map(|target| (tool.tool.as_str(), target)))
+    }
+
+    /// Whether a tool has targets that are withheld.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.tool == name)
+    }
+
+    /// The variables of a call that name or override a withheld target, with the context that protects it.
+    pub(crate) fn variables(&self, own: &[(String, String)]) -> Vec<(String, &WithheldTarget)> {
+        let mut found: Vec<(String, &WithheldTarget)> = Vec::new();
+        for tool in &self.tools {
+            let is_override = |name: &str| tool.overrides.iter().any(|pattern| is_like(pattern, name));
+            for target in &tool.targets {
+                for (name, value) in own {
+                    let is_selector = target.selectors.contains(name);
+                    if !is_selector && !is_override(name) {
+                        continue;
+                    }
+                    if target.is_meant_by(value) {
+                        found.push((name.clone(), target));
+                        // Variables beside an override belong to it, such as the secret of a key.
+                        if !is_selector && *value != target.name {
+                            let beside = own.iter().filter(|(name, _)| is_override(name));
+                            found.extend(beside.map(|(name, _)| (name.clone(), target)));
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The selections of tools that are withheld: of their files, or by a variable of this call.
+    fn selections<'a>(&'a self, own: &'a [(String, String)]) -> Vec<ProtectedSelection<'a>> {
+        let mut found = Vec::new();
+        for tool in &self.tools {
+            for target in &tool.targets {
+                let mut values =
+                    own.iter().filter(|(name, _)| target.selectors.contains(name)).map(|(_, value)| value);
+                // A variable is stronger than the files.
+                let name = match values.next() {
+                    Some(value) => target.is_meant_by(value).then_some(value.as_str()),
+                    None => target.deselected.as_deref(),
+                };
+                found.extend(name.map(|name| ProtectedSelection { tool, target, name }));
+            }
+        }
+        found
+    }
+
+    /// Fails if the command is a tool whose own selection is withheld. Says so once if it is another program.
+    pub(crate) fn check_command(
+        &self,
+        state: &State,
+        session: &Session,
+        words: &[OsString],
+        is_new: bool,
+    ) -> Result<()> {
+        let program = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+        let own = own_variables(state, session);
+        for selection in self.selections(&own) {
+            let ProtectedSelection { tool, target, name } = selection;
+            if program.is_some_and(|program| tool.programs.iter().any(|one| one == program)) {
+                return Err(GuardError::ProtectedTarget {
+                    tool: tool.tool.clone(),
+                    key: target.key.clone(),
+                    target: name.to_owned(),
+                    context: target.context.clone(),
+                }
+                .into());
+            }
+            if is_new {
+                state.warn(
+                    format!(
+                        "{}'s current {} {} is protected by context {}; the session starts without it",
+                        tool.tool,
+                        target.key,
+                        quoted(name),
+                        quoted(&target.context)
+                    ),
+                    None,
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl WithheldTarget {
+    fn is_meant_by(&self, value: &str) -> bool {
+        value == self.name
+            || self.aliases.iter().any(|alias| alias == value)
+            || self.identities.contains(&value_identity(value))
+    }
+}
+
+/// The variables that a command would inherit: those of the call, or the user's own if the call is in another session.
+pub(crate) fn own_variables(state: &State, session: &Session) -> Vec<(String, String)> {
+    let world = state.world();
+    let originals = Originals::of(state.app(), world);
+    let is_inside_other = state
+        .enclosing_session()
+        .is_some_and(|outer| outer != session.id.as_str() && session.name.as_deref() != Some(outer));
+    let is_replaced = |name: &str| originals.replaced().any(|(replaced, _)| replaced == name);
+    let inherited = world.variables().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    let mut own: Vec<(String, String)> = inherited
+        .filter(|(name, _)| !is_inside_other || !is_replaced(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    if is_inside_other {
+        let replaced = originals.replaced().filter_map(|(name, before)| Some((name, before?)));
+        own.extend(replaced.map(|(name, before)| (name.to_owned(), before.to_owned())));
+    }
+    own
+}
+
+/// Removal of protected targets from the copies of a room.
+pub(crate) struct Withholding<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) places: &'a SessionPaths,
+    pub(crate) profiles: &'a [Profile],
+    pub(crate) context: Option<&'a Context>,
+    pub(crate) targets: &'a [GuardedTarget],
+    pub(crate) locker: &'a Locker,
+}
+
+impl Withholding<'_> {
+    /// Fails if the context binds a target that it does not open.
+    pub(crate) fn check_bindings(&self) -> Result<()> {
+        let Some(context) = self.context else { return Ok(()) };
+        for target in self.targets {
+            let bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
+            let values = bindings.flat_map(|(_, bindings)| bindings).filter(|(key, _)| *key == target.key);
+            let is_bound = |value: &serde_json::Value| match value {
+                serde_json::Value::Array(names) => names.iter().any(|name| *name == target.name.as_str()),
+                value => *value == target.name.as_str(),
+            };
+            if values.into_iter().any(|(_, value)| is_bound(value)) {
+                return Err(GuardError::ProtectedBinding {
+                    context: context.name.to_string(),
+                    key: format!("tools.{}.{}", target.tool, target.key),
+                    target: target.name.clone(),
+                    protected_by: target.contexts.first().cloned().unwrap_or_default(),
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the targets from the copies of every tool that has one.
+    pub(crate) fn apply(&self, plan: &Plan, before: Option<&Withheld>) -> Result<Vec<WithheldTool>> {
+        let mut tools: Vec<WithheldTool> = Vec::new();
+        for profile in self.profiles {
+            let targets: Vec<&GuardedTarget> =
+                self.targets.iter().filter(|target| target.tool == profile.name).collect();
+            let is_shared = plan.tool(&profile.name).is_some_and(|prepared| prepared.shared.is_some());
+            if targets.is_empty() || is_shared {
+                continue;
+            }
+            let earlier =
+                before.and_then(|before| before.tools.iter().find(|tool| tool.tool == profile.name));
+            let defaults = self.defaults(plan, profile);
+            let mut withheld = Vec::new();
+            for target in targets {
+                let earlier =
+                    earlier.and_then(|tool| tool.targets.iter().find(|one| one.name == target.name));
+                withheld.push(self.withhold(profile, target, &defaults, earlier)?);
+            }
+            let overrides = profile.clears.clone();
+            let is_user = |one: &&Profile| one.name == profile.name || one.follows.contains(&profile.name);
+            let programs =
+                self.profiles.iter().filter(is_user).flat_map(|one| one.programs.iter().cloned()).collect();
+            tools.push(WithheldTool { tool: profile.name.clone(), targets: withheld, programs, overrides });
+        }
+        Ok(tools)
+    }
+
+    fn withhold(
+        &self,
+        profile: &Profile,
+        target: &GuardedTarget,
+        defaults: &[(PathBuf, PathBuf)],
+        earlier: Option<&WithheldTarget>,
+    ) -> Result<WithheldTarget> {
+        let fill = |text: &str| filled(text, "", &target.said);
+        let room = &self.places.room;
+        let selection = ToolSelection { profile, room, fill: &fill };
+        let is_bound = self.context.is_some_and(|context| {
+            let mut bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
+            bindings.any(|(_, bindings)| bindings.iter().any(|(key, _)| *key == target.key))
+        });
+        let selected = if is_bound { None } else { selection.selected(&target.key) };
+        let copies =
+            TargetCopies { sets: &profile.targets, room, locker: self.locker, fill: &fill, defaults };
+        let entry = WithheldEntry { set: &target.key, name: &target.name, identities: &target.identities };
+        let mut aliases = copies.withhold(&entry)?;
+        let deselected = match selected {
+            Some(name) if name == target.name || aliases.contains(&name) => {
+                selection.deselect(&target.key, self.locker)?;
+                Some(name)
+            }
+            // The session has selected another one since.
+            Some(_) => None,
+            None if is_bound => None,
+            None => earlier.and_then(|earlier| earlier.deselected.clone()),
+        };
+        aliases.extend(earlier.into_iter().flat_map(|earlier| earlier.aliases.iter().cloned()));
+        aliases.retain(|alias| *alias != target.name);
+        aliases.sort();
+        aliases.dedup();
+        let variables = profile.binding(&target.key).into_iter().flat_map(|binding| &binding.variables);
+        Ok(WithheldTarget {
+            key: target.key.clone(),
+            name: target.name.clone(),
+            context: target.contexts.first().cloned().unwrap_or_default(),
+            aliases,
+            deselected,
+            // What the context binds is pinned whatever the caller's variables say.
+            selectors: variables
+                .filter(|(_, text)| text == "{value}" && !is_bound)
+                .map(|(name, _)| name.clone())
+                .collect(),
+            identities: target.identities.clone(),
+        })
+    }
+
+    /// Copies in the room's home of what the tool's variable leads elsewhere: a path in the room, and the copy at the usual
+    /// place.
+    fn defaults(&self, plan: &Plan, profile: &Profile) -> Vec<(PathBuf, PathBuf)> {
+        let (Some(at), Some(real)) = (&plan.home, &self.places.home) else { return Vec::new() };
+        let mut found = Vec::new();
+        for seed in &profile.seed {
+            for from in seed.from.iter().filter_map(|text| self.places.fill(text)) {
+                let Ok(relative) = Path::new(&from).strip_prefix(real) else { continue };
+                let copy = at.join(relative);
+                let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+                let is_own = copy.exists() && !copy.ancestors().take_while(|dir| dir != at).any(is_link);
+                if is_own {
+                    found.push((PathBuf::from(&seed.to), copy));
+                }
+            }
+        }
+        found
+    }
+
+    /// The record of what was withheld, with everything that it depends on.
+    pub(crate) fn record(&self, plan: &Plan, tools: Vec<WithheldTool>) -> Result<Withheld> {
+        let mut files = self.state.contexts().user_sources()?;
+        let mut copies = Vec::new();
+        for target in self.targets {
+            let Some(profile) = self.profiles.iter().find(|profile| profile.name == target.tool) else {
+                continue;
+            };
+            files.extend(original_files(self.state, profile, &target.said));
+            let fill = |text: &str| filled(text, "", &target.said);
+            let selection = ToolSelection { profile, room: &self.places.room, fill: &fill };
+            copies.extend(selection.files(&target.key));
+            let defaults = self.defaults(plan, profile);
+            for place in profile.targets.iter().flat_map(|set| &set.places) {
+                // Writing to a database changes no target: its entries are only referred to.
+                if place.format == TargetFormat::Sqlite {
+                    continue;
+                }
+                let file = fill(&place.file);
+                let path = self.places.room.join(&file);
+                let also = defaults.iter().filter_map(|(copy, default)| {
+                    Some(default.join(Path::new(&file).strip_prefix(copy).ok()?))
+                });
+                let content = place.content.as_ref().and_then(|content| content.file.as_deref());
+                for path in [path].into_iter().chain(also) {
+                    if place.format == TargetFormat::Dir {
+                        let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+                        let inner = entries.take(MOST_ENTRIES).map(|entry| match content {
+                            Some(file) => entry.path().join(file),
+                            None => entry.path(),
+                        });
+                        copies.extend(inner);
+                    }
+                    copies.push(path);
+                }
+            }
+        }
+        files.extend(copies);
+        files.sort();
+        files.dedup();
+        let stamps = files.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect();
+        Ok(Withheld { tools, stamps })
+    }
+}
