@@ -341,6 +341,7 @@ pub fn state_files(state: &State) -> Result<Vec<StateFile>> {
         add(&state_dir.join("rooms"), "the sessions' rooms");
         add(&state_dir.join("tickets"), "the queues of locks and turns");
         add(&state_dir.join("intents"), "changes that are being made");
+        add(&state_dir.join(crate::context::request::FILE), "requests for an approval");
     }
     for (path, purpose) in state.vault().map(|vault| vault.files()).unwrap_or_default() {
         add(&path, purpose);

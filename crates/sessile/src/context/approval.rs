@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::clock::rfc3339;
 use crate::confirm::can_ask;
-use crate::context::Context;
 use crate::context::identity::ContextIdentity;
 use crate::context::pin::{is_pin_set, verify_pin};
+use crate::context::{Context, request};
 use crate::error::{Error, FileError, GuardError, Result, SessionError, UsageError};
 use crate::history::record;
 use crate::names::ContextName;
@@ -264,6 +264,9 @@ fn give(state: &State, context: &Context, time: Duration, given: Given) -> Resul
     };
     let id = state.store_for_writing()?.add_approval(&new)?;
     record(state, "context approve", &subject, "an approval ends by itself or is revoked")?;
+    if let Err(error) = request::settle(state, name.as_str()) {
+        state.warn(format!("the requests of context {name} stay listed: {error}"), None);
+    }
     Ok(ApprovalRow { id, approval: new, revoked_ms: None }.into())
 }
 
@@ -276,6 +279,9 @@ pub fn revoke(state: &State, name: &ContextName) -> Result<usize> {
     let count = revoke_unrecorded(state, name)?;
     if count == 0 {
         return Err(not_found());
+    }
+    if let Err(error) = state.withdraw_unapproved(Some(name)) {
+        state.warn(format!("the targets of context {name} stay in a room: {error}"), error.hint(state.app()));
     }
     record(state, "context approve", &format!("{name} --revoke"), "only a person can approve it again")?;
     Ok(count)

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::app::App;
 use crate::confirm::can_ask;
 use crate::context::selection::pointing_to;
+use crate::context::unprotect::authorize_unprotecting;
 use crate::context::{Context, Guard, approval, is_pin_set};
 use crate::error::{Error, GuardError, Result, SessionError};
 use crate::history::Effect;
@@ -63,6 +64,7 @@ pub(crate) fn authorize(state: &State, effects: &[Effect]) -> Result<Vec<Context
     refuse_to_lead_others(state, effects)?;
     let changes: Vec<ContextChange> = effects.iter().flat_map(changes_in).collect();
     authorize_changes(state, &changes)?;
+    authorize_unprotecting(state, effects)?;
     let removed = changes.iter().filter(|change| change.after.is_none());
     Ok(removed.filter_map(|change| change.name.parse().ok()).collect())
 }
@@ -81,7 +83,7 @@ pub(super) fn authorize_changes(state: &State, changes: &[ContextChange]) -> Res
     Ok(())
 }
 
-fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
+pub(super) fn require_authority(state: &State, change: &ContextChange) -> Result<()> {
     let is_person = can_ask(state) && state.call().interactive_terminal().is_some() && !is_pin_set(state)?;
     let is_approved = || match &change.before {
         Some(table) => approval::is_table_approved(state, &change.name, &change.path, table),

@@ -14,8 +14,10 @@ mod guard;
 pub(crate) mod guard_weakening;
 mod identity;
 mod pin;
+pub mod request;
 mod selection;
 pub mod transfer;
+mod unprotect;
 
 pub use catalog::{ContextLocation, Contexts};
 pub use change::{ContextDeletion, ContextEdit};

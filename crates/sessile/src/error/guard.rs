@@ -22,6 +22,22 @@ pub enum GuardError {
     /// Guard `approval` would be weakened.
     #[error("cannot weaken the guard of context {} without an approval", quoted(.0))]
     Weakened(String),
+    /// A target would lose its protection.
+    #[error(
+        "cannot lift the protection of {tool} {key} {} by context {} without an approval",
+        quoted(target),
+        quoted(context)
+    )]
+    Unprotected {
+        /// The tool.
+        tool: String,
+        /// The key that binds it.
+        key: String,
+        /// The target.
+        target: String,
+        /// The guarded context.
+        context: String,
+    },
     /// No approval.
     #[error("no approval of context {} is in force", quoted(.0))]
     ApprovalNotFound(String),
@@ -54,6 +70,9 @@ pub enum GuardError {
         /// The guarded context.
         protected_by: String,
     },
+    /// No such approval request.
+    #[error("approval request {0} not found")]
+    RequestNotFound(u64),
     /// Wrong PIN.
     #[error("{0}")]
     WrongPin(String),
@@ -62,9 +81,9 @@ pub enum GuardError {
 impl Diagnostic for GuardError {
     fn code(&self) -> Code {
         match self {
-            Self::ApprovalNotFound(_) => Code::ApprovalNotFound,
+            Self::ApprovalNotFound(_) | Self::RequestNotFound(_) => Code::ApprovalNotFound,
             Self::NotExplicit { .. } => Code::GuardExplicit,
-            Self::ApprovalRequired(_) | Self::Weakened(_) => Code::GuardApproval,
+            Self::ApprovalRequired(_) | Self::Weakened(_) | Self::Unprotected { .. } => Code::GuardApproval,
             Self::ProtectedTarget { .. } | Self::ProtectedBinding { .. } => Code::ProtectedTarget,
             Self::WrongPin(_) => Code::WrongPin,
         }
@@ -75,6 +94,7 @@ impl Diagnostic for GuardError {
         let prefix = app.prefix();
         Some(match self {
             Self::ApprovalNotFound(_) => format!("`{name} context approve --list` shows those in force"),
+            Self::RequestNotFound(_) => format!("`{name} context approve --pending` lists requests"),
             Self::NotExplicit { name: context, .. } => {
                 format!("say it: --context {0}, or {prefix}_CONTEXT={0}", shell_quoted(context))
             }
@@ -83,7 +103,7 @@ impl Diagnostic for GuardError {
                  {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
-            Self::Weakened(context) => format!(
+            Self::Weakened(context) | Self::Unprotected { context, .. } => format!(
                 "approve the context on a terminal, outside any session: {name} context approve {} --for 30m",
                 shell_quoted(context)
             ),
@@ -102,7 +122,7 @@ impl Diagnostic for GuardError {
     fn fix_command(&self, app: &App) -> Option<String> {
         let name = app.name();
         Some(match self {
-            Self::ApprovalRequired(context) | Self::Weakened(context) => {
+            Self::ApprovalRequired(context) | Self::Weakened(context) | Self::Unprotected { context, .. } => {
                 format!("{name} context approve {} --for 30m", shell_quoted(context))
             }
             _ => return None,
@@ -114,6 +134,7 @@ impl Diagnostic for GuardError {
             Self::NotExplicit { name, .. }
             | Self::ApprovalRequired(name)
             | Self::Weakened(name)
+            | Self::Unprotected { context: name, .. }
             | Self::ProtectedTarget { context: name, .. }
             | Self::ProtectedBinding { context: name, .. } => {
                 ErrorDetails { context: Some(name.clone()), ..ErrorDetails::default() }

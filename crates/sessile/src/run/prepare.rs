@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use crate::context::{Context, is_variable_name};
-use crate::error::{Error, Result, UsageError};
+use crate::error::{Error, GuardError, Result, UsageError};
 use crate::run::environment::is_own_variable;
+use crate::run::session::leave_request;
 use crate::run::shell::{SHELL_FILE_VARIABLES, shell_files};
 use crate::run::{Environment, IsolatedCommand, IsolationArgs, RunRequest, RunSession, VariableRequest};
 use crate::secrets::is_secret;
@@ -47,7 +48,15 @@ impl RunSession<'_> {
     fn prepare_replacing(&self, request: &RunRequest<'_>, replaces: &[&str]) -> Result<PreparedRun<'_>> {
         let (state, session) = (self.state(), self.session());
         let presence = session.room().enter(state.world(), &RunningProcess::own(request.words))?;
-        let context = self.context()?;
+        let context = match self.context() {
+            Err(error @ Error::Guard(GuardError::ApprovalRequired(_))) => {
+                // The approval that opened the room has ended; the next writing call tries again if this fails.
+                let _ = state.withdraw_targets(session);
+                leave_request(state, request, Some(session), &error);
+                return Err(error);
+            }
+            context => context?,
+        };
         let scope = self.scope(request.isolation)?;
         let plan = prepare(state, session, &scope, context)?;
         if let Some(withheld) = &plan.withheld {

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::error::{Error, Result, RunError, SessionError, UsageError};
+use crate::context::request as context_request;
+use crate::error::{Error, GuardError, Result, RunError, SessionError, UsageError};
 use crate::run::{IsolationArgs, NewSessionArgs, RunSessionArgs};
 use crate::session::lifecycle::Lifecycle;
 use crate::session::{Session, SessionName};
@@ -47,6 +48,10 @@ enum SessionState<'a> {
 impl<'a> RunSession<'a> {
     /// Finds the session of a command, or starts it. Fails before that if another context is in use than expected.
     pub fn open(state: &'a State, request: &RunRequest<'_>) -> Result<Self> {
+        Self::find_or_start(state, request).inspect_err(|error| leave_request(state, request, None, error))
+    }
+
+    fn find_or_start(state: &'a State, request: &RunRequest<'_>) -> Result<Self> {
         let args = request.session;
         check_expected(state, request.isolation.expect.as_deref())?;
         if args.new && state.args().session.is_none() {
@@ -133,6 +138,25 @@ impl<'a> RunSession<'a> {
             return self.state().end_run(&self.session);
         }
         Ok(true)
+    }
+}
+
+/// Leaves an approval request for a command that was refused for want of an approval. Printing variables asks for nothing:
+/// the shell hook does that at every prompt.
+pub(super) fn leave_request(
+    state: &State,
+    request: &RunRequest<'_>,
+    session: Option<&Session>,
+    error: &Error,
+) {
+    let Error::Guard(GuardError::ApprovalRequired(context)) = error else { return };
+    if request.words.is_empty() {
+        return;
+    }
+    let pending = state.pending_session().ok().flatten().map(|pending| pending.name.to_string());
+    let session = session.map(|session| session.label().to_owned()).or(pending);
+    if let Err(error) = context_request::leave(state, context, request.words, session.as_deref()) {
+        tracing::info!(%error, "no approval request was left");
     }
 }
 

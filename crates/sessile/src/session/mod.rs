@@ -22,6 +22,7 @@ pub(crate) mod sockets;
 mod stop;
 pub mod transfer;
 mod turn;
+mod withdraw;
 
 pub use entries::SessionEntry;
 pub use lifecycle::Lifecycle;

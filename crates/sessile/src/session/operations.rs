@@ -226,13 +226,15 @@ impl State {
         })
     }
 
-    /// What every writing call does beside its own work: ends what has expired, a few at a time.
+    /// What every writing call does beside its own work: withdraws the targets of lapsed approvals, and ends what has expired, a
+    /// few at a time.
     pub fn tidy(&self) -> Result<()> {
         const A_FEW: usize = 8;
         if *self.source() == ConfigSource::Nothing {
             return Ok(());
         }
         settle(self)?;
+        self.withdraw_unapproved(None)?;
         self.sessions()?.gc(A_FEW).map(drop)
     }
 }

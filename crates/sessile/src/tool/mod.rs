@@ -61,6 +61,8 @@ pub use withheld::{Withheld, WithheldTarget, WithheldTool};
 
 pub(crate) use binding::check_binding;
 pub(crate) use paths::ORIGINALS;
+pub(crate) use prepare::withdraw;
+pub(crate) use protection::targets_of;
 pub(crate) use salvage::salvage;
 pub(crate) use seed::is_like;
 pub(crate) use withheld::own_variables;

@@ -170,6 +170,38 @@ pub fn prepare(
     plant_work(plan, true)
 }
 
+/// Removes protected targets from the room of a session whose context may not be used any more. Returns whether it was bound to any.
+pub(crate) fn withdraw(state: &State, session: &Session) -> Result<bool> {
+    let room = session.room().dir();
+    if Plan::load(room)?.bound.is_empty() {
+        return Ok(false);
+    }
+    require_own_room(room, state.world().uid())?;
+    let locker = state.locker()?;
+    let dir = LockedDir::lock(&locker, room, 0o700)?;
+    let mut plan = Plan::load(room)?;
+    let preparation = Preparation { state, session, places: places(state, session), dir: &dir };
+    let all = state.tools().list()?;
+    let mut targets = preparation.protected(&all, None)?;
+    targets.retain(|target| plan.tool(&target.tool).is_some());
+    let profiles: Vec<Profile> = all.into_iter().map(|(profile, _)| profile).collect();
+    let withholding = Withholding {
+        state,
+        places: &preparation.places,
+        profiles: &profiles,
+        context: None,
+        targets: &targets,
+        locker: &locker,
+    };
+    let before = plan.withheld.take();
+    let tools = withholding.apply(&plan, before.as_ref())?;
+    // The next run binds them again, if the context may be used by then.
+    plan.bound.clear();
+    plan.withheld = Some(withholding.record(&plan, tools)?);
+    plan.save(&dir, preparation.is_durable())?;
+    Ok(true)
+}
+
 /// Whether a tool's copies are to hold only what the context binds: a setting for the tool is stronger than the context.
 fn restricts(state: &State, tool: &str, bindings: &Bindings) -> Result<bool> {
     let said = state.settings()?.get(&format!("tools.{tool}.{STRICT}"))?;
@@ -253,8 +285,15 @@ impl Preparation<'_> {
         let mut copies = Plan::copies(&self.places.room)?;
         let before = plan.withheld.take();
         for profile in &profiles {
-            if plan.tool(&profile.name).is_none() {
+            let is_new = plan.tool(&profile.name).is_none();
+            // What was withheld and is bound now is not in the copies any more.
+            let is_back = context
+                .zip(before.as_ref())
+                .is_some_and(|(context, before)| before.gives_back(&profile.name, &targets, context));
+            if is_new || is_back {
                 let (prepared, seeded) = self.plant(profile)?;
+                plan.tools.retain(|tool| tool.tool != profile.name);
+                plan.bound.retain(|bound| bound.tool != profile.name);
                 plan.tools.push(prepared);
                 copies.insert(profile.name.clone(), seeded);
             }
@@ -280,7 +319,7 @@ impl Preparation<'_> {
         // What is prepared stays prepared, also if the context turns out to be wrong.
         plan.save(self.dir, durable)?;
         let was_bound = std::mem::take(&mut plan.bound);
-        if self.bind(&mut plan, &profiles, context, &copies, &was_bound, before.as_ref())? {
+        if self.bind(&mut plan, &profiles, context, &copies, &was_bound)? {
             withheld = withholding.apply(&plan, before.as_ref())?;
         }
         // What the context says or protects is no change of the session's.
@@ -570,10 +609,8 @@ impl Preparation<'_> {
         context: Option<&Context>,
         copies: &Copies,
         was_bound: &[AppliedBinding],
-        was_withheld: Option<&Withheld>,
     ) -> Result<bool> {
         let Some(context) = context else { return Ok(false) };
-        let was_withheld_from = |tool: &str| was_withheld.is_some_and(|withheld| withheld.has_tool(tool));
         let mut is_copied_anew = false;
         let locker = self.state.locker()?;
         let mut bound = Vec::new();
@@ -600,23 +637,19 @@ impl Preparation<'_> {
                 Err(
                     error @ (Error::Tool(ToolError::BindingNotFound { .. })
                     | Error::Tool(ToolError::InvalidFile { .. })),
-                ) if shared.is_none()
-                    && (was_bound.iter().any(|old| old.tool == *tool) || was_withheld_from(tool)) =>
-                {
+                ) if shared.is_none() && was_bound.iter().any(|old| old.tool == *tool) => {
                     let (_, seeded) = self.plant(profile)?;
                     is_copied_anew = true;
                     let site = Binder { copies: &seeded, ..site };
                     let again = site.restrict(bindings, is_strict).and_then(|()| site.bind(bindings));
                     let bound = again.map_err(|_| error)?;
                     is_restricted = is_strict;
-                    if !was_withheld_from(tool) {
-                        self.state.warn(
-                            format!(
-                                "the session's copy of the state of {tool} could not be used; it was copied anew"
-                            ),
-                            None,
-                        );
-                    }
+                    self.state.warn(
+                        format!(
+                            "the session's copy of the state of {tool} could not be used; it was copied anew"
+                        ),
+                        None,
+                    );
                     bound
                 }
                 bound => bound?,

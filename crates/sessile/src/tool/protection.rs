@@ -115,13 +115,17 @@ struct BoundTarget {
 
 /// The targets that guarded contexts of the user bind, in the order of tools and names.
 pub fn guarded_targets(state: &State) -> Result<Vec<GuardedTarget>> {
-    let contexts = state.contexts().user_contexts()?;
+    targets_of(state, &state.contexts().user_contexts()?)
+}
+
+/// The targets that the guarded ones among these contexts bind.
+pub(crate) fn targets_of(state: &State, contexts: &[Context]) -> Result<Vec<GuardedTarget>> {
     let guarded = contexts.iter().filter(|context| context.guard > Guard::None);
     let tools: BTreeSet<&String> = guarded.flat_map(|context| &context.tools).map(|(tool, _)| tool).collect();
     // A tool that is not known has no targets.
     let profiles: Vec<Profile> =
         tools.into_iter().filter_map(|tool| Some(state.tools().get(tool).ok()?.0)).collect();
-    resolve(state, &contexts, &profiles)
+    resolve(state, contexts, &profiles)
 }
 
 /// The same for these contexts and profiles.

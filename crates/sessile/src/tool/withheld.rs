@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{GuardError, Result};
@@ -86,6 +87,17 @@ impl Withheld {
     /// Whether a tool has targets that are withheld.
     pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.tool == name)
+    }
+
+    /// Whether a target of a tool was withheld that is not among these any more, and is bound.
+    pub(crate) fn gives_back(&self, tool: &str, targets: &[GuardedTarget], context: &Context) -> bool {
+        let is_still = |withheld: &WithheldTarget| {
+            targets.iter().any(|target| {
+                target.tool == tool && target.key == withheld.key && target.name == withheld.name
+            })
+        };
+        let is_back = |target: &WithheldTarget| binds(context, tool, &target.key, &target.name);
+        self.targets().any(|(name, target)| name == tool && !is_still(target) && is_back(target))
     }
 
     /// The variables of a call that name or override a withheld target, with the context that protects it.
@@ -197,6 +209,15 @@ pub(crate) fn own_variables(state: &State, session: &Session) -> Vec<(String, St
     own
 }
 
+/// Whether a context binds a target by its name.
+fn binds(context: &Context, tool: &str, key: &str, name: &str) -> bool {
+    let bindings = context.tools.iter().filter(|(bound, _)| bound == tool).flat_map(|(_, bindings)| bindings);
+    bindings.filter(|(bound, _)| bound == key).any(|(_, value)| match value {
+        Value::Array(names) => names.iter().any(|one| one == name),
+        value => value == name,
+    })
+}
+
 /// Removal of protected targets from the copies of a room.
 pub(crate) struct Withholding<'a> {
     pub(crate) state: &'a State,
@@ -212,13 +233,7 @@ impl Withholding<'_> {
     pub(crate) fn check_bindings(&self) -> Result<()> {
         let Some(context) = self.context else { return Ok(()) };
         for target in self.targets {
-            let bindings = context.tools.iter().filter(|(tool, _)| *tool == target.tool);
-            let values = bindings.flat_map(|(_, bindings)| bindings).filter(|(key, _)| *key == target.key);
-            let is_bound = |value: &serde_json::Value| match value {
-                serde_json::Value::Array(names) => names.iter().any(|name| *name == target.name.as_str()),
-                value => *value == target.name.as_str(),
-            };
-            if values.into_iter().any(|(_, value)| is_bound(value)) {
+            if binds(context, &target.tool, &target.key, &target.name) {
                 return Err(GuardError::ProtectedBinding {
                     context: context.name.to_string(),
                     key: format!("tools.{}.{}", target.tool, target.key),

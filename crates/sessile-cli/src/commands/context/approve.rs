@@ -7,10 +7,11 @@ use serde_json::json;
 use sessile::Error;
 use sessile::args::parse_duration;
 use sessile::context::approval::{self, Approval};
+use sessile::context::request::{self, ApprovalRequest};
 use sessile::context::{is_pin_set, set_pin};
 use sessile::error::GuardError;
 use sessile::names::ContextName;
-use sessile::text::quoted;
+use sessile::text::{quoted, shell_quoted, shown};
 
 use crate::cli::Cx;
 use crate::error::{CommandError, Outcome};
@@ -20,6 +21,9 @@ use crate::terminal_prompt;
 
 /// Open a guarded context for a while; list or revoke approvals
 ///
+/// A guarded command that was refused leaves a request: who wanted what, in which session and when. --pending lists the
+/// requests of the last 24 hours, and --pending ID approves the context of one.
+///
 /// An approval is given by a person, on a terminal, outside any session, for at most 24 hours, and is recorded.
 /// With a PIN set it is asked for, so that a program that holds a terminal cannot give one. It guards against
 /// accidents, not against a hostile program of the same user.
@@ -27,12 +31,14 @@ use crate::terminal_prompt;
 #[command(after_help = examples!(
     "sessile context approve production --for 30m"
     "sessile context approve --list"
+    "sessile context approve --pending"
+    "sessile context approve --pending 3 --for 30m"
     "sessile context approve production --revoke"
     "sessile context approve --set-pin"
 ))]
 pub struct Args {
     /// The context
-    #[arg(value_name = "CONTEXT", required_unless_present_any = ["list", "set_pin", "remove_pin"])]
+    #[arg(value_name = "CONTEXT", required_unless_present_any = ["list", "pending", "set_pin", "remove_pin"])]
     name: Option<String>,
 
     /// How long it stays open
@@ -46,6 +52,10 @@ pub struct Args {
     /// List the approvals in force
     #[arg(long, conflicts_with_all = ["set_pin", "remove_pin"])]
     list: bool,
+
+    /// List the requests of refused commands, or approve the context of one
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["name", "revoke", "list", "set_pin", "remove_pin"])]
+    pending: Option<Option<u64>>,
 
     /// With --list: also those that ended
     #[arg(long, requires = "list")]
@@ -66,6 +76,11 @@ pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     }
     if args.set_pin || args.remove_pin {
         return change_pin(args.set_pin, cx);
+    }
+    match args.pending {
+        Some(None) => return list_requests(cx),
+        Some(Some(id)) => return grant_request(args, cx, id),
+        None => {}
     }
     let name: ContextName = args.name.as_deref().unwrap_or_default().parse()?;
     if args.revoke {
@@ -97,6 +112,36 @@ fn grant(args: &Args, cx: &Cx, name: &ContextName) -> Outcome {
     let approval = approval::grant(&cx.state, name, args.time, pin.as_deref())?;
     let view = ApprovalView { approval: &approval, name };
     cx.changed(view, || format!("context {} is open until {}\n", quoted(name.as_str()), approval.expires_at))
+}
+
+/// Approves the context of a request, by the rules of every approval.
+fn grant_request(args: &Args, cx: &Cx, id: u64) -> Outcome {
+    let request = request::get(&cx.state, id)?;
+    approval::check_place(&cx.state)?;
+    cx.out.note(&format!("{} wants to run: {}", shown(&request.requested_by), command(&request)));
+    grant(args, cx, &request.context.parse()?)
+}
+
+fn command(request: &ApprovalRequest) -> String {
+    shown(request.command.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+fn list_requests(cx: &Cx) -> Outcome {
+    let requests = request::pending(&cx.state)?;
+    cx.out.list(&requests, || {
+        if requests.is_empty() {
+            return "no requests\n".to_owned();
+        }
+        let mut table = Table::new(&["ID", "CONTEXT", "COMMAND", "SESSION", "BY", "AT"]);
+        for request in &requests {
+            let session = request.session.as_deref().unwrap_or("-");
+            let (id, command) = (request.id.to_string(), command(request));
+            let cells: [&str; 6] =
+                [&id, &request.context, &command, session, &request.requested_by, &request.requested_at];
+            table.row(&cells, None);
+        }
+        table.render(&cx.out)
+    })
 }
 
 fn ask_pin(cx: &Cx, prompt: &str) -> Result<Option<String>, Error> {

@@ -16,6 +16,7 @@ pub struct Args {}
 
 pub(crate) fn run(_: &Args, cx: &Cx) -> Outcome {
     let mut sessions = cx.state.sessions()?;
+    cx.state.withdraw_unapproved(None)?;
     let ended = sessions.gc(usize::MAX)?;
     let swept = sessions.sweep()?;
     cx.changed(json!({ "ended": ended, "swept": swept }), || {

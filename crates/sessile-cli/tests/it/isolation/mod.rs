@@ -6,6 +6,7 @@ mod leaks;
 mod pins;
 mod pins_files;
 mod protected;
+mod protected_approval;
 mod race;
 mod rooms;
 pub(crate) mod run;

@@ -21,7 +21,7 @@ pub(super) fn clusters(names: &[&str]) -> String {
 }
 
 /// `production` needs an approval, `staging` needs nothing; the kube context of the same name belongs to each.
-fn guarded() -> Home {
+pub(super) fn guarded() -> Home {
     let home = home();
     home.write(".kube/config", clusters(&["staging", "production", "dev"]));
     for (name, guard) in [("production", "approval"), ("staging", "none")] {
@@ -33,16 +33,16 @@ fn guarded() -> Home {
     home
 }
 
-fn run(home: &Home, flags: &[&str], command: &[&str]) -> Call {
+pub(super) fn run(home: &Home, flags: &[&str], command: &[&str]) -> Call {
     home.call(&["run"]).args(flags).args(&["--"]).args(command).with_tools()
 }
 
-fn approve(home: &Home, name: &str) {
+pub(super) fn approve(home: &Home, name: &str) {
     let (text, status) = home.shell().run(&format!("sessile context approve {name} --for 30m --yes"));
     assert_eq!(status, 0, "{text}");
 }
 
-const CONTEXTS: &[&str] = &["kubectl", "config", "get-contexts", "-o", "name"];
+pub(super) const CONTEXTS: &[&str] = &["kubectl", "config", "get-contexts", "-o", "name"];
 const SHOW: &[&str] = &["sh", "-c", "cat \"$KUBECONFIG\""];
 
 #[track_caller]

@@ -1,0 +1,166 @@
+//! Protected targets and approvals: withdrawal when one ends, changes that lift a protection, requests for one.
+
+use std::time::Duration;
+
+use testkit::{Call, Home};
+
+use super::protected::{CONTEXTS, approve, guarded, run};
+use crate::{eventually, room};
+
+const PRODUCTION: &[&str] = &["--session", "p", "--context", "production"];
+
+fn copy(home: &Home) -> String {
+    std::fs::read_to_string(room(home, "p").join("kube/config")).unwrap()
+}
+
+mod withdrawal {
+    use super::*;
+
+    #[test]
+    fn revoked_approval_withdraws_the_target_while_a_command_runs() {
+        let home = guarded();
+        approve(&home, "production");
+        let mut child =
+            run(&home, PRODUCTION, &["sh", "-c", "touch started; exec sleep 60"]).command().spawn().unwrap();
+        eventually("the command starts", || home.path("started").exists());
+        assert!(copy(&home).contains("t-production"));
+        home.call(&["context", "approve", "production", "--revoke"]).ok();
+        assert!(!copy(&home).contains("production"), "{}", copy(&home));
+        assert!(child.try_wait().unwrap().is_none(), "the command runs on");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(home.read(".kube/config").contains("t-production"), "the user's own file");
+        run(&home, PRODUCTION, CONTEXTS).run().exit(125);
+        approve(&home, "production");
+        assert_eq!(run(&home, PRODUCTION, CONTEXTS).ok().stdout(), "production\n");
+    }
+
+    #[test]
+    fn lapsed_approval_withdraws_the_target_at_the_next_cleanup() {
+        let ways: [fn(&Home); 3] = [
+            |home| drop(home.call(&["session", "gc"]).ok()),
+            |home| drop(home.call(&["context", "create", "unrelated"]).ok()),
+            |home| drop(run(home, PRODUCTION, &["true"]).run().exit(125)),
+        ];
+        for way in ways {
+            let home = guarded();
+            let (text, status) = home.shell().run("sessile context approve production --for 2s --yes");
+            assert_eq!(status, 0, "{text}");
+            run(&home, PRODUCTION, &["true"]).ok();
+            assert!(copy(&home).contains("t-production"));
+            std::thread::sleep(Duration::from_millis(2100));
+            way(&home);
+            assert!(!copy(&home).contains("production"), "{}", copy(&home));
+        }
+    }
+}
+
+mod lifting {
+    use super::*;
+
+    #[test]
+    fn binding_a_protected_target_without_a_guard_needs_an_approval() {
+        let home = guarded();
+        let alias = "- name: alias\n  context: {cluster: c-production, user: u-production}\n";
+        home.write(".kube/config", home.read(".kube/config") + alias);
+        let changes: [&[&str]; 4] = [
+            &["context", "create", "also", "--tool", "kubectl.context=production", "-ojson"],
+            &["context", "create", "also", "--tool", "kubectl.context=alias", "-ojson"],
+            &["context", "edit", "staging", "--tool", "kubectl.context=production", "-ojson"],
+            &["context", "edit", "production", "--tool", "kubectl.context=dev", "-ojson"],
+        ];
+        for args in changes {
+            let before = home.tree_of_people();
+            let error = home.call(args).run().exit(7).json_error();
+            assert_eq!(error["code"], "GUARD_APPROVAL", "{args:?}: {error}");
+            assert_eq!(error["context"], "production", "{error}");
+            assert_eq!(home.tree_of_people(), before, "{args:?}");
+        }
+        home.call(&[
+            "context",
+            "create",
+            "guarded",
+            "--guard",
+            "explicit",
+            "--tool",
+            "kubectl.context=production",
+        ])
+        .ok();
+        approve(&home, "production");
+        home.call(&["context", "edit", "staging", "--tool", "kubectl.context=production"]).ok();
+    }
+
+    #[test]
+    fn session_lifts_no_protection_whatever_the_guard() {
+        let home = guarded();
+        let path = ".config/sessile/contexts/production.toml";
+        home.write(path, home.read(path).replace("approval", "explicit"));
+        let sessile = home.program().to_str().unwrap().to_owned();
+        let create =
+            [&sessile, "context", "create", "also", "--tool", "kubectl.context=production", "-ojson"];
+        let done = run(&home, &["--context", "staging"], &create).run().exit(7);
+        assert_eq!(done.code(), "IN_SESSION", "{}", done.told());
+        home.call(&create[1..]).ok();
+    }
+}
+
+mod requests {
+    use super::*;
+
+    fn pending(home: &Home) -> Vec<serde_json::Value> {
+        home.call(&["context", "approve", "--pending", "-ojson"]).ok().json().as_array().unwrap().clone()
+    }
+
+    fn refused(home: &Home, command: &[&str]) -> Call {
+        run(home, PRODUCTION, command)
+    }
+
+    #[test]
+    fn refused_command_leaves_a_request_that_a_person_grants() {
+        let home = guarded();
+        assert_eq!(home.call(&["context", "approve", "--pending"]).ok().stdout(), "no requests\n");
+        for _ in 0..2 {
+            refused(&home, &["kubectl", "--token", "hunter2", "apply"]).run().exit(125);
+        }
+        let all = pending(&home);
+        assert_eq!(all.len(), 1, "the same command asks once: {all:?}");
+        assert_eq!(all[0]["context"], "production");
+        assert_eq!(all[0]["session"], "p");
+        assert_eq!(all[0]["command"], serde_json::json!(["kubectl", "--token", "[hidden]", "apply"]));
+        let id = all[0]["id"].as_u64().unwrap();
+        let text = home.call(&["context", "approve", "--pending"]).ok().stdout();
+        assert!(text.contains("kubectl --token") && !text.contains("hunter2"), "{text}");
+        let grant = format!("{id}");
+        home.call(&["context", "approve", "--pending", &grant]).run().exit(2);
+        home.call(&["context", "approve", "--pending", "99"]).run().exit(5);
+        let (text, status) =
+            home.shell().run(&format!("sessile context approve --pending {id} --for 30m --yes"));
+        assert_eq!(status, 0, "{text}");
+        assert_eq!(run(&home, PRODUCTION, CONTEXTS).ok().stdout(), "production\n");
+        assert!(pending(&home).is_empty(), "a granted request is settled");
+    }
+
+    #[test]
+    fn requests_are_bounded() {
+        let home = guarded();
+        for number in 0..25 {
+            refused(&home, &["true", &number.to_string()]).run().exit(125);
+        }
+        let all = pending(&home);
+        assert_eq!(all.len(), 20);
+        assert_eq!(all[0]["command"][1], "24", "the newest first");
+    }
+
+    #[test]
+    fn mcp_run_leaves_one() {
+        let home = guarded();
+        let mut client = testkit::McpClient::start(home.call(&["mcp", "--allow-run"]).with_tools());
+        client.capabilities(serde_json::json!({}));
+        client.initialize("2025-11-25");
+        let arguments = serde_json::json!({ "command": ["kubectl", "get", "pods"], "context": "production" });
+        client.call("run", arguments);
+        let all = pending(&home);
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!(all[0]["command"][0], "kubectl");
+    }
+}
