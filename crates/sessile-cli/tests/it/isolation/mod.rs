@@ -7,6 +7,7 @@ mod pins;
 mod pins_files;
 mod protected;
 mod protected_approval;
+mod protected_files;
 mod race;
 mod rooms;
 pub(crate) mod run;
