@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use sessile::run::{PreparedRun, RunSession};
-use sessile::tool::Withheld;
+use sessile::text::shown;
+use sessile::tool::{Withheld, changed_copies};
 
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
@@ -28,11 +30,31 @@ pub(crate) fn variables(
     Ok(variables)
 }
 
+/// How many discarded copies a note names.
+const MAX_NAMED_COPIES: usize = 3;
+
+/// Note that changes of copies are gone with the room of their session.
+fn discarded(room: &Path, changed: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| shown(path.strip_prefix(room).unwrap_or(path).display());
+    let mut names: Vec<String> = changed.iter().take(MAX_NAMED_COPIES).map(name).collect();
+    if changed.len() > MAX_NAMED_COPIES {
+        names.push(format!("{} more", changed.len() - MAX_NAMED_COPIES));
+    }
+    let files = names.join(", ");
+    format!(
+        "discarded changes to {files}: the session was for this command only; pass --session NAME to keep them"
+    )
+}
+
 /// Ends the session of a command if it was for that command alone, or the command did not even start.
 pub(crate) fn close(cx: &Cx, run: &RunSession<'_>, outcome: &Outcome) {
     let id = &run.session().id;
-    match run.close(!outcome.as_ref().is_err_and(Failure::is_before_start)) {
-        Ok(true) => {}
+    let has_run = !outcome.as_ref().is_err_and(Failure::is_before_start);
+    let is_told = run.is_ephemeral() && has_run && !run.state().args().quiet;
+    let changed = if is_told { changed_copies(run.session()).unwrap_or_default() } else { Vec::new() };
+    match run.close(has_run) {
+        Ok(true) if changed.is_empty() => {}
+        Ok(true) => cx.out.note(&discarded(run.session().room().dir(), &changed)),
         // What the command left running keeps the room; it goes when that has ended and the next call tidies up.
         Ok(false) => cx.out.detail(&format!("session {id} goes on: something still runs in it")),
         Err(error) => cx.out.note(&format!("session {id} is not removed: {error}")),

@@ -10,6 +10,7 @@ use sessile::session::SessionName;
 use sessile::vault::Secret;
 use sessile_wire::hex::hex;
 use sessile_wire::id::is_uuid;
+use sessile_wire::service::TOKEN_PREFIX;
 use sha2::{Digest, Sha256};
 
 pub use sessile::session::SessionId;
@@ -188,9 +189,6 @@ impl From<SessionId> for SessionRef {
         SessionRef::Id(id)
     }
 }
-
-/// Prefix of access tokens, so that scanners recognize a leaked one.
-const TOKEN_PREFIX: &str = "sst_";
 
 /// Secret of an access token: what a client sends. It is not printed, and only its hash is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::session::Lifecycle;
 use crate::settings::{Origin, trust};
 use crate::state::State;
 use crate::text::{quoted, shown};
-use crate::tool::{GuardedTarget, guarded_targets};
+use crate::tool::{Drift, GuardedTarget, drift, guarded_targets};
 use crate::vault::{CredentialSource, VaultStatus};
 
 /// The answer of `status`.
@@ -22,8 +22,10 @@ use crate::vault::{CredentialSource, VaultStatus};
 pub struct Status {
     /// Whether a valid credential is selected.
     pub logged_in: bool,
-    /// The account of that credential, else the OS user.
-    pub user: String,
+    /// The account of that credential; `None` if no credential is selected, or its account is not known.
+    pub user: Option<String>,
+    /// The OS user.
+    pub os_user: String,
     /// The selected context.
     pub current_context: Option<String>,
     /// What selected it.
@@ -42,6 +44,8 @@ pub struct Status {
     pub vault: Option<VaultStatus>,
     /// The session this call works in, by its id.
     pub session: Option<String>,
+    /// Pinned values that a command of the session has moved.
+    pub drift: Vec<Drift>,
     /// More about it.
     pub session_details: Option<SessionStatus>,
     /// The project of the working directory.
@@ -165,7 +169,8 @@ impl Status {
         let account = credential.as_ref().and_then(|credential| credential.account.clone());
         Ok(Status {
             logged_in: credential.as_ref().is_some_and(|credential| credential.valid),
-            user: account.unwrap_or_else(|| state.world().user_name()),
+            user: account,
+            os_user: state.world().user_name(),
             current_context: selected.map(|selected| selected.name.to_string()),
             context_origin: selected.map(|selected| selected.origin.clone()),
             context_exists: context.is_some(),
@@ -175,6 +180,10 @@ impl Status {
             credential,
             vault: vault(state)?,
             session: state.session()?.map(|current| current.session.id.to_string()),
+            drift: match state.session()? {
+                Some(current) if current.session.ended.is_none() => drift(state, &current.session)?,
+                _ => Vec::new(),
+            },
             session_details: state.session()?.map(|current| SessionStatus::of(state, current)),
             project: project(state)?,
             config: match state.source() {
@@ -222,13 +231,20 @@ impl Status {
             _ => "none".to_owned(),
         };
         lines.push(("session", session));
+        lines.extend(self.drift.iter().map(|drift| ("drift", drift.to_string())));
         let login = match &self.credential {
             None => "no credential selected",
             Some(credential) if credential.valid => "logged in",
             Some(credential) if credential.kind.is_none() => "credential missing",
             Some(_) => "credential expired",
         };
-        lines.push(("user", format!("{} ({login})", shown(&self.user))));
+        let user = match (&self.user, self.logged_in) {
+            (Some(user), _) => shown(user),
+            (None, true) => "unknown account".to_owned(),
+            (None, false) => "none".to_owned(),
+        };
+        lines.push(("user", format!("{user} ({login})")));
+        lines.push(("os user", shown(&self.os_user)));
         if let Some(credential) = &self.credential {
             let name = credential.name.as_deref().unwrap_or("for this call");
             let end =

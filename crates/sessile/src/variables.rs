@@ -29,6 +29,7 @@ pub const OWN: &[DocumentedVariable] = &[
     ),
     known("LOG", "The level of the log: off, error, warn, info, debug or trace. `-v` is info, `-vv` debug."),
     known("LOG_FILE", "The file that the log is appended to, instead of standard error."),
+    known("TOKEN", "The token for the session service, where no credential is stored for it."),
     known("TOKEN_FILE", "A file with a bearer token to act with; it is stored nowhere."),
     known("VAULT_PASSPHRASE_FILE", "A file (mode 0600) with the passphrase of a sealed vault."),
     known("SYSTEM_DIR", "The directory of the administrator's settings, instead of /etc/NAME."),

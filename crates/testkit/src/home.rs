@@ -48,6 +48,14 @@ impl Home {
         path
     }
 
+    /// The same for a file that only its owner can read.
+    pub fn write_private(&self, relative: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(relative, text);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its mode");
+        path
+    }
+
     /// The text of a file in it.
     pub fn read(&self, relative: impl AsRef<Path>) -> String {
         let path = self.path(relative);

@@ -25,7 +25,7 @@ use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
 use crate::local::holder;
 use crate::output::{Table, Tone};
-use crate::remote::{ServerArgs, ServiceClient};
+use crate::remote::{ServerArgs, ServiceClient, refuse_namesake};
 
 /// What fits into a table of the variables; the JSON has all of it.
 const WIDEST: usize = 120;
@@ -113,6 +113,7 @@ fn execute(args: &Args, cx: &Cx) -> Outcome {
             UsageError::Arguments("--server says where the lock is: it goes with --lock".into()).into()
         );
     }
+    refuse_namesake(cx)?;
     let request = args.request();
     let run = RunSession::open(&cx.state, &request)?;
     let outcome = execute_in(args, cx, &run, &request, lock.as_ref());

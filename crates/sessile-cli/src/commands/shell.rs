@@ -10,6 +10,7 @@ use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples_and_precedence;
 use crate::isolation::{close, variables};
+use crate::remote::refuse_namesake;
 
 /// Open a shell in a session
 ///
@@ -51,6 +52,7 @@ fn open(args: &Args, cx: &Cx) -> Outcome {
     let words = [OsString::from(&program)];
     let request =
         RunRequest { operation: "shell", words: &words, session: &args.session, isolation: &args.isolation };
+    refuse_namesake(cx)?;
     let run = RunSession::open(&cx.state, &request)?;
     let outcome = open_in(cx, &run, &request, &program);
     close(cx, &run, &outcome);

@@ -12,7 +12,7 @@ use sessile::error::SessionError;
 use sessile::session::{EntryKind, Session, SessionName};
 use sessile::settings::Layer;
 use sessile::text::quoted;
-use sessile::tool::tool_states;
+use sessile::tool::{drift, tool_states};
 
 use super::{LocalBackend, conversation_views};
 use crate::backend::{SessionFilter, SessionSpec};
@@ -100,7 +100,12 @@ impl LocalBackend<'_> {
         let session = self.session(given, "showing")?;
         let (sessions, session) = self.cx.state.look_up_session(session.id.as_str())?;
         let settings = sessions.entries(&session, EntryKind::Setting)?;
-        let tools = if session.ended.is_none() { tool_states(&session)? } else { Vec::new() };
+        let (tools, drift) = match &session.ended {
+            None => (tool_states(&session)?, drift(&self.cx.state, &session)?),
+            Some(_) => (Vec::new(), Vec::new()),
+        };
+        let copies = tools.iter().flat_map(|tool| &tool.copies).filter(|copy| copy.changed);
+        let changed = copies.map(|copy| copy.copy.to_string_lossy().into_owned()).collect();
         let mut view = self.view(&session);
         self.add_conversations(std::slice::from_mut(&mut view))?;
         Ok(SessionDetailView {
@@ -108,6 +113,8 @@ impl LocalBackend<'_> {
             session: view,
             settings: settings.into_iter().map(|entry| (entry.key, entry.value)).collect(),
             tools,
+            drift,
+            changed,
             state_values: sessions.entries(&session, EntryKind::State)?.len(),
         })
     }

@@ -155,6 +155,7 @@ impl ServiceClient {
             RequestCredential::Header(name, value) => Some((name, value)),
             _ => None,
         });
+        let header = header.or_else(|| token_variable(state).map(|token| bearer(&token)));
         let missing = || not_let_in(&url, format!("there is no token for {url}"));
         let header = header.ok_or_else(missing)?;
         Ok(Some(ServiceClient { http: HttpClient::new(TrustRoots::System), url, header }))
@@ -162,12 +163,10 @@ impl ServiceClient {
 
     /// A server with a token that is not in the vault yet, or none at all.
     pub(crate) fn with_token(url: &str, token: Option<&Secret>) -> Result<Self, Error> {
-        let value =
-            token.map_or_else(|| Secret::new(""), |token| Secret::new(format!("Bearer {}", token.expose())));
         Ok(ServiceClient {
             http: HttpClient::new(TrustRoots::System),
             url: checked_url(url)?,
-            header: ("authorization".to_owned(), value),
+            header: bearer(token.unwrap_or(&Secret::new(""))),
         })
     }
 
@@ -305,6 +304,18 @@ impl ServiceClient {
     pub(crate) fn me(&self) -> Result<WhoAmI, Failure> {
         self.ask(&ServiceRequest::get(&["v1", "me"]), &Subject::default())
     }
+}
+
+/// The token that a variable gives for the server, where the vault has none.
+pub(super) fn token_variable(state: &State) -> Option<Secret> {
+    let token = state.world().variable(&state.app().variable("TOKEN"))?.to_str()?.trim();
+    (!token.is_empty()).then(|| Secret::new(token))
+}
+
+/// Header of a token; without a value if there is none.
+fn bearer(token: &Secret) -> (String, Secret) {
+    let value = if token.is_empty() { String::new() } else { format!("Bearer {}", token.expose()) };
+    ("authorization".to_owned(), Secret::new(value))
 }
 
 fn json(body: &impl Serialize) -> Result<String, Error> {

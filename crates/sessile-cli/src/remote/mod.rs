@@ -35,5 +35,5 @@ pub(crate) use client::{ServiceClient, checked_url};
 pub(crate) use lock::{LockKeeper, holder_of, note_wait};
 pub(crate) use login::PendingLogin;
 pub(crate) use message::reply;
-pub(crate) use session::Remote;
+pub(crate) use session::{Remote, refuse_namesake};
 pub(crate) use status::ServerStatus;

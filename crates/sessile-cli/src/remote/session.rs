@@ -7,11 +7,13 @@ use sessile::error::SessionError;
 use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{Owner, SessionId, SessionName};
 use sessile::settings::{Layer, Origin};
-use sessile::{Error, State};
+use sessile::text::{quoted, shown};
+use sessile::{Code, Error, Report, State};
 use sessile_wire::service::{
     CreateSessionRequest, EditSessionRequest, MessagePage, ServiceMessage, ServiceSession, SessionPage,
 };
 
+use super::args::{KEY, text};
 use super::client::{ServiceClient, ServiceRequest};
 use super::error::Subject;
 use crate::backend::{SessionFilter, SessionSpec};
@@ -21,6 +23,42 @@ use crate::view::{
     AGENT_LABEL, ChangePlace, ChangeReport, ServiceSessionSnapshot, SessionDetailView, SessionListing,
     SessionRenameView, SessionStartView, SessionStopView, SessionView,
 };
+
+/// Fails if this call would start a session on this machine whose name a session of the configured server has: a command runs
+/// on this machine only, and whoever names the session may mean the other.
+pub(crate) fn refuse_namesake(cx: &Cx) -> Outcome {
+    let Some(pending) = cx.state.pending_session()? else { return Ok(()) };
+    let said = cx.state.settings()?.get(KEY)?;
+    // The flag of `run` says where its lock is.
+    let is_of_lock = |origin: &Origin| origin.name.as_deref() == Some("--server");
+    let Some(url) = said.filter(|found| !is_of_lock(&found.origin)).and_then(|found| text(&found.value))
+    else {
+        return Ok(());
+    };
+    let name = pending.name.to_string();
+    let here = "run it in a session of this machine: --set server=";
+    let found = match ServiceClient::of(cx, &cx.state)? {
+        Some(server) => Remote { server, cx }.find(&name, false),
+        None => return Ok(()),
+    };
+    let mut report = match found {
+        Err(Failure::Library(Error::Session(SessionError::NotFound(_)))) => return Ok(()),
+        Ok(_) => Report::new(
+            Code::SessionExists,
+            format!("session {} is a session of {}, which runs no commands", quoted(&name), shown(url)),
+        ),
+        // Whether the server has one is not known.
+        Err(failure) => match failure.report(cx.state.app()) {
+            Some(report) => report,
+            None => return Err(failure),
+        },
+    };
+    report.hint = Some(match report.hint.filter(|_| report.code != Code::SessionExists) {
+        Some(hint) => format!("{hint}; or {here}"),
+        None => format!("choose another name, or {here}"),
+    });
+    Err(Failure::Remote(Box::new(report)))
+}
 
 /// Session service, for one call.
 pub(crate) struct Remote<'a> {
@@ -231,6 +269,8 @@ impl<'a> Remote<'a> {
             state_values: self.values_of(&session)?.len(),
             settings: session.settings,
             tools: Vec::new(),
+            drift: Vec::new(),
+            changed: Vec::new(),
             conversations: Vec::new(),
         })
     }

@@ -6,6 +6,7 @@ use sessile::settings::Origin;
 use sessile::text::shown;
 
 use super::args::{KEY, text};
+use super::client::token_variable;
 
 /// A server that commands work against unless a call says otherwise.
 #[derive(Debug, Serialize)]
@@ -28,7 +29,10 @@ impl ServerStatus {
             }
         };
         let url = text(&found.value)?;
-        let has_token = state.credential_availability().has(&url, state.context().ok().flatten());
+        let has_token = match state.credential_availability().has(&url, state.context().ok().flatten()) {
+            Some(false) if token_variable(state).is_some() => Some(true),
+            has_token => has_token,
+        };
         Some(ServerStatus { url, origin: found.origin, has_token })
     }
 

@@ -10,7 +10,7 @@ use sessile::duration::short;
 use sessile::session::lifecycle::Lifecycle;
 use sessile::session::{Owner, RunningProcess, Session, SessionSnapshot};
 use sessile::text::shown;
-use sessile::tool::ToolState;
+use sessile::tool::{Drift, ToolState};
 use sessile_wire::service::ServiceSession;
 
 use super::ConversationSummary;
@@ -48,6 +48,10 @@ pub(crate) struct SessionDetailView {
     pub(crate) session: SessionView,
     pub(crate) settings: BTreeMap<String, Value>,
     pub(crate) tools: Vec<ToolState>,
+    /// Pinned values that a command of the session has moved.
+    pub(crate) drift: Vec<Drift>,
+    /// Paths of the copies that the session has changed.
+    pub(crate) changed: Vec<String>,
     pub(crate) conversations: Vec<ConversationSummary>,
     pub(crate) state_values: usize,
 }
@@ -220,6 +224,12 @@ impl SessionDetailView {
         }
         for tool in &self.tools {
             line("tool", &tool_words(tool));
+        }
+        for drift in &self.drift {
+            line("drift", &drift.to_string());
+        }
+        for path in &self.changed {
+            line("changed", path);
         }
         if let Some(ended_at) = &session.ended_at {
             line("ended", &format!("{ended_at} ({})", or_dash(session.end_reason.as_deref())));

@@ -36,4 +36,4 @@ pub use schema::AnyValue;
 pub use sessions::{CreateSessionRequest, EditSessionRequest, ServiceSession, SessionPage};
 pub use state::{StateEntry, StatePage};
 pub use turns::{BeginTurnRequest, BeginTurnResponse, CommitTurnRequest, RenewTurnRequest};
-pub use users::{TokenScope, WhoAmI};
+pub use users::{TOKEN_PREFIX, TokenScope, WhoAmI};

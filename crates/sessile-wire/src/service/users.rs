@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::schema::plain_enum;
 
+/// Prefix of access tokens, so that scanners recognize a leaked one.
+pub const TOKEN_PREFIX: &str = "sst_";
+
 /// Permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

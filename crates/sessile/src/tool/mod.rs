@@ -17,6 +17,7 @@
 //! | `bind`, `target` | bindings of a context, applied to a room; restricting copies to the bound targets |
 //! | `protection`, `withheld` | targets that only guarded contexts bind; removing them from the copies of other sessions |
 //! | `prepare`, `plan` | preparing a room once per tool; the record of that |
+//! | `drift` | pinned values that a command of the session has moved |
 //! | `tool_states`, `salvage` | content of a room beside the originals; leaving a room for good |
 //!
 //! A copy is never written back, and its original is only read. A login whose tokens rotate is linked or left shared,
@@ -28,6 +29,7 @@
 mod bind;
 mod binding;
 mod catalog;
+mod drift;
 pub(crate) mod gitconfig;
 mod parse_profile;
 mod paths;
@@ -47,6 +49,7 @@ mod workdir_state;
 pub use bind::AppliedBinding;
 pub use binding::{UnknownTarget, unknown_targets};
 pub use catalog::{Source, Tools, unknown_bindings};
+pub use drift::{Drift, drift};
 pub use paths::Originals;
 pub use plan::{Copies, Plan, PreparedTool, WorkSeed};
 pub use prepare::{IsolationScope, Level, prepare};
@@ -56,7 +59,7 @@ pub use profile::{
 pub use protection::{ContextProtection, GuardedTarget, guarded_targets};
 pub use seed::SeedCopy;
 pub use target::{EntryContent, TargetFormat, TargetPlace, TargetSelection, TargetSet};
-pub use tool_states::{Copy, ToolState, tool_states};
+pub use tool_states::{Copy, ToolState, changed_copies, tool_states};
 pub use withheld::{Withheld, WithheldTarget, WithheldTool};
 
 pub(crate) use binding::check_binding;

@@ -5,6 +5,7 @@
 //! `copies.json`, which only preparing, comparing, leaving and `run --dry-run` read.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,12 @@ impl Plan {
     pub fn copies(room: &Path) -> Result<Copies> {
         let text = crate::files::read(&room.join(COPIES))?.unwrap_or_default();
         Ok(serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// When the list of copies was last written, in seconds and nanoseconds; `None` if there is none.
+    pub(super) fn prepared_at(room: &Path) -> Option<(i64, i64)> {
+        let found = room.join(COPIES).metadata().ok()?;
+        Some((found.ctime(), found.ctime_nsec()))
     }
 
     pub(crate) fn save_copies(copies: &Copies, dir: &LockedDir, durable: bool) -> Result<()> {

@@ -22,6 +22,7 @@ use crate::state::State;
 use crate::text::quoted;
 use crate::tool::bind::{AppliedBinding, Binder, is_strict};
 use crate::tool::catalog::Source;
+use crate::tool::drift::drift_of;
 use crate::tool::paths::{Originals, SessionPaths, require_own_room};
 use crate::tool::plan::{Copies, Plan, PreparedTool, WorkSeed};
 use crate::tool::profile::{Profile, Seed};
@@ -631,6 +632,9 @@ impl Preparation<'_> {
                 was_bound.iter().find(|old| old.tool == *tool && old.has_targets_of(profile, bindings));
             let mut is_restricted = same.map_or(is_strict, |old| old.restricted || is_strict);
             let is_as_before = same.is_some_and(|old| old.restricted == is_restricted);
+            let is_repinned = shared.is_none()
+                && was_bound.iter().any(|old| old.tool == *tool && old.bindings == *bindings);
+            let drift = if is_repinned { drift_of(profile, &self.places.room, bindings) } else { Vec::new() };
             let restricted = if is_as_before { Ok(()) } else { site.restrict(bindings, is_strict) };
             let mut carried_out = match restricted.and_then(|()| site.bind(bindings)) {
                 // The session may have spoilt its copy; the user's own is still there to begin with again.
@@ -652,7 +656,11 @@ impl Preparation<'_> {
                     );
                     bound
                 }
-                bound => bound?,
+                bound => {
+                    let bound = bound?;
+                    drift.iter().for_each(|drift| self.state.warn(drift.repinned(), None));
+                    bound
+                }
             };
             carried_out.restricted = is_restricted;
             bound.push(carried_out);

@@ -22,7 +22,7 @@ pub(crate) const LARGEST_UNDERSTOOD: u64 = 64 * 1024 * 1024;
 const LARGEST: u64 = 256 * 1024 * 1024;
 const MOST_FILES: usize = 20_000;
 /// How deep directories are copied; a directory in a directory takes a frame of the stack.
-const DEEPEST: usize = 100;
+pub(super) const DEEPEST: usize = 100;
 
 /// Something that was copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! What a session's room holds of the tools' state, and how it compares with the user's own.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::session::Session;
 use crate::tool::plan::Plan;
-use crate::tool::seed::{digest, digest_all};
+use crate::tool::seed::{DEEPEST, SeedCopy, digest, digest_all};
 
 /// A tool's state in a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,6 +76,29 @@ pub fn tool_states(session: &Session) -> Result<Vec<ToolState>> {
         }
     }
     Ok(all)
+}
+
+/// The copies that a session has changed. Only what was touched after the room was prepared is read.
+pub fn changed_copies(session: &Session) -> Result<Vec<PathBuf>> {
+    let room = session.room().dir();
+    let Some(prepared) = Plan::prepared_at(room) else { return Ok(Vec::new()) };
+    let copies = Plan::copies(room)?;
+    let is_changed = |copy: &SeedCopy| {
+        is_touched(&copy.to, prepared, 0) && digest(&copy.to) != copy.digest && !is_empty_dir(&copy.to)
+    };
+    Ok(copies.into_values().flatten().filter(is_changed).map(|copy| copy.to).collect())
+}
+
+/// Whether something at a path or below was changed at a time or later.
+fn is_touched(path: &Path, since: (i64, i64), depth: usize) -> bool {
+    let Ok(found) = path.symlink_metadata() else { return true };
+    if (found.ctime(), found.ctime_nsec()) >= since {
+        return true;
+    }
+    found.is_dir()
+        && depth < DEEPEST
+        && std::fs::read_dir(path)
+            .is_ok_and(|entries| entries.flatten().any(|entry| is_touched(&entry.path(), since, depth + 1)))
 }
 
 /// A directory that was made because a tool expects it holds nothing.

@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use crate::names::CredentialName;
 use crate::site::Site;
 use crate::vault::Secret;
+use crate::vault::jwt_account;
 use crate::vault::secret::exposed;
 
 /// What kind of credential it is, with what belongs to the kind and is no secret.
@@ -185,6 +186,15 @@ impl Credential {
     /// A new one, with its secret if it has one of its own.
     pub fn new(about: CredentialMetadata, secret: Option<Secret>) -> Self {
         Credential { about, secrets: Secrets { main: secret, ..Secrets::default() } }
+    }
+
+    /// The account of it: as it was said, else as its kind or its token names one.
+    pub fn account(&self) -> Option<String> {
+        let named = match &self.about.kind {
+            CredentialKind::Basic { username } => Some(username.clone()),
+            _ => self.secrets.main.as_ref().and_then(|token| jwt_account(token.expose())),
+        };
+        self.about.account.clone().or(named)
     }
 
     /// The same with a secret of the client that renews it.

@@ -317,6 +317,22 @@ pub fn time_of(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
+/// The claims that name an account, the most telling first.
+const ACCOUNT: [&str; 3] = ["email", "preferred_username", "sub"];
+
+/// The account of a token, if it is a JSON Web Token that names one. Nothing is verified: the account is displayed, and
+/// decides nothing.
+pub fn jwt_account(token: &str) -> Option<String> {
+    let mut parts = token.split('.');
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let claims = zeroize::Zeroizing::new(URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?);
+    let claims: serde_json::Value = crate::json::from_slice(&claims).ok()?;
+    ACCOUNT
+        .iter()
+        .find_map(|name| claims.get(name)?.as_str().filter(|text| !text.is_empty()))
+        .map(str::to_owned)
+}
+
 /// When a token ends, if it is a JSON Web Token that says so.
 pub fn jwt_expiry(token: &str) -> Option<Timestamp> {
     #[derive(Deserialize)]

@@ -67,7 +67,7 @@ pub use availability::CredentialAvailability;
 pub use backend::Backend;
 pub use credential::{Credential, CredentialKind, CredentialMetadata, Grant, OAuth2};
 pub use keychain::{ItemAttributes, Keychain, KeychainConnector, KeychainEndpoint, KeychainError};
-pub use load::{LoadedCredential, jwt_expiry, time_of};
+pub use load::{LoadedCredential, jwt_account, jwt_expiry, time_of};
 pub use redaction::RedactionReport;
 pub use sealed::KeySource;
 pub use secret::Secret;

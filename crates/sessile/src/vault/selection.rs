@@ -1,13 +1,14 @@
 //! Which credential a call acts with.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use crate::error::{CredentialError, ExpiredCredential, FileError, Result};
+use crate::error::{CredentialError, ExpiredCredential, FileError, Result, VaultError};
 use crate::names::{CredentialName, without_name};
 use crate::settings::{Layer, Origin, Value};
 use crate::state::State;
 use crate::vault::credential::CredentialMetadata;
-use crate::vault::{CredentialKind, LoadedCredential, Secret, TokenRefresher, jwt_expiry};
+use crate::vault::{CredentialKind, LoadedCredential, Secret, TokenRefresher, jwt_account, jwt_expiry};
 
 /// What a credential is, and what selected it.
 #[derive(Clone, Debug)]
@@ -51,7 +52,7 @@ impl State {
         if !at(Layer::Flag) {
             let variable = self.app().variable("TOKEN_FILE");
             if let Some(path) = self.world().variable(&variable) {
-                let what = CredentialSource::TokenFile(self.absolute(std::path::Path::new(path)));
+                let what = CredentialSource::TokenFile(self.absolute(Path::new(path)));
                 return Ok(Some(SelectedCredential {
                     what,
                     origin: Origin::named(Layer::Environment, variable),
@@ -101,7 +102,12 @@ impl SelectedCredential {
                     None => vault.get(name)?,
                     said => said,
                 };
-                Ok(found.map(|found| found.about))
+                Ok(found.map(|mut found| {
+                    if found.about.account.is_none() {
+                        found.about.account = found.account();
+                    }
+                    found.about
+                }))
             }
             _ => self.for_this_call(state).map(|(about, _)| Some(about)),
         }
@@ -112,11 +118,14 @@ impl SelectedCredential {
         let token = match &self.what {
             CredentialSource::Named(_) => Secret::new(""),
             CredentialSource::TokenFile(path) => {
-                crate::files::check_trusted(path)?;
+                require_private(path)?;
                 let text = crate::files::read(path)?.ok_or_else(|| FileError::NotFound(path.clone()))?;
                 Secret::new(zeroize::Zeroizing::new(text).trim())
             }
-            CredentialSource::Token(token) => token.clone(),
+            CredentialSource::Token(token) => {
+                self.origin.path.as_deref().map_or(Ok(()), require_private)?;
+                token.clone()
+            }
         };
         if token.is_empty() {
             let reason = format!("{} has no token in it", self.origin);
@@ -125,6 +134,18 @@ impl SelectedCredential {
         let mut about =
             CredentialMetadata::new("this-call".parse()?, CredentialKind::Bearer, state.world().now());
         about.expires_at = jwt_expiry(token.expose());
+        about.account = jwt_account(token.expose());
         Ok((about, token))
+    }
+}
+
+/// Fails if other users can read or replace a file with a token. A pipe has one reader.
+fn require_private(path: &Path) -> Result<()> {
+    let can_others_read = crate::files::check_trusted(path)?;
+    match path.metadata() {
+        Ok(found) if can_others_read && found.is_file() => {
+            Err(VaultError::KeyFileExposed { path: path.to_owned(), mode: found.mode() & 0o7777 }.into())
+        }
+        _ => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use sessile::vault::{Credential, CredentialKind, CredentialMetadata, Grant, OAut
 
 use super::login_server::{self, ServiceLogin};
 use super::metadata_args::{self, MetadataArgs};
-use super::secret_source::{SecretSource, refused};
+use super::secret_source::{SecretSource, is_service_token, refused, typed_token};
 use super::{CredentialView, end_of};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome, RequestError};
@@ -109,6 +109,9 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !args.more.is_empty() {
         return Err(refused("auth login").into());
+    }
+    if args.name.as_deref().is_some_and(is_service_token) {
+        return Err(typed_token(args.server.as_deref()));
     }
     let given = args.name.as_deref().map(str::parse::<CredentialName>).transpose()?;
     if let Some(url) = &args.server {

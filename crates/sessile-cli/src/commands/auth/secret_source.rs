@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use sessile::Error;
 use sessile::confirm::can_ask;
 use sessile::error::{FileError, UsageError};
+use sessile::text::shell_quoted;
 use sessile::vault::Secret;
+use sessile::{Error, Report};
 
 use crate::cli::Cx;
 use crate::commands::input;
@@ -111,6 +112,23 @@ impl SecretSource {
 }
 
 /// The error for a secret among the arguments.
+/// Whether a word is a token of a session service and not a name.
+pub(crate) fn is_service_token(word: &str) -> bool {
+    word.starts_with(sessile_wire::service::TOKEN_PREFIX)
+}
+
+/// Error for a token in the place of a name, with the command that reads the token elsewhere.
+pub(crate) fn typed_token(server: Option<&str>) -> Failure {
+    let url = server.map_or_else(|| "URL".to_owned(), shell_quoted);
+    let error = Error::Usage(UsageError::SecretRefused { place: "the name".to_owned(), instead: INSTEAD });
+    let mut report = Report::of(error.diagnostic(), &crate::settings::app());
+    report.hint = Some(format!(
+        "pass the token on standard input: sessile auth login --server {url} --token-stdin; treat the token you typed \
+         as compromised"
+    ));
+    Failure::Remote(Box::new(report))
+}
+
 pub(crate) fn refused(flag: &str) -> Error {
     Error::Usage(UsageError::SecretRefused { place: flag.to_owned(), instead: INSTEAD })
 }

@@ -16,7 +16,7 @@ use sessile::{Error, State};
 use super::CredentialView;
 use super::command_words::words;
 use super::metadata_args::{MetadataArgs, require_private};
-use super::secret_source::{SecretSource, refused};
+use super::secret_source::{SecretSource, is_service_token, refused, typed_token};
 use crate::cli::Cx;
 use crate::error::{Failure, Outcome};
 use crate::help::examples;
@@ -112,6 +112,9 @@ pub struct Args {
 pub(crate) fn run(args: &Args, cx: &Cx) -> Outcome {
     if !args.more.is_empty() {
         return Err(refused("auth set").into());
+    }
+    if args.name.as_deref().is_some_and(is_service_token) {
+        return Err(typed_token(None));
     }
     if let Some(Some(_)) = &args.secret {
         return Err(refused("--secret").into());

@@ -29,12 +29,12 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
     })?;
     let selected = CredentialStatus::of(state)?;
     let bound = bound(cx, &all)?;
-    let user =
-        selected.as_ref().and_then(|one| one.account.clone()).unwrap_or_else(|| state.world().user_name());
+    let user = selected.as_ref().and_then(|one| one.account.clone());
     let vault = state.vault()?.status()?;
     let json = json!({
         "logged_in": selected.as_ref().is_some_and(|one| one.valid),
         "user": user,
+        "os_user": state.world().user_name(),
         "credential": selected,
         "expires_at": selected.as_ref().and_then(|one| one.expires_at.clone()),
         "bound": bound,
@@ -51,9 +51,10 @@ pub(crate) fn run(_args: &Args, cx: &Cx) -> Outcome {
                     (false, Some(_)) => "expired",
                 };
                 let end = one.expires_at.as_ref().map_or_else(String::new, |end| format!(", ends {end}"));
-                format!("{} by {} ({state}{end})  from {}\n", shown(&user), shown(name), one.origin)
+                let user = user.as_deref().unwrap_or("unknown account");
+                format!("{} by {} ({state}{end})  from {}\n", shown(user), shown(name), one.origin)
             }
-            None => format!("{} (no credential selected)\n", shown(&user)),
+            None => "no credential selected\n".to_owned(),
         };
         let backend = vault.backend.map_or("not decided yet", sessile::vault::Backend::as_str);
         text.push_str(&format!("vault: {backend}, {} credential(s)  from {}\n", all.len(), vault.origin));

@@ -64,7 +64,7 @@ fn log_file_is_private_and_has_times() {
 fn exchanges_are_logged_without_secrets_and_bodies() {
     let home = home();
     let agent = ScriptedAgent::start(AgentOptions::of(Protocol::V1));
-    home.write("token", "canary-token-7231");
+    home.write_private("token", "canary-token-7231");
     let sent = home
         .call(&["message", "send", agent.url(), "canary-text-9418", "--log-file", "call.log"])
         .env("SESSILE_LOG", "trace")

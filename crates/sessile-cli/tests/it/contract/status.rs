@@ -13,7 +13,8 @@ fn with_nothing_set_up_it_still_answers() {
         assert!(json.as_object().unwrap().contains_key(key), "{key}");
     }
     assert_eq!(json["logged_in"], false);
-    assert!(!json["user"].as_str().unwrap().is_empty());
+    assert_eq!(json["user"], Value::Null);
+    assert!(!json["os_user"].as_str().unwrap().is_empty());
     assert!(!json.as_object().unwrap().contains_key("state_files"));
     let text = home.call(&["status"]).ok().stdout();
     assert!(text.starts_with("context   none\nsession   none\nuser      "), "{text}");

@@ -227,7 +227,7 @@ fn the_tour_in_the_readme_is_what_happens() {
         let printed = printed
             .replace(&*home.dir().to_string_lossy(), "/home/ann")
             .replace(&format!("{user}@{host}"), "ann@box")
-            .replace(&format!("{user} (no credential"), "ann (no credential");
+            .replace(&format!("os user   {user}"), "os user   ann");
         if without_chance(&printed) != without_chance(expected) {
             wrong.push_str(&format!("$ {command}\n{printed}\n"));
         }

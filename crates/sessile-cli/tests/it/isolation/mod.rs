@@ -2,6 +2,7 @@
 
 mod context;
 mod crash;
+mod drift;
 mod leaks;
 mod pins;
 mod pins_files;

@@ -27,7 +27,7 @@ fn usual_files(home: &Home) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 #[test]
 fn the_seeds_file_is_valid_and_its_token_goes_nowhere() {
     let home = lived_in();
-    home.write("alone/c.json", json!({ "context": "production", "token": TOKEN }).to_string());
+    home.write_private("alone/c.json", json!({ "context": "production", "token": TOKEN }).to_string());
     let status = home.call(&["--config", "alone/c.json", "status", "-ojson"]).ok();
     assert_eq!(status.stderr(), "");
     let status = status.json();
@@ -43,7 +43,7 @@ fn the_token_never_appears_in_any_output_or_file() {
     let home = lived_in();
     let text =
         json!({ "context": "production", "token": TOKEN, "contexts": { "production": {} } }).to_string();
-    let file = home.write("alone/c.json", &text);
+    let file = home.write_private("alone/c.json", &text);
     for args in [
         &["status", "--show-state-files"][..],
         &["config", "show", "--effective", "--source"],

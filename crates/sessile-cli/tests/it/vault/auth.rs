@@ -183,7 +183,10 @@ fn an_expired_credential_stops_a_command_before_it_starts() {
     let run = ["run", "--context", "staging", "-ojson", "--", "touch", "started"];
     let done = home.call(&run).run().exit(125);
     let error = done.json_error();
-    assert_eq!((error["code"].as_str(), error["exit_code"].as_u64()), (Some("CREDENTIALS_EXPIRED"), Some(8)));
+    assert_eq!(
+        (error["code"].as_str(), error["exit_code"].as_u64()),
+        (Some("CREDENTIALS_EXPIRED"), Some(125))
+    );
     assert_eq!(error["expired_at"], "2020-01-01T00:00:00Z");
     assert_eq!(error["fix_command"], "sessile auth set bot");
     assert_eq!(error["variable"], "SESSILE_CREDENTIAL_BOT");
@@ -235,7 +238,7 @@ fn a_credential_for_one_call_wins_and_is_stored_nowhere() {
     };
     home.call(&["config", "set", "credential", "bot", "--global"]).ok();
     set(&home, &["other", "--secret-stdin"]).ok();
-    home.write("token", "from-a-file\n");
+    home.write_private("token", "from-a-file\n");
     let status = || home.call(&["status", "-ojson"]);
     assert_eq!(who(status()).1, "bot");
     assert_eq!(status().ok().json()["user"], "kept");
@@ -245,7 +248,7 @@ fn a_credential_for_one_call_wins_and_is_stored_nowhere() {
     let by_flag = status().args(&["--credential", "other"]).env("SESSILE_TOKEN_FILE", "token");
     assert_eq!(who(by_flag).1, "other");
     assert!(!who(status().args(&["--credential", "none-such"])).0);
-    home.write("call.json", "{\"context\": \"production\", \"token\": \"of-the-seed\"}\n");
+    home.write_private("call.json", "{\"context\": \"production\", \"token\": \"of-the-seed\"}\n");
     let by_config = home.call(&["status", "--config", "call.json", "-ojson"]).ok();
     assert_eq!(by_config.json()["logged_in"], true);
     assert!(!by_config.told().contains("of-the-seed"), "{}", by_config.told());

@@ -213,7 +213,7 @@ fn a_server_is_asked_whether_it_accepts_a_credential_and_only_one_that_may_have_
     home.call(&["auth", "set", "bad", "--secret-stdin", "--site", server.issuer()]).stdin("nonsense").ok();
     let bad = home.call(&["auth", "check", "bad", "--url", &url, "-ojson"]).run().exit(8);
     assert_eq!(bad.code(), "CREDENTIAL_REJECTED");
-    home.write("token", token_of(&home, "corp"));
+    home.write_private("token", token_of(&home, "corp"));
     let call = home.call(&["auth", "check", "--url", &url, "-ojson"]).env("SESSILE_TOKEN_FILE", "token").ok();
     assert_eq!(call.json()["credentials"][0]["status"], 200);
     let plain = home

@@ -1,5 +1,6 @@
 //! What must hold for the vault whatever happens: nothing leaks, nothing is lost, nothing is overwritten.
 
+mod account;
 mod auth;
 mod auth_login;
 mod backends;

@@ -47,7 +47,7 @@ fn rejected_token_is_not_stored() {
     assert!(!done.told().contains("sst_wrong"), "{}", done.told());
     assert_eq!(machine.call(&["auth", "list", "--output", "json"]).ok().json(), serde_json::json!([]));
     // One that is given for the call alone wins, and is wrong in the same way.
-    let file = machine.write("token", "sst_wrong");
+    let file = machine.write_private("token", "sst_wrong");
     let done = machine
         .call(&["session", "list", "--server", &url, "--output", "json"])
         .env("SESSILE_TOKEN_FILE", file)
@@ -248,4 +248,76 @@ fn logout_removes_only_the_token_of_its_server() {
     assert_eq!(none.code(), "CREDENTIAL_NOT_FOUND");
     machine.home.call(&["auth", "logout", "--server", "http://sessile.example", "--yes"]).run().exit(2);
     machine.home.call(&["auth", "logout", "--server", &elsewhere, "--all", "--yes"]).run().exit(2);
+}
+
+#[test]
+fn token_variable_stands_in_for_a_credential_that_is_not_stored() {
+    let home = home();
+    let store = Store::file(&home);
+    let (token, other) = (store.user("ann"), store.user("bob"));
+    let (service, elsewhere) = (Service::start(&store), Service::start(&store));
+    let url = format!("http://{}", service.address);
+    let machine = crate::home();
+    let call = |words: &[&str]| machine.call(words).env("SESSILE_SERVER", &url).env("SESSILE_TOKEN", &token);
+    call(&["session", "start", "--name", "s"]).ok();
+    assert!(call(&["session", "list"]).ok().stdout().contains('s'));
+    let status = call(&["status", "--output", "json"]).ok();
+    assert_eq!(status.json()["server"]["has_token"], true);
+    // It is for the server, not for agents, and is told nowhere.
+    let secret = token.strip_prefix("sst_").unwrap();
+    for words in [&["status", "-vv"][..], &["config", "show", "--effective", "--source"], &["env", "--unset"]]
+    {
+        let told = call(words).run().told();
+        assert!(!told.contains(secret), "{words:?}: {told}");
+    }
+    for (path, content) in machine.tree() {
+        assert!(!content.windows(secret.len()).any(|part| part == secret.as_bytes()), "{}", path.display());
+    }
+    let check = ["auth", "check", "--url", &format!("http://{}/v1/me", elsewhere.address)];
+    assert!(!call(&check).run().stdout().contains("200"));
+    // A stored one wins.
+    machine.call(&["auth", "login", "--server", &url, "--token-stdin"]).stdin(other).ok();
+    assert!(!call(&["session", "list"]).ok().stdout().contains(" s "), "bob has no sessions");
+}
+
+#[test]
+fn token_typed_as_a_name_is_refused_at_once() {
+    let machine = home();
+    let begun = std::time::Instant::now();
+    for words in [
+        &["auth", "login", "--server", "http://127.0.0.1:1", "sst_0123456789abcdef"][..],
+        &["auth", "login", "sst_0123456789abcdef"],
+        &["auth", "set", "sst_0123456789abcdef"],
+    ] {
+        let done = machine.call(words).args(&["--output", "json"]).run().exit(2);
+        assert_eq!(done.code(), "SECRET_REFUSED", "{}", done.told());
+        assert!(!done.told().contains("0123456789"), "{}", done.told());
+    }
+    let login = ["auth", "login", "--server", "http://127.0.0.1:1", "sst_0123456789abcdef"];
+    let told = machine.call(&login).run().stderr();
+    assert!(told.contains("auth login --server http://127.0.0.1:1 --token-stdin"), "{told}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
+#[test]
+fn run_does_not_start_a_namesake_of_a_remote_session() {
+    let home = home();
+    let (_service, machine) = ann(&home);
+    machine.call(&["session", "start", "--name", "deploy"]).ok();
+    for words in [
+        &["run", "--session", "deploy", "--output", "json", "--", "true"][..],
+        &["shell", "--session", "deploy", "--output", "json"],
+    ] {
+        let error = machine.call(words).run().exit(125).json_error();
+        assert_eq!(error["code"], "SESSION_EXISTS", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("deploy") && message.contains(&machine.url), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("--set server="), "{error}");
+    }
+    assert!(crate::live(&machine.home).is_empty(), "nothing was started here");
+    machine.call(&["run", "--session", "own", "--", "true"]).ok();
+    machine.call(&["run", "--session", "own", "--", "true"]).ok();
+    machine.call(&["run", "--set", "server=", "--session", "deploy", "--", "true"]).ok();
+    // The one of this machine is known now.
+    machine.call(&["run", "--session", "deploy", "--", "true"]).ok();
 }

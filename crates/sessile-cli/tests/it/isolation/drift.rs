@@ -1,0 +1,144 @@
+//! Drift: what the tools' copies select, where a command of the session has moved it away from the pin.
+
+use serde_json::json;
+use testkit::{Call, Home};
+
+use crate::isolation::run::kubeconfig;
+use crate::{home, room, shown};
+
+const CONTEXT: &str = "[tools.kubectl]\ncontext = [\"staging\", \"dev\"]\nnamespace = \"web\"\n";
+
+fn run(home: &Home, command: &[&str]) -> Call {
+    home.call(&["run", "--session", "s1", "--context", "c", "--"]).args(command).with_tools()
+}
+
+fn bound(toml: &str) -> Home {
+    let home = home();
+    home.write(".config/sessile/contexts/c.toml", toml);
+    home.write(".kube/config", kubeconfig(&["dev", "staging", "production"]));
+    home
+}
+
+fn status(home: &Home) -> serde_json::Value {
+    home.call(&["status", "--session", "s1", "--output", "json"]).ok().json()
+}
+
+#[test]
+fn switched_context_and_namespace_are_reported() {
+    for toml in [CONTEXT, "[tools.kubectl]\ncontext = \"staging\"\nnamespace = \"web\"\nstrict = false\n"] {
+        let home = bound(toml);
+        run(&home, &["kubectl", "config", "current-context"]).ok();
+        assert_eq!(shown(&home, "s1")["drift"], json!([]));
+        assert_eq!(status(&home)["drift"], json!([]));
+        let switch = "kubectl config set-context staging --namespace=other && kubectl config use-context dev";
+        run(&home, &["sh", "-c", switch]).ok();
+        let drift = json!([
+            { "tool": "kubectl", "key": "context", "pinned": "staging", "current": "dev" },
+            { "tool": "kubectl", "key": "namespace", "pinned": "web", "current": "other" },
+        ]);
+        assert_eq!(shown(&home, "s1")["drift"], drift);
+        assert_eq!(status(&home)["drift"], drift);
+        let text = home.call(&["session", "show", "s1"]).ok().stdout();
+        assert!(text.contains("  drift     kubectl context is dev, pinned to staging\n"), "{text}");
+        let text = home.call(&["status", "--session", "s1"]).ok().stdout();
+        assert!(text.contains("drift     kubectl namespace is other, pinned to web\n"), "{text}");
+    }
+}
+
+#[test]
+fn next_run_pins_again_and_says_so_once() {
+    let home = bound(CONTEXT);
+    run(&home, &["kubectl", "config", "use-context", "dev"]).ok();
+    let current = ["kubectl", "config", "current-context"];
+    let done = run(&home, &current).ok();
+    assert_eq!(done.stdout(), "staging\n");
+    assert_eq!(done.stderr(), "warning: kubectl context was dev; pinned to staging again\n");
+    let again = run(&home, &current).ok();
+    assert_eq!((again.stdout().as_str(), again.stderr().as_str()), ("staging\n", ""));
+    assert_eq!(shown(&home, "s1")["drift"], json!([]));
+}
+
+#[test]
+fn other_changes_of_a_copy_are_no_drift() {
+    let home = bound(CONTEXT);
+    run(&home, &["kubectl", "config", "set-context", "own", "--cluster=c"]).ok();
+    assert_eq!(shown(&home, "s1")["drift"], json!([]));
+    assert_eq!(run(&home, &["kubectl", "config", "current-context"]).ok().stderr(), "");
+    // A context that says something else now moves the pin; nobody has drifted.
+    home.write(".config/sessile/contexts/c.toml", "[tools.kubectl]\ncontext = \"dev\"\n");
+    assert_eq!(run(&home, &["kubectl", "config", "current-context"]).ok().stderr(), "");
+}
+
+#[test]
+fn target_that_was_removed_or_spoilt_is_drift_without_a_current_value() {
+    for spoil in
+        ["kubectl config unset current-context", "rm \"$KUBECONFIG\"", "echo '{{{' > \"$KUBECONFIG\""]
+    {
+        let home = bound("[tools.kubectl]\ncontext = \"staging\"\n");
+        run(&home, &["sh", "-c", spoil]).ok();
+        let drift = shown(&home, "s1")["drift"].clone();
+        assert_eq!(
+            drift,
+            json!([{ "tool": "kubectl", "key": "context", "pinned": "staging", "current": null }]),
+            "{spoil}"
+        );
+    }
+}
+
+#[test]
+fn session_without_a_context_has_no_drift() {
+    let home = bound(CONTEXT);
+    home.call(&["run", "--session", "s2", "--", "kubectl", "config", "use-context", "production"])
+        .with_tools()
+        .ok();
+    assert_eq!(shown(&home, "s2")["drift"], json!([]));
+}
+
+mod changed_copies {
+    use super::*;
+
+    #[test]
+    fn session_show_names_the_path_of_each() {
+        let home = bound(CONTEXT);
+        run(&home, &["true"]).ok();
+        let text = home.call(&["session", "show", "s1"]).ok().stdout();
+        assert!(!text.contains("changed"), "{text}");
+        run(&home, &["kubectl", "config", "set-context", "own"]).ok();
+        let copy = room(&home, "s1").join("kube/config");
+        let text = home.call(&["session", "show", "s1"]).ok().stdout();
+        assert!(text.contains(&format!("  changed   {}\n", copy.display())), "{text}");
+        let copies = &shown(&home, "s1")["changed"];
+        assert_eq!(*copies, json!([copy]));
+    }
+
+    #[test]
+    fn ephemeral_session_says_which_it_discards() {
+        let home = home();
+        home.write(".kube/config", kubeconfig(&["dev", "staging"]));
+        let ephemeral = |flags: &[&str], command: &[&str]| {
+            home.call(&["run"]).args(flags).args(&["--"]).args(command).with_tools().ok().stderr()
+        };
+        let switch = ["kubectl", "config", "use-context", "staging"];
+        let told = "discarded changes to kube/config: the session was for this command only; pass --session NAME to keep them\n";
+        assert_eq!(ephemeral(&[], &switch), told);
+        assert_eq!(ephemeral(&["--quiet"], &switch), "");
+        assert_eq!(ephemeral(&[], &["kubectl", "config", "current-context"]), "");
+        assert_eq!(ephemeral(&["--session", "named"], &switch), "", "its copies stay");
+        let made = "mkdir -p \"$DOCKER_CONFIG\" && echo '{}' > \"$DOCKER_CONFIG/config.json\"";
+        let told = ephemeral(&[], &["sh", "-c", made]);
+        assert!(told.contains("docker"), "{told}");
+    }
+
+    #[test]
+    fn history_of_a_session_lists_what_was_done_in_it() {
+        let home = bound(CONTEXT);
+        let program = home.program().display().to_string();
+        let inside = format!("{program} config set color never && {program} session state set k 1");
+        run(&home, &["sh", "-c", &inside]).ok();
+        home.call(&["config", "set", "color", "never", "--global"]).ok();
+        let list = home.call(&["history", "--session", "s1", "--output", "json"]).ok().json();
+        let commands: Vec<&str> =
+            list.as_array().unwrap().iter().map(|one| one["command"].as_str().unwrap()).collect();
+        assert_eq!(commands, ["session state set", "config set"]);
+    }
+}
