@@ -61,6 +61,6 @@ pub(crate) use log::Logger;
 pub use log::{Log, LogTo};
 pub(crate) use metrics::{Gauge, Metrics};
 pub(crate) use problem::ApiProblem;
-pub(crate) use route::{ResponseBody, Route};
+pub(crate) use route::{BOTH, ResponseBody, Route};
 pub(crate) use router::{PeerAddress, RequestId, network_router, process_router};
 pub(crate) use routes::all as routes;

@@ -161,6 +161,10 @@ fn responses(route: &Route, schemas: &mut Schemas) -> Value {
         ResponseBody::Text => done["content"] = json!({ "text/plain": { "schema": { "type": "string" } } }),
     }
     responses.insert(status.to_string(), done);
+    if route.needs_read_for_body {
+        let description = "Done. A token without the scope `read` gets no body.";
+        responses.insert("204".to_owned(), json!({ "description": description }));
+    }
     if route.may_stream {
         let description = "With `Accept: text/event-stream`: the reply as it comes, then all of it.";
         let streamed = json!({ "description": description, "content": schemas.events() });

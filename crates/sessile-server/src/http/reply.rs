@@ -33,6 +33,11 @@ pub(crate) fn unchanged(revision: i64) -> Response {
     with_tag(empty(StatusCode::NOT_MODIFIED), revision)
 }
 
+/// Response to a change of something that the client may not read.
+pub(crate) fn changed(revision: i64) -> Response {
+    with_tag(empty(StatusCode::NO_CONTENT), revision)
+}
+
 pub(crate) fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;

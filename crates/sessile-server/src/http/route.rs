@@ -32,6 +32,8 @@ pub(crate) struct Route {
     pub(crate) response: (u16, ResponseBody),
     /// Whether it may be answered as a stream of events instead.
     pub(crate) may_stream: bool,
+    /// Whether only a token with the scope `read` gets the body of the response.
+    pub(crate) needs_read_for_body: bool,
     /// The statuses of what can go wrong, besides what can always.
     pub(crate) refusals: &'static [u16],
 }
@@ -71,6 +73,7 @@ impl Route {
             body: None,
             response: (200, ResponseBody::Empty),
             may_stream: false,
+            needs_read_for_body: false,
             refusals: &[],
         }
     }
@@ -150,6 +153,12 @@ impl Route {
 
     pub(crate) fn may_stream(mut self) -> Self {
         self.may_stream = true;
+        self
+    }
+
+    /// Marks a response as data that a token without the scope `read` does not get: it gets 204 instead.
+    pub(crate) fn needs_read_for_body(mut self) -> Self {
+        self.needs_read_for_body = true;
         self
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::tools::{ARGUMENTS, TOOLS, ToolEntry};
 use crate::account::TokenScope;
 use crate::http::parameters::Location;
-use crate::http::{ResponseBody, Route, openapi, routes};
+use crate::http::{BOTH, ResponseBody, Route, openapi, routes};
 
 /// A tool that an agent can call.
 #[derive(Debug)]
@@ -70,7 +70,8 @@ impl ServiceTool {
             method: route.method.clone(),
             path: route.path,
             // A reply reveals the messages before it.
-            scopes: if entry.asks_upstream { &[TokenScope::Read, TokenScope::Write] } else { route.scopes },
+            // A listed tool always has the result that its schema describes.
+            scopes: if entry.asks_upstream || route.needs_read_for_body { BOTH } else { route.scopes },
             always: entry.always,
             arguments: arguments(entry, route, components),
             output: match route.response.1 {

@@ -23,6 +23,7 @@ use super::super::problem::ApiProblem;
 use super::super::queue::unexpected;
 use super::super::reply;
 use super::super::route::{READ, Route, WRITE};
+use crate::account::TokenScope;
 use crate::change::{ChangeOutcome, MOST_SETTINGS, StoreChange};
 use crate::model::SessionRecord;
 use crate::query::{Query, QueryAnswer};
@@ -52,11 +53,13 @@ pub(super) fn routes() -> Vec<Route> {
             .about("editSession", "Change a session's name, labels and settings")
             .body::<EditSessionRequest>()
             .replies::<ServiceSession>(200)
+            .needs_read_for_body()
             .refuses(&[404, 409, 410, 412]),
         Route::delete("/v1/sessions/{session}", WRITE, end)
             .about("endSession", "End a session; one that has ended stays so")
             .params(&[&REASON])
             .replies::<ServiceSession>(200)
+            .needs_read_for_body()
             .refuses(&[404]),
     ]
 }
@@ -145,7 +148,7 @@ async fn edit(
     };
     let done =
         caller.change(change).await.map_err(|problem| problem.for_precondition(if_revision.is_some()))?;
-    session_reply(StatusCode::OK, session(done)?)
+    changed_reply(&caller, session(done)?)
 }
 
 async fn end(
@@ -157,7 +160,15 @@ async fn end(
     params.done()?;
     input::text("reason", &reason, MAX_REASON)?;
     let change = StoreChange::EndSession { session: input::session(&which)?, reason };
-    session_reply(StatusCode::OK, session(caller.change(change).await?)?)
+    changed_reply(&caller, session(caller.change(change).await?)?)
+}
+
+/// Response with a changed session, of which a token that may not read gets the revision only.
+fn changed_reply(caller: &ApiCaller, session: SessionRecord) -> Result<Response, ApiProblem> {
+    if caller.token().scopes.contains(&TokenScope::Read) {
+        return session_reply(StatusCode::OK, session);
+    }
+    Ok(reply::changed(session.revision))
 }
 
 /// Response with a session, whose ETag is its revision.

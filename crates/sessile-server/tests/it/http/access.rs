@@ -165,6 +165,33 @@ fn token_allows_only_its_scopes() {
 }
 
 #[test]
+fn write_only_token_gets_no_session_data_from_changes() {
+    let server = server();
+    let ann = server.user("ann");
+    let writer = server.token("ann", &[TokenScope::Write], None).0;
+    let canary = r#"{"name":"canary-name","labels":{"a":"canary"},"settings":{"b":"canary"},"context":"canary"}"#;
+    let session = ann.send("POST", "/v1/sessions", &[], Some(canary)).ok(201);
+    let path = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
+    ann.append(&path, &["canary"]);
+    ann.send("PUT", &format!("{path}/state/cart"), &[], Some("\"canary\"")).ok(200);
+    for (method, path, operation) in operations(&server) {
+        if method == "DELETE" && path == "/v1/sessions/{session}" || !path.contains("{session}") {
+            continue;
+        }
+        let reply = call(&writer, &method, &path, &operation, session["id"].as_str().unwrap());
+        assert!(!format!("{reply:?}").contains("canary"), "{method} {path}: {reply:?}");
+    }
+    let edited = writer.send("PATCH", &path, &[], Some("{}"));
+    assert_eq!((edited.status, edited.text.as_str()), (204, ""));
+    assert_eq!(edited.header("etag"), ann.get(&path).header("etag"));
+    for _ in 0..2 {
+        let ended = writer.send("DELETE", &path, &[], None);
+        assert_eq!((ended.status, ended.text.as_str()), (204, ""));
+    }
+    assert_eq!(ann.get(&path).ok(200)["name"], "canary-name", "a token that may read gets all of it");
+}
+
+#[test]
 fn token_is_invalid_after_expiry_revocation_or_disabling() {
     let server = server();
     let ann = server.user("ann");
