@@ -169,7 +169,8 @@ fn write_only_token_gets_no_session_data_from_changes() {
     let server = server();
     let ann = server.user("ann");
     let writer = server.token("ann", &[TokenScope::Write], None).0;
-    let canary = r#"{"name":"canary-name","labels":{"a":"canary"},"settings":{"b":"canary"},"context":"canary"}"#;
+    let canary =
+        r#"{"name":"canary-name","labels":{"a":"canary"},"settings":{"b":"canary"},"context":"canary"}"#;
     let session = ann.send("POST", "/v1/sessions", &[], Some(canary)).ok(201);
     let path = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
     ann.append(&path, &["canary"]);
